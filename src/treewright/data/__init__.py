@@ -1,0 +1,1 @@
+"""Text to objects to flat arrays: readers, writers and the trees they give."""

@@ -1,0 +1,346 @@
+"""CoNLL-U, CoNLL-X and CoNLL-2009: stream and write.
+
+The three formats are one format with other columns, so one reader and one writer serve them all: a
+layout names the columns, those that `DepTree` knows become its attributes, the rest are kept by name.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from sys import intern
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
+from treewright.data.files import Source, Target, iter_chunks, open_target, source_name
+from treewright.errors import FormatError, quote
+
+Layout: TypeAlias = tuple[str, ...]
+
+CONLLU: Layout = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+CONLLX: Layout = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "PHEAD", "PDEPREL")
+CONLL2009: Layout = (
+    *("ID", "FORM", "LEMMA", "PLEMMA", "XPOS", "PPOS", "FEATS", "PFEAT"),
+    *("HEAD", "PHEAD", "DEPREL", "PDEPREL", "FILLPRED", "PRED"),
+)
+"""One column APRED1, APRED2, ... more for each word whose FILLPRED is Y."""
+
+ATTRIBUTES = {
+    "FORM": "words",
+    "LEMMA": "lemmas",
+    "UPOS": "upos",
+    "XPOS": "xpos",
+    "FEATS": "feats",
+    "DEPREL": "deprels",
+    "DEPS": "deps",
+    "MISC": "misc",
+}
+KNOWN = {"ID", "HEAD", *ATTRIBUTES}
+SHARED_STRINGS = ("UPOS", "XPOS", "FEATS", "DEPREL")
+
+GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
+RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+
+
+def iter_conllu(
+    source: Source, *, single_root: bool = False, require_heads: bool = True
+) -> Iterator[DepTree]:
+    """Stream the sentences of a CoNLL-U file.
+
+    Comments, multiword tokens, empty nodes and all columns are kept, so that `write_conllu` gives
+    back the bytes of a valid file. A first line ``# global.columns = ...`` (CoNLL-U Plus) names
+    other columns; those that treewright does not know are kept in `DepTree.columns`.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+        Plain or gzip.
+    single_root : bool
+        Reject a sentence that does not have exactly one root.
+    require_heads : bool
+        When false, ``_`` in HEAD is an unknown head (-1) instead of an error.
+
+    Raises
+    ------
+    FormatError
+        With file, line, what was found and what was expected.
+    """
+    return _iter_trees(source, CONLLU, single_root=single_root, require_heads=require_heads)
+
+
+def read_conllu(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
+    """Read a whole CoNLL-U file; see `iter_conllu`."""
+    return list(iter_conllu(source, single_root=single_root, require_heads=require_heads))
+
+
+def write_conllu(trees: Iterable[DepTree], target: Target) -> None:
+    """Write CoNLL-U; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
+    _write_trees(trees, target, CONLLU)
+
+
+def iter_conllx(
+    source: Source, *, single_root: bool = False, require_heads: bool = True
+) -> Iterator[DepTree]:
+    """Stream the sentences of a CoNLL-X file (CPOSTAG becomes `upos`, POSTAG `xpos`)."""
+    return _iter_trees(source, CONLLX, single_root=single_root, require_heads=require_heads)
+
+
+def read_conllx(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
+    """Read a whole CoNLL-X file; see `iter_conllx`."""
+    return list(iter_conllx(source, single_root=single_root, require_heads=require_heads))
+
+
+def write_conllx(trees: Iterable[DepTree], target: Target) -> None:
+    """Write CoNLL-X; multiword tokens and empty nodes, which it cannot hold, are left out."""
+    _write_trees(trees, target, CONLLX)
+
+
+def iter_conll2009(
+    source: Source, *, single_root: bool = False, require_heads: bool = True
+) -> Iterator[DepTree]:
+    """Stream the sentences of a CoNLL-2009 file (POS becomes `xpos`; predicted columns are kept)."""
+    return _iter_trees(source, CONLL2009, single_root=single_root, require_heads=require_heads)
+
+
+def read_conll2009(source: Source, *, single_root: bool = False, require_heads: bool = True) -> list[DepTree]:
+    """Read a whole CoNLL-2009 file; see `iter_conll2009`."""
+    return list(iter_conll2009(source, single_root=single_root, require_heads=require_heads))
+
+
+def write_conll2009(trees: Iterable[DepTree], target: Target) -> None:
+    """Write CoNLL-2009; multiword tokens and empty nodes, which it cannot hold, are left out."""
+    _write_trees(trees, target, CONLL2009)
+
+
+class _Block(NamedTuple):
+    """The lines of one sentence and where they stand."""
+
+    name: str
+    first_line: int
+    comments: list[str]
+    lines: list[str]
+
+    def error(self, index: int, found: str, expected: str) -> FormatError:
+        """Make an error at the `index`-th line after the comments."""
+        return FormatError(self.name, self.first_line + len(self.comments) + index, found, expected)
+
+
+def _iter_trees(
+    source: Source, layout: Layout, *, single_root: bool, require_heads: bool
+) -> Iterator[DepTree]:
+    for block in _iter_blocks(source):
+        if layout is CONLLU and block.first_line == 1 and block.comments:
+            layout = _declared_layout(block) or layout
+        yield _parse_block(block, layout, single_root, require_heads)
+
+
+def _iter_blocks(source: Source) -> Iterator[_Block]:
+    """Cut a file at its blank lines."""
+    name = source_name(source)
+    lines: list[str] = []
+    after = 1
+    for number, chunk in iter_chunks(source):
+        start = 0
+        for blank in [index for index, line in enumerate(chunk) if not line]:
+            lines += chunk[start:blank]
+            if lines:
+                yield _make_block(name, number + blank - len(lines), lines)
+            lines = []
+            start = blank + 1
+        lines += chunk[start:]
+        after = number + len(chunk)
+    if lines:
+        yield _make_block(name, after - len(lines), lines)
+
+
+def _make_block(name: str, first_line: int, lines: list[str]) -> _Block:
+    n_comments = 0
+    while n_comments < len(lines) and lines[n_comments][0] == "#":
+        n_comments += 1
+    return _Block(name, first_line, lines[:n_comments], lines[n_comments:])
+
+
+def _declared_layout(block: _Block) -> Layout | None:
+    """Read the columns that a CoNLL-U Plus file declares in its first line."""
+    declared = GLOBAL_COLUMNS.match(block.comments[0])
+    if not declared:
+        return None
+    layout = tuple(declared[1].split())
+    if layout[:1] != ("ID",) or "FORM" not in layout or len(set(layout)) < len(layout):
+        found = f"global.columns is {quote(declared[1])}"
+        raise FormatError(block.name, 1, found, "distinct column names, ID first and FORM among them")
+    return layout
+
+
+def _parse_block(block: _Block, layout: Layout, single_root: bool, require_heads: bool) -> DepTree:
+    rows = [line.split("\t") for line in block.lines]
+    if layout is CONLL2009:
+        layout = _with_argument_columns(rows)
+    if rows and set(map(len, rows)) != {len(layout)}:
+        raise _wrong_column_count(block, rows, len(layout))
+    word_lines, extra_lines = _separate_extra_lines(block, rows, allowed="DEPS" in layout)
+    words = rows if not extra_lines else [rows[index] for index in word_lines]
+    columns = dict(zip(layout, zip(*words, strict=True) if words else [()] * len(layout), strict=True))
+    for name in SHARED_STRINGS:
+        if name in columns:
+            columns[name] = tuple(map(intern, columns[name]))
+    heads = _parse_heads(block, word_lines, columns.get("HEAD"), require_heads)
+    if single_root:
+        _check_single_root(block, word_lines, heads)
+    return _build_tree(block, heads, columns, extra_lines)
+
+
+def _wrong_column_count(block: _Block, rows: list[list[str]], expected: int) -> FormatError:
+    index = next(index for index, row in enumerate(rows) if len(row) != expected)
+    if block.lines[index].startswith("#"):
+        return block.error(index, f"comment {quote(block.lines[index])} inside a sentence", "a token line")
+    return block.error(index, f"{len(rows[index])} columns", f"{expected}, separated by tabs")
+
+
+def _check_single_root(block: _Block, word_lines: Sequence[int], heads: list[int]) -> None:
+    roots = [index for index, head in enumerate(heads) if head == 0]
+    if len(roots) != 1:
+        at = word_lines[roots[1]] if roots else 0
+        named = f" (words {', '.join(str(root + 1) for root in roots[:8])})" if roots else ""
+        raise block.error(at, f"{len(roots)} roots{named}", "exactly one word with HEAD 0")
+
+
+def _with_argument_columns(rows: list[list[str]]) -> Layout:
+    """Add a column for each predicate of a CoNLL-2009 sentence."""
+    at = CONLL2009.index("FILLPRED")
+    n_predicates = sum(len(row) > at and row[at] == "Y" for row in rows)
+    return (*CONLL2009, *(f"APRED{number + 1}" for number in range(n_predicates)))
+
+
+def _separate_extra_lines(
+    block: _Block, rows: list[list[str]], *, allowed: bool
+) -> tuple[Sequence[int], list[ExtraLine]]:
+    """Tell word lines from multiword tokens and empty nodes, checking all ids."""
+    if [row[0] for row in rows] == _numerals(len(rows)):
+        return range(len(rows)), []
+    word_lines: list[int] = []
+    extra_lines: list[ExtraLine] = []
+    n_empty = range_end = 0
+    for index, row in enumerate(rows):
+        n_words, token_id = len(word_lines), row[0]
+        if token_id == str(n_words + 1):
+            word_lines.append(index)
+            n_empty = 0
+        elif allowed and token_id == f"{n_words}.{n_empty + 1}":
+            extra_lines.append(ExtraLine(n_words, block.lines[index]))
+            n_empty += 1
+        elif allowed and (end := _range_end(token_id, n_words + 1)) and range_end <= n_words:
+            extra_lines.append(ExtraLine(n_words, block.lines[index]))
+            range_end = end
+        else:
+            expected = (
+                f"{n_words + 1}" if not allowed else f"{n_words + 1}, {n_words}.{n_empty + 1} or a range"
+            )
+            raise block.error(index, f"ID is {quote(token_id)}", expected)
+    if range_end > len(word_lines):
+        raise block.error(len(rows) - 1, f"the sentence ends at word {len(word_lines)}", f"word {range_end}")
+    return word_lines, extra_lines
+
+
+def _range_end(token_id: str, start: int) -> int:
+    """Return the last word of the multiword token `token_id` if it begins at `start`, else 0."""
+    span = RANGE_ID.fullmatch(token_id)
+    if span and int(span[1]) == start <= int(span[2]):
+        return int(span[2])
+    return 0
+
+
+def _parse_heads(
+    block: _Block, word_lines: Sequence[int], column: tuple[str, ...] | None, require_heads: bool
+) -> list[int]:
+    n = len(word_lines)
+    if column is None:
+        return [UNKNOWN_HEAD] * n
+    values = _head_values(n)
+    try:
+        heads = [values[text] for text in column]
+    except KeyError:
+        heads = _parse_odd_heads(block, word_lines, column, require_heads)
+    if problem := find_head_problem(heads):
+        index, found, expected = problem
+        raise block.error(word_lines[index], found, expected)
+    return heads
+
+
+def _parse_odd_heads(
+    block: _Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
+) -> list[int]:
+    """Read heads that are not all plain numbers of words: some unknown, or one wrong."""
+    n = len(column)
+    values = _head_values(n)
+    heads = []
+    for index, text in enumerate(column):
+        if text not in values and (text != "_" or require_heads):
+            raise block.error(word_lines[index], f"HEAD is {quote(text)}", f"an integer from 0 to {n}")
+        heads.append(values.get(text, UNKNOWN_HEAD))
+    return heads
+
+
+def _build_tree(
+    block: _Block, heads: list[int], columns: dict[str, tuple[str, ...]], extra_lines: list[ExtraLine]
+) -> DepTree:
+    tree = DepTree(
+        columns["FORM"],
+        None,
+        columns.get("DEPREL"),
+        lemmas=columns.get("LEMMA"),
+        upos=columns.get("UPOS"),
+        xpos=columns.get("XPOS"),
+        feats=columns.get("FEATS"),
+        deps=columns.get("DEPS"),
+        misc=columns.get("MISC"),
+        comments=block.comments,
+        extra_lines=extra_lines,
+        columns={name: list(values) for name, values in columns.items() if name not in KNOWN},
+    )
+    tree.heads = np.array(heads, dtype=np.int32)  # checked already, and with line numbers
+    return tree
+
+
+_NUMERALS = [str(number) for number in range(1, 512)]
+_VALUES = {str(number): number for number in range(512)}
+
+
+def _numerals(n: int) -> list[str]:
+    """Return ["1", ..., str(n)]."""
+    return _NUMERALS[:n] if n <= len(_NUMERALS) else [str(number) for number in range(1, n + 1)]
+
+
+def _head_values(n: int) -> dict[str, int]:
+    """Map the plain numerals from 0 to at least `n` to their values."""
+    return _VALUES if n < len(_VALUES) else {str(number): number for number in range(n + 1)}
+
+
+def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> None:
+    with open_target(target) as stream:
+        for index, tree in enumerate(trees):
+            if layout is CONLLU and index == 0 and tree.comments:
+                layout = _declared_layout(_Block(str(target), 1, tree.comments, [])) or layout
+            stream.write(format_tree(tree, layout))
+
+
+def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
+    """Return the lines of one sentence, the blank line after it included."""
+    columns = _columns_of(tree, layout)
+    lines = ["\t".join(row) for row in zip(*columns, strict=True)]
+    if "DEPS" in layout:
+        for extra in reversed(tree.extra_lines):
+            lines.insert(extra.position, extra.text)
+    return "\n".join([*tree.comments, *lines, "\n"])
+
+
+def _columns_of(tree: DepTree, layout: Layout) -> list[list[str]]:
+    if layout is CONLL2009:
+        layout = (*layout, *(name for name in tree.columns if name.startswith("APRED")))
+    values = dict(tree.columns)
+    values["ID"] = _numerals(len(tree))
+    values["HEAD"] = ["_" if head == UNKNOWN_HEAD else str(head) for head in tree.heads.tolist()]
+    for name, attribute in ATTRIBUTES.items():
+        values[name] = getattr(tree, attribute)
+    blank = ["_"] * len(tree)
+    return [values.get(name, blank) for name in layout]

@@ -1,0 +1,182 @@
+"""Files as numbered lines in, and as whole files out: gzip, standard streams, damage."""
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, TypeAlias, cast
+
+from treewright.errors import FormatError
+
+Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
+Target: TypeAlias = str | os.PathLike[str]
+
+GZIP_MAGIC = b"\x1f\x8b"
+CHUNK_SIZE = 1 << 16
+
+
+def source_name(source: Source) -> str:
+    """Name `source` the way the caller would, for error messages."""
+    if isinstance(source, str | os.PathLike):
+        return "<stdin>" if source == "-" else os.fspath(source)
+    return str(getattr(source, "name", "<stream>"))
+
+
+def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
+    r"""Yield runs of whole lines, decoded, without their line ends, and the number of the first.
+
+    Lines end in ``\n`` or ``\r\n`` and nowhere else. Gzip is told by its first bytes, ``"-"`` is
+    standard input, and a byte-order mark at the beginning is dropped. Memory is that of the longest
+    line; a pipe is read as its text arrives.
+
+    Raises
+    ------
+    FormatError
+        For bytes that are not UTF-8, a NUL byte, or damaged gzip data.
+    """
+    name = source_name(source)
+    number = 1
+    try:
+        for raw in _whole_lines(source):
+            lines = _decode(raw, name, number)
+            yield number, lines
+            number += len(lines)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(name, number, f"gzip data are damaged ({error})", "a whole file") from error
+
+
+def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield each line of `source` with its number; see `iter_chunks`."""
+    for number, lines in iter_chunks(source):
+        yield from enumerate(lines, start=number)
+
+
+def first_character(source: Source) -> str:
+    """Return the first character of a file that is not white space, or an empty string."""
+    for _, line in numbered_lines(source):
+        if line.strip():
+            return line.strip()[0]
+    return ""
+
+
+@contextmanager
+def open_target(target: Target) -> Iterator[IO[str]]:
+    """Open `target` for writing UTF-8 text; it appears whole or not at all.
+
+    Text goes to a temporary file beside `target`, renamed at the end, so that a failure leaves an
+    older file as it was and a file may be rewritten while it is being read. ``"-"`` is standard
+    output; a name in ``.gz`` is compressed.
+    """
+    path = Path(target)
+    if str(target) == "-":
+        with _text(sys.stdout.buffer) as stream:
+            yield stream
+    elif path.exists() and not path.is_file():
+        with open(path, "wb") as device, _text(device) as stream:
+            yield stream
+    else:
+        with _replacing(path) as raw, _compressed(raw, path) as body, _text(body) as stream:
+            yield stream
+
+
+def _whole_lines(source: Source) -> Iterator[bytes]:
+    """Yield the bytes of `source` in pieces that end where a line ends."""
+    pending: list[bytes] = []
+    with _open_bytes(source) as stream:
+        while data := stream.read1(CHUNK_SIZE):
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*pending, data[:cut]])
+                pending = []
+            pending.append(data[cut:])
+    if rest := b"".join(pending):
+        yield rest
+
+
+@contextmanager
+def _open_bytes(source: Source) -> Iterator[io.BufferedIOBase]:
+    if isinstance(source, io.TextIOBase):
+        yield io.BytesIO(source.read().encode("utf-8", "surrogatepass"))
+    elif not isinstance(source, str | os.PathLike):
+        yield _uncompressed(cast(io.BufferedReader, source))
+    elif source == "-":
+        yield _uncompressed(cast(io.BufferedReader, sys.stdin.buffer))
+    else:
+        with open(source, "rb") as stream:
+            yield _uncompressed(stream)
+
+
+def _uncompressed(stream: io.BufferedReader) -> io.BufferedIOBase:
+    peek = getattr(stream, "peek", None)
+    if peek and peek(2).startswith(GZIP_MAGIC):
+        return gzip.GzipFile(fileobj=stream)
+    return stream
+
+
+def _decode(raw: bytes, name: str, number: int) -> list[str]:
+    """Decode whole lines that begin at line `number`."""
+    if (at := raw.find(b"\0")) >= 0:
+        raise FormatError(name, number + raw.count(b"\n", 0, at), "a NUL byte", "text")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = number + raw.count(b"\n", 0, error.start)
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        raise FormatError(name, line, f"byte {raw[error.start]:#04x} at byte {column}", "UTF-8") from error
+    if number == 1:
+        text = text.removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write to a temporary file that takes the place of `path` at the end."""
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # the user knows nothing of the temporary name
+        raise
+    try:
+        with open(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def _compressed(raw: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+    if path.suffix != ".gz":
+        yield raw
+        return
+    with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as stream:
+        yield cast(BinaryIO, stream)
+
+
+@contextmanager
+def _text(raw: BinaryIO) -> Iterator[IO[str]]:
+    r"""Wrap bytes as UTF-8 text with ``\n`` line ends on every system, leaving `raw` open."""
+    stream = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
+    try:
+        yield stream
+    finally:
+        stream.flush()
+        stream.detach()
