@@ -112,8 +112,8 @@ def write_conll2009(trees: Iterable[DepTree], target: Target) -> None:
     _write_trees(trees, target, CONLL2009)
 
 
-class _Block(NamedTuple):
-    """The lines of one sentence and where they stand."""
+class Block(NamedTuple):
+    """The lines of one sentence of a column format and where they stand."""
 
     name: str
     first_line: int
@@ -128,13 +128,13 @@ class _Block(NamedTuple):
 def _iter_trees(
     source: Source, layout: Layout, *, single_root: bool, require_heads: bool
 ) -> Iterator[DepTree]:
-    for block in _iter_blocks(source):
+    for block in iter_blocks(source):
         if layout is CONLLU and block.first_line == 1 and block.comments:
             layout = _declared_layout(block) or layout
         yield _parse_block(block, layout, single_root, require_heads)
 
 
-def _iter_blocks(source: Source) -> Iterator[_Block]:
+def iter_blocks(source: Source) -> Iterator[Block]:
     """Cut a file at its blank lines."""
     name = source_name(source)
     lines: list[str] = []
@@ -153,14 +153,14 @@ def _iter_blocks(source: Source) -> Iterator[_Block]:
         yield _make_block(name, after - len(lines), lines)
 
 
-def _make_block(name: str, first_line: int, lines: list[str]) -> _Block:
+def _make_block(name: str, first_line: int, lines: list[str]) -> Block:
     n_comments = 0
     while n_comments < len(lines) and lines[n_comments][0] == "#":
         n_comments += 1
-    return _Block(name, first_line, lines[:n_comments], lines[n_comments:])
+    return Block(name, first_line, lines[:n_comments], lines[n_comments:])
 
 
-def _declared_layout(block: _Block) -> Layout | None:
+def _declared_layout(block: Block) -> Layout | None:
     """Read the columns that a CoNLL-U Plus file declares in its first line."""
     declared = GLOBAL_COLUMNS.match(block.comments[0])
     if not declared:
@@ -172,7 +172,7 @@ def _declared_layout(block: _Block) -> Layout | None:
     return layout
 
 
-def _parse_block(block: _Block, layout: Layout, single_root: bool, require_heads: bool) -> DepTree:
+def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads: bool) -> DepTree:
     rows = [line.split("\t") for line in block.lines]
     if layout is CONLL2009:
         layout = _with_argument_columns(rows)
@@ -190,14 +190,14 @@ def _parse_block(block: _Block, layout: Layout, single_root: bool, require_heads
     return _build_tree(block, heads, columns, extra_lines)
 
 
-def _wrong_column_count(block: _Block, rows: list[list[str]], expected: int) -> FormatError:
+def _wrong_column_count(block: Block, rows: list[list[str]], expected: int) -> FormatError:
     index = next(index for index, row in enumerate(rows) if len(row) != expected)
     if block.lines[index].startswith("#"):
         return block.error(index, f"comment {quote(block.lines[index])} inside a sentence", "a token line")
     return block.error(index, f"{len(rows[index])} columns", f"{expected}, separated by tabs")
 
 
-def _check_single_root(block: _Block, word_lines: Sequence[int], heads: list[int]) -> None:
+def _check_single_root(block: Block, word_lines: Sequence[int], heads: list[int]) -> None:
     roots = [index for index, head in enumerate(heads) if head == 0]
     if len(roots) != 1:
         at = word_lines[roots[1]] if roots else 0
@@ -213,7 +213,7 @@ def _with_argument_columns(rows: list[list[str]]) -> Layout:
 
 
 def _separate_extra_lines(
-    block: _Block, rows: list[list[str]], *, allowed: bool
+    block: Block, rows: list[list[str]], *, allowed: bool
 ) -> tuple[Sequence[int], list[ExtraLine]]:
     """Tell word lines from multiword tokens and empty nodes, checking all ids."""
     if [row[0] for row in rows] == _numerals(len(rows)):
@@ -251,7 +251,7 @@ def _range_end(token_id: str, start: int) -> int:
 
 
 def _parse_heads(
-    block: _Block, word_lines: Sequence[int], column: tuple[str, ...] | None, require_heads: bool
+    block: Block, word_lines: Sequence[int], column: tuple[str, ...] | None, require_heads: bool
 ) -> list[int]:
     n = len(word_lines)
     if column is None:
@@ -268,7 +268,7 @@ def _parse_heads(
 
 
 def _parse_odd_heads(
-    block: _Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
+    block: Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
 ) -> list[int]:
     """Read heads that are not all plain numbers of words: some unknown, or one wrong."""
     n = len(column)
@@ -282,7 +282,7 @@ def _parse_odd_heads(
 
 
 def _build_tree(
-    block: _Block, heads: list[int], columns: dict[str, tuple[str, ...]], extra_lines: list[ExtraLine]
+    block: Block, heads: list[int], columns: dict[str, tuple[str, ...]], extra_lines: list[ExtraLine]
 ) -> DepTree:
     tree = DepTree(
         columns["FORM"],
@@ -320,7 +320,7 @@ def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> No
     with open_target(target) as stream:
         for index, tree in enumerate(trees):
             if layout is CONLLU and index == 0 and tree.comments:
-                layout = _declared_layout(_Block(str(target), 1, tree.comments, [])) or layout
+                layout = _declared_layout(Block(str(target), 1, tree.comments, [])) or layout
             stream.write(format_tree(tree, layout))
 
 

@@ -1,0 +1,330 @@
+"""ConstTree: one ordered labelled tree, kept as two flat arrays."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import FormatError, InputError, quote
+
+TRACE = "-NONE-"
+PLAIN_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+class Span(NamedTuple):
+    """A labelled stretch of words, from `start` up to but not including `end`, counted from 0."""
+
+    label: str
+    start: int
+    end: int
+
+
+class ConstTree:
+    """An ordered labelled tree: a parse, the syntax tree of a program, any nested structure.
+
+    Words are leaves: nodes without children whose label is the word. The nodes stand in post-order in
+    two flat arrays, the labels and the number of nodes under each node (itself included), so that
+    children come before parents, the root is last, and every subtree is a slice. Subtrees are views
+    on the arrays of the whole tree. Trees are immutable, and no operation is recursive: nesting may be
+    as deep as memory allows.
+
+    Parameters
+    ----------
+    label : str
+        Neither empty nor with white space in it.
+    children : sequence of ConstTree or str
+        A string stands for a leaf. None for a leaf.
+
+    Examples
+    --------
+    >>> tree = ConstTree.parse("(S (NP (N Mary)) (VP (V sleeps)))")
+    >>> tree.label, tree.words(), tree.tags()
+    ('S', ['Mary', 'sleeps'], ['N', 'V'])
+    >>> print(tree.children[0])
+    (NP (N Mary))
+    """
+
+    __slots__ = ("_all_labels", "_all_sizes", "_root")
+
+    _all_labels: Sequence[str]
+    _all_sizes: npt.NDArray[np.int32]
+    _root: int
+
+    def __init__(self, label: str, children: Sequence["ConstTree | str"] = ()) -> None:
+        nodes = [child if isinstance(child, ConstTree) else ConstTree(child) for child in children]
+        self._all_labels = [*(one for node in nodes for one in node.labels), _checked_label(label)]
+        total = len(self._all_labels)
+        self._all_sizes = np.concatenate([*(node.sizes for node in nodes), [total]]).astype(np.int32)
+        self._root = total - 1
+
+    @classmethod
+    def from_arrays(cls, labels: Sequence[str], sizes: npt.NDArray[np.int32]) -> Self:
+        """Make a tree of the labels and subtree sizes of its nodes in post-order, unchecked."""
+        tree = object.__new__(cls)
+        tree._all_labels = labels
+        tree._all_sizes = sizes
+        tree._root = len(labels) - 1
+        return tree
+
+    @classmethod
+    def parse(cls, text: str, *, functions: bool = True, traces: bool = True, unescape: bool = False) -> Self:
+        """Read the one tree that `text` holds in Penn brackets; options as in `read_brackets`."""
+        from treewright.data.bracketed import parse_tree  # bracketed is built on this module
+
+        tree = parse_tree(text, functions=functions, traces=traces, unescape=unescape)
+        return cls.from_arrays(tree.labels, tree.sizes)
+
+    @classmethod
+    def from_python(cls, source: str) -> Self:
+        """Turn Python source code into its syntax tree.
+
+        Nodes are labelled with the names of `ast` classes; identifiers, constants and operators are
+        leaves. White space inside a constant becomes ``_``.
+
+        Raises
+        ------
+        FormatError
+            When `source` is not valid Python.
+        """
+        return cls.from_arrays(*_python_arrays(_parse_python(source)))
+
+    @property
+    def label(self) -> str:
+        """The label of the root."""
+        return self._all_labels[self._root]
+
+    @property
+    def children(self) -> tuple[Self, ...]:
+        """The subtrees directly under the root, from left to right."""
+        sizes = self._all_sizes
+        node, first = self._root - 1, self._start
+        found = []
+        while node >= first:
+            found.append(self._view(node))
+            node -= int(sizes[node])
+        return tuple(reversed(found))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether there is nothing under the root: the node is a word."""
+        return bool(self._all_sizes[self._root] == 1)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, words included."""
+        return int(self._all_sizes[self._root])
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of all nodes in post-order, the root last."""
+        return self._all_labels[self._start : self._root + 1]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int32]:
+        """The number of nodes under each node, itself included, in post-order."""
+        return self._all_sizes[self._start : self._root + 1]
+
+    def parents(self) -> npt.NDArray[np.int32]:
+        """Return the post-order position of each node's parent; -1 for the root."""
+        parents = np.full(self.n_nodes, -1, dtype=np.int32)
+        waiting: list[int] = []
+        for node, size in enumerate(self.sizes.tolist()):
+            while waiting and waiting[-1] > node - size:
+                parents[waiting.pop()] = node
+            waiting.append(node)
+        return parents
+
+    def words(self) -> list[str]:
+        """Return the labels of the leaves, from left to right."""
+        return [label for label, size in zip(self.labels, self.sizes.tolist(), strict=True) if size == 1]
+
+    def tags(self) -> list[str]:
+        """Return the label above each leaf; a lone leaf has none."""
+        labels, parents = self.labels, self.parents().tolist()
+        leaves = np.flatnonzero(self.sizes == 1).tolist()
+        return [labels[parents[leaf]] for leaf in leaves if parents[leaf] >= 0]
+
+    def subtrees(self) -> Iterator[Self]:
+        """Yield the subtree at every node, children before parents, the whole tree last."""
+        for node in range(self._start, self._root + 1):
+            yield self._view(node)
+
+    def spans(self) -> list[Span]:
+        """Return what each node that is no leaf covers, children before parents."""
+        sizes = self.sizes
+        leaves_before = np.concatenate([[0], np.cumsum(sizes == 1)])
+        inner = np.flatnonzero(sizes > 1)
+        starts = leaves_before[inner - sizes[inner] + 1].tolist()
+        ends = leaves_before[inner + 1].tolist()
+        labels = self.labels
+        return [Span(labels[node], *span) for node, *span in zip(inner.tolist(), starts, ends, strict=True)]
+
+    def without_functions(self) -> Self:
+        """Return the tree with function tags and indices cut off: ``NP-SBJ-1`` becomes ``NP``."""
+        labels = [
+            label if size == 1 else cut_functions(label)
+            for label, size in zip(self.labels, self.sizes.tolist(), strict=True)
+        ]
+        return self.from_arrays(labels, self.sizes)
+
+    def without_traces(self) -> Self | None:
+        """Return the tree without ``-NONE-`` nodes and all that dominates nothing else.
+
+        None when nothing is left.
+        """
+        return self.without_tags({TRACE})
+
+    def without_tags(self, tags: set[str] | frozenset[str]) -> Self | None:
+        """Return the tree without the words under `tags` and all that dominates nothing else."""
+        labels = self.labels
+        if not any(label in tags for label in labels):
+            return self
+        kept: list[str] = []
+        sizes: list[int] = []
+        starts: list[int] = []  # for each node still without a parent, where its kept part begins
+        open_nodes: list[int] = []
+        for node, size in enumerate(self.sizes.tolist()):
+            start = len(kept)
+            while open_nodes and open_nodes[-1] > node - size:
+                open_nodes.pop()
+                start = starts.pop()
+            if size == 2 and labels[node] in tags:
+                del kept[start:], sizes[start:]
+            elif size == 1 or len(kept) > start:
+                kept.append(labels[node])
+                sizes.append(len(kept) - start)
+            open_nodes.append(node)
+            starts.append(start)
+        return self.from_arrays(kept, np.array(sizes, dtype=np.int32)) if kept else None
+
+    def with_words(self, words: Sequence[str]) -> Self:
+        """Return the same tree over other words."""
+        leaves = np.flatnonzero(self.sizes == 1).tolist()
+        if len(words) != len(leaves):
+            raise InputError(f"{len(words)} words given for a tree with {len(leaves)} leaves")
+        labels = list(self.labels)
+        for leaf, word in zip(leaves, words, strict=True):
+            labels[leaf] = _checked_label(word)
+        return self.from_arrays(labels, self.sizes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConstTree):
+            return NotImplemented
+        return list(self.labels) == list(other.labels) and np.array_equal(self.sizes, other.sizes)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.labels), self.sizes.tobytes()))
+
+    def __str__(self) -> str:
+        labels = [escape(label) for label in self.labels]
+        sizes = self.sizes.tolist()
+        opened: dict[int, list[str]] = {}
+        for node, size in enumerate(sizes):
+            if size > 1:
+                opened.setdefault(node - size + 1, []).append(f"({labels[node]}")
+        pieces: list[str] = []
+        for node, size in enumerate(sizes):
+            if size > 1:
+                pieces[-1] += ")"
+            else:
+                pieces.extend(reversed(opened.get(node, [])))
+                pieces.append(labels[node])
+        return " ".join(pieces)
+
+    def __repr__(self) -> str:
+        if self.n_nodes > 200:
+            return f"<ConstTree {self.label} with {self.n_nodes} nodes>"
+        return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
+
+    @property
+    def _start(self) -> int:
+        return self._root + 1 - int(self._all_sizes[self._root])
+
+    def _view(self, node: int) -> Self:
+        view = object.__new__(type(self))
+        view._all_labels = self._all_labels
+        view._all_sizes = self._all_sizes
+        view._root = node
+        return view
+
+
+def cut_functions(label: str) -> str:
+    """Cut a label at its first ``-`` or ``=`` after the first character."""
+    for at, character in enumerate(label):
+        if at and character in "-=" and label[0] != "-":
+            return label[:at]
+    return label
+
+
+def escape(label: str) -> str:
+    """Write brackets inside a label the way Penn treebanks do."""
+    if "(" in label or ")" in label:
+        return label.replace("(", "-LRB-").replace(")", "-RRB-")
+    return label
+
+
+def unescape_word(word: str) -> str:
+    r"""Turn ``-LRB-`` and its like into brackets, ``\/`` and ``\*`` into ``/`` and ``*``."""
+    if "-" in word:
+        for escaped, plain in PLAIN_BRACKETS.items():
+            word = word.replace(escaped, plain)
+    return word.replace("\\/", "/").replace("\\*", "*")
+
+
+def _checked_label(label: str) -> str:
+    if not isinstance(label, str) or not label or any(character.isspace() for character in label):
+        raise InputError(f"label is {label!r}; expected a string that is not empty and has no white space")
+    return label
+
+
+def _parse_python(source: str) -> ast.AST:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        found = f"{error.msg} ({quote((error.text or '').strip())})"
+        raise FormatError("<python>", error.lineno or 1, found, "Python source code") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        found = str(error) or type(error).__name__
+        raise FormatError("<python>", 1, found, "Python source code that can be compiled") from error
+
+
+def _python_arrays(root: ast.AST) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Flatten a syntax tree; visiting parents first and reversing gives post-order."""
+    labels: list[str] = []
+    n_children: list[int] = []
+    waiting: list[object] = [root]
+    while waiting:
+        node = waiting.pop()
+        parts = _python_parts(node) if isinstance(node, ast.AST) else []
+        labels.append(type(node).__name__ if isinstance(node, ast.AST) else _python_leaf(node))
+        n_children.append(len(parts))
+        waiting.extend(parts)
+    labels.reverse()
+    sizes: list[int] = []
+    for count in reversed(n_children):
+        size = 1
+        for _ in range(count):
+            size += sizes[len(sizes) - size]
+        sizes.append(size)
+    return labels, np.array(sizes, dtype=np.int32)
+
+
+def _python_parts(node: ast.AST) -> list[object]:
+    """List what stands under a syntax node: nodes, names, constants and operators."""
+    if isinstance(node, ast.operator | ast.unaryop | ast.boolop | ast.cmpop):
+        return []
+    parts: list[object] = []
+    for name, value in ast.iter_fields(node):
+        if name in ("ctx", "kind", "type_comment") or (value is None and not isinstance(node, ast.Constant)):
+            continue
+        if isinstance(value, list):
+            parts.extend(part for part in value if part is not None)
+        else:
+            parts.append(value)
+    return parts
+
+
+def _python_leaf(value: object) -> str:
+    return "_".join((value if isinstance(value, str) else repr(value)).split()) or "_"
