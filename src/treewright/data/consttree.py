@@ -126,14 +126,24 @@ class ConstTree:
         """The number of nodes under each node, itself included, in post-order."""
         return self._all_sizes[self._start : self._root + 1]
 
+    def child_positions(self) -> list[list[int]]:
+        """Return, for each node in post-order, the positions of its children from left to right."""
+        sizes = self.sizes.tolist()
+        positions = []
+        for node, size in enumerate(sizes):
+            children = []
+            child = node - 1
+            while child > node - size:
+                children.append(child)
+                child -= sizes[child]
+            positions.append(children[::-1])
+        return positions
+
     def parents(self) -> npt.NDArray[np.int32]:
         """Return the post-order position of each node's parent; -1 for the root."""
         parents = np.full(self.n_nodes, -1, dtype=np.int32)
-        waiting: list[int] = []
-        for node, size in enumerate(self.sizes.tolist()):
-            while waiting and waiting[-1] > node - size:
-                parents[waiting.pop()] = node
-            waiting.append(node)
+        for node, children in enumerate(self.child_positions()):
+            parents[children] = node
         return parents
 
     def words(self) -> list[str]:
@@ -183,19 +193,14 @@ class ConstTree:
             return self
         kept: list[str] = []
         sizes: list[int] = []
-        starts: list[int] = []  # for each node still without a parent, where its kept part begins
-        open_nodes: list[int] = []
+        starts: list[int] = []  # where the kept part of each node begins
         for node, size in enumerate(self.sizes.tolist()):
-            start = len(kept)
-            while open_nodes and open_nodes[-1] > node - size:
-                open_nodes.pop()
-                start = starts.pop()
+            start = len(kept) if size == 1 else starts[node - size + 1]
             if size == 2 and labels[node] in tags:
                 del kept[start:], sizes[start:]
             elif size == 1 or len(kept) > start:
                 kept.append(labels[node])
                 sizes.append(len(kept) - start)
-            open_nodes.append(node)
             starts.append(start)
         return self.from_arrays(kept, np.array(sizes, dtype=np.int32)) if kept else None
 

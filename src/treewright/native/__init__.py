@@ -1,0 +1,1 @@
+"""Compiled inner loops: arrays in, arrays out. Nothing here imports the rest of treewright."""

@@ -1,0 +1,76 @@
+"""The one decorator of all compiled functions: cached on disk, and heard when it compiles."""
+
+import contextlib
+import logging
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import numba
+from numba.core import event
+
+logger = logging.getLogger("treewright")
+
+
+def compiled(function):
+    """Compile `function` at its first call, for each new set of argument types, and keep the result.
+
+    The machine code goes where Numba puts it: to $NUMBA_CACHE_DIR, beside the source, or to the user's
+    cache folder; where none of these can be written, to a folder of the user's own among the temporary
+    files.
+    """
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:
+        with _cache_in(_temporary_folder()):
+            return numba.njit(cache=True)(function)
+
+
+@contextlib.contextmanager
+def _cache_in(folder):
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _temporary_folder():
+    """Return a folder that only this user can write: cached code is run as it is found."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"treewright-numba-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    state = folder.lstat()
+    if hasattr(os, "getuid") and (
+        state.st_uid != user or state.st_mode & 0o022 or stat.S_ISLNK(state.st_mode)
+    ):
+        return Path(tempfile.mkdtemp(prefix="treewright-numba-"))
+    return folder
+
+
+class _CompilationNotice(event.Listener):
+    """Say once that code is being compiled, since the first call of anything is then slow."""
+
+    def __init__(self):
+        self.said = False
+
+    def on_start(self, event):
+        dispatcher = event.data["dispatcher"]
+        function = dispatcher.py_func
+        if not function.__module__.startswith(__package__):
+            return
+        if not self.said:
+            self.said = True
+            logger.warning(
+                "treewright compiles its inner loops, once for this machine (kept in %s)",
+                dispatcher.stats.cache_path,
+            )
+        logger.debug("compiling %s.%s", function.__module__, function.__name__)
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compile", _CompilationNotice())

@@ -1,0 +1,73 @@
+"""Crossing arcs: finding them, and lifting them away.
+
+Arrays are indexed by word, 1 to n; index 0 is the root above all, and ``heads[0]`` is 0.
+"""
+
+from treewright.native.compiling import compiled
+
+
+@compiled
+def has_gap(heads, n_waiting, low, high, size):
+    """Tell whether the words under some word leave a gap, so that arcs cross.
+
+    The last four are zeroed scratch of the length of `heads`: children not yet seen, the first and
+    the last word under each word, and their number.
+    """
+    for word in range(1, heads.size):
+        n_waiting[heads[word]] += 1
+        low[word] = high[word] = word
+        size[word] = 1
+    for start in range(1, heads.size):
+        word = start
+        while word > 0 and n_waiting[word] == 0:
+            if high[word] - low[word] + 1 != size[word]:
+                return True
+            n_waiting[word] = -1  # done; no later climb starts here
+            head = heads[word]
+            low[head] = min(low[head], low[word])
+            high[head] = max(high[head], high[word])
+            size[head] += size[word]
+            n_waiting[head] -= 1
+            word = head
+    return False
+
+
+@compiled
+def is_under(heads, word, ancestor):
+    """Tell whether `ancestor` is `word` or stands above it."""
+    while word > 0 and word != ancestor:
+        word = heads[word]
+    return word == ancestor
+
+
+@compiled
+def shortest_crossing_arc(heads):
+    """Return the dependent of the shortest arc over a word that is not under its head, 0 for none.
+
+    Of several arcs of that length it is the leftmost dependent's.
+    """
+    shortest = 0
+    length = heads.size
+    for word in range(1, heads.size):
+        head = heads[word]
+        if head == 0 or abs(head - word) >= length:
+            continue
+        for between in range(min(head, word) + 1, max(head, word)):
+            if not is_under(heads, between, head):
+                shortest = word
+                length = abs(head - word)
+                break
+    return shortest
+
+
+@compiled
+def lift_arcs(heads, on_path):
+    """Lift the shortest crossing arc to its head's head until no arc crosses another.
+
+    Changes `heads`, and sets `on_path` at each word over whose own arc another was lifted.
+    """
+    word = shortest_crossing_arc(heads)
+    while word > 0:
+        on_path[heads[word]] = True
+        heads[word] = heads[heads[word]]
+        word = shortest_crossing_arc(heads)
