@@ -1,4 +1,5 @@
 from . import errors as errors
+from . import metrics as metrics
 from ._version import __version__ as __version__
 from .data.bracketed import iter_brackets as iter_brackets
 from .data.bracketed import read_brackets as read_brackets
@@ -15,6 +16,10 @@ from .data.conllu import write_conllx as write_conllx
 from .data.consttree import ConstTree as ConstTree
 from .data.consttree import Span as Span
 from .data.deptree import DepTree as DepTree
+from .data.heads import to_dependencies as to_dependencies
+from .data.projective import deprojectivize as deprojectivize
+from .data.projective import is_projective as is_projective
+from .data.projective import projectivize as projectivize
 from .data.propbank import Proposition as Proposition
 from .data.propbank import PropSentence as PropSentence
 from .data.propbank import iter_props as iter_props

@@ -1,0 +1,15 @@
+"""How good a prediction is, and whether a difference between two is more than luck."""
+
+from treewright.metrics.attachment import AttachmentScore, RelationScore, attachment
+from treewright.metrics.parseval import ParsevalScore, parseval
+from treewright.metrics.significance import SignificanceResult, significance
+
+__all__ = [
+    "AttachmentScore",
+    "ParsevalScore",
+    "RelationScore",
+    "SignificanceResult",
+    "attachment",
+    "parseval",
+    "significance",
+]

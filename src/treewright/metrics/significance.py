@@ -1,0 +1,170 @@
+"""Whether one system is better than another, or only luckier.
+
+Yeh (2000), More Accurate Tests for the Statistical Significance of Result Differences: outputs of the
+two systems are exchanged at random, sentence by sentence; how often does that make a difference as large
+as the one observed? The interval of the difference comes from resampling sentences with replacement.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.metrics.attachment import COUNTS as ATTACHMENT_COUNTS
+from treewright.metrics.attachment import METRICS as ATTACHMENT_METRICS
+from treewright.metrics.attachment import sentence_counts as attachment_counts
+from treewright.metrics.parseval import COUNTS as PARSEVAL_COUNTS
+from treewright.metrics.parseval import METRICS as PARSEVAL_METRICS
+from treewright.metrics.parseval import sentence_counts as parseval_counts
+
+Counts = npt.NDArray[np.float64]
+Score = Callable[[Counts], Counts]
+Trees = Sequence[DepTree] | Sequence[ConstTree]
+Tree = TypeVar("Tree", DepTree, ConstTree)
+
+BLOCK_CELLS = 4_000_000
+"""Random numbers drawn at a time."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class SignificanceResult:
+    """The outcome of a randomisation test.
+
+    Attributes
+    ----------
+    p_value : float
+        Two-sided: the share of random exchanges with a difference at least as large, either way.
+    difference : float
+        The score of `a` minus the score of `b`, in points.
+    interval : tuple of float
+        Bootstrap interval of the difference.
+    confidence : float
+        What the interval covers, 0.95 for 95 percent.
+    score_a, score_b : float
+    metric : str
+    n_sentences, n_shuffles : int
+    """
+
+    p_value: float
+    difference: float
+    interval: tuple[float, float]
+    confidence: float
+    score_a: float
+    score_b: float
+    metric: str
+    n_sentences: int
+    n_shuffles: int
+
+
+def significance(
+    gold: Trees,
+    a: Trees,
+    b: Trees,
+    *,
+    metric: str = "uas",
+    n_shuffles: int = 10_000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    punctuation: bool | str = True,
+    max_length: int | None = None,
+) -> SignificanceResult:
+    """Test whether the scores of two systems on the same sentences differ.
+
+    Parameters
+    ----------
+    gold, a, b : sequence of DepTree or of ConstTree
+    metric : str
+        For dependencies "uas", "las", "las_full" or "complete"; for constituents "f1", "precision",
+        "recall", "exact" or another percentage of `ParsevalScore`.
+    n_shuffles : int
+        Random exchanges, and as many bootstrap samples.
+    seed : int
+    confidence : float
+        Of the interval, between 0 and 1.
+    punctuation, max_length
+        As for `attachment` and `parseval`.
+    """
+    if n_shuffles < 1 or not 0 < confidence < 1:
+        raise InputError(f"n_shuffles is {n_shuffles} and confidence {confidence}; expected >= 1 and 0 to 1")
+    counts_a, counts_b, score = _count(gold, a, b, metric, punctuation, max_length)
+    score_a, score_b = float(score(counts_a.sum(axis=0))), float(score(counts_b.sum(axis=0)))
+    rng = np.random.default_rng(seed)
+    exchanged = _exchanged_differences(counts_a, counts_b, score, n_shuffles, rng)
+    n_as_large = int((exchanged >= abs(score_a - score_b) - ROUNDING).sum())
+    resampled = _resampled_differences(counts_a, counts_b, score, n_shuffles, rng)
+    low, high = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return SignificanceResult(
+        p_value=(n_as_large + 1) / (n_shuffles + 1),
+        difference=score_a - score_b,
+        interval=(low, high),
+        confidence=confidence,
+        score_a=score_a,
+        score_b=score_b,
+        metric=metric,
+        n_sentences=len(gold),
+        n_shuffles=n_shuffles,
+    )
+
+
+def _count(
+    gold: Trees, a: Trees, b: Trees, metric: str, punctuation: bool | str, max_length: int | None
+) -> tuple[Counts, Counts, Score]:
+    """Count per sentence for both systems, and say how sums of counts become the score."""
+    if not gold:
+        raise InputError("no sentences were given; expected at least one")
+    if metric in ATTACHMENT_METRICS:
+        right, *guesses = (_trees_of(DepTree, trees, metric) for trees in (gold, a, b))
+        counts = [attachment_counts(right, guess, punctuation=punctuation) for guess in guesses]
+        ratio, names = ATTACHMENT_METRICS[metric], ATTACHMENT_COUNTS
+    elif metric in PARSEVAL_METRICS:
+        correct, *parses = (_trees_of(ConstTree, trees, metric) for trees in (gold, a, b))
+        counts = [parseval_counts(correct, parse, max_length=max_length) for parse in parses]
+        ratio, names = PARSEVAL_METRICS[metric], PARSEVAL_COUNTS
+    else:
+        known = ", ".join([*ATTACHMENT_METRICS, *PARSEVAL_METRICS])
+        raise InputError(f"metric is {metric!r}; expected one of {known}")
+    return counts[0], counts[1], lambda totals: ratio.score(names, totals)
+
+
+def _trees_of(kind: type[Tree], trees: Trees, metric: str) -> list[Tree]:
+    checked = [tree for tree in trees if isinstance(tree, kind)]
+    if len(checked) != len(trees):
+        raise InputError(f"metric {metric!r} is for {kind.__name__}; found another kind of tree")
+    return checked
+
+
+def _exchanged_differences(
+    counts_a: Counts, counts_b: Counts, score: Score, n_shuffles: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return the size of the difference after each random exchange of sentences."""
+    total = counts_a.sum(axis=0) + counts_b.sum(axis=0)
+    differences = []
+    for n_rows in _block_sizes(n_shuffles, len(counts_a)):
+        exchanged = rng.integers(0, 2, size=(n_rows, len(counts_a)), dtype=np.int8).astype(np.float64)
+        mixed = counts_a.sum(axis=0) + exchanged @ (counts_b - counts_a)
+        differences.append(np.abs(score(mixed) - score(total - mixed)))
+    return np.concatenate(differences)
+
+
+def _resampled_differences(
+    counts_a: Counts, counts_b: Counts, score: Score, n_samples: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return the difference in each bootstrap sample of sentences."""
+    n = len(counts_a)
+    differences = []
+    for n_rows in _block_sizes(n_samples, n):
+        times = rng.multinomial(n, np.full(n, 1 / n), size=n_rows).astype(np.float64)
+        differences.append(score(times @ counts_a) - score(times @ counts_b))
+    return np.concatenate(differences)
+
+
+def _block_sizes(n_rows: int, n_columns: int) -> list[int]:
+    """Cut `n_rows` into blocks of at most BLOCK_CELLS cells."""
+    size = max(1, BLOCK_CELLS // n_columns)
+    return [min(size, n_rows - done) for done in range(0, n_rows, size)]
