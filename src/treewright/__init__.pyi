@@ -17,6 +17,10 @@ from .data.consttree import ConstTree as ConstTree
 from .data.consttree import Span as Span
 from .data.deptree import DepTree as DepTree
 from .data.heads import to_dependencies as to_dependencies
+from .data.interop import from_nltk as from_nltk
+from .data.interop import from_spacy as from_spacy
+from .data.interop import to_nltk as to_nltk
+from .data.interop import to_spacy as to_spacy
 from .data.projective import deprojectivize as deprojectivize
 from .data.projective import is_projective as is_projective
 from .data.projective import projectivize as projectivize

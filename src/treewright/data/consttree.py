@@ -1,6 +1,8 @@
 """ConstTree: one ordered labelled tree, kept as two flat arrays."""
 
 import ast
+import re
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
@@ -10,6 +12,10 @@ import numpy.typing as npt
 from treewright.errors import FormatError, InputError, quote
 
 TRACE = "-NONE-"
+LABEL = re.compile(r"[^\s\0]+", re.ASCII)
+"""White space is that of ASCII: a no-break space may well stand inside a word."""
+MAX_DECIMAL_BITS = 2048
+"""Python refuses to write very large integers in decimal."""
 PLAIN_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -33,7 +39,7 @@ class ConstTree:
     Parameters
     ----------
     label : str
-        Neither empty nor with white space in it.
+        Neither empty nor with ASCII white space in it.
     children : sequence of ConstTree or str
         A string stands for a leaf. None for a leaf.
 
@@ -53,6 +59,8 @@ class ConstTree:
     _root: int
 
     def __init__(self, label: str, children: Sequence["ConstTree | str"] = ()) -> None:
+        if isinstance(children, str):
+            raise InputError(f"children is {children!r}; expected a sequence, as in [{children!r}]")
         nodes = [child if isinstance(child, ConstTree) else ConstTree(child) for child in children]
         self._all_labels = [*(one for node in nodes for one in node.labels), _checked_label(label)]
         total = len(self._all_labels)
@@ -69,6 +77,17 @@ class ConstTree:
         return tree
 
     @classmethod
+    def from_child_counts(cls, labels: Sequence[str], n_children: Sequence[int]) -> Self:
+        """Make a tree of the labels and numbers of children of its nodes in post-order."""
+        sizes: list[int] = []
+        for count in n_children:
+            size = 1
+            for _ in range(count):
+                size += sizes[len(sizes) - size]
+            sizes.append(size)
+        return cls.from_arrays([_checked_label(one) for one in labels], np.array(sizes, dtype=np.int32))
+
+    @classmethod
     def parse(cls, text: str, *, functions: bool = True, traces: bool = True, unescape: bool = False) -> Self:
         """Read the one tree that `text` holds in Penn brackets; options as in `read_brackets`."""
         from treewright.data.bracketed import parse_tree  # bracketed is built on this module
@@ -81,14 +100,14 @@ class ConstTree:
         """Turn Python source code into its syntax tree.
 
         Nodes are labelled with the names of `ast` classes; identifiers, constants and operators are
-        leaves. White space inside a constant becomes ``_``.
+        leaves. White space inside a constant becomes ``_``, an unprintable character its escape.
 
         Raises
         ------
         FormatError
             When `source` is not valid Python.
         """
-        return cls.from_arrays(*_python_arrays(_parse_python(source)))
+        return cls.from_child_counts(*_python_nodes(_parse_python(source)))
 
     @property
     def label(self) -> str:
@@ -191,14 +210,14 @@ class ConstTree:
         labels = self.labels
         if not any(label in tags for label in labels):
             return self
+        parents = self.parents().tolist()
         kept: list[str] = []
         sizes: list[int] = []
         starts: list[int] = []  # where the kept part of each node begins
         for node, size in enumerate(self.sizes.tolist()):
             start = len(kept) if size == 1 else starts[node - size + 1]
-            if size == 2 and labels[node] in tags:
-                del kept[start:], sizes[start:]
-            elif size == 1 or len(kept) > start:
+            is_kept_word = size == 1 and (parents[node] < 0 or labels[parents[node]] not in tags)
+            if is_kept_word or len(kept) > start:
                 kept.append(labels[node])
                 sizes.append(len(kept) - start)
             starts.append(start)
@@ -228,20 +247,24 @@ class ConstTree:
         opened: dict[int, list[str]] = {}
         for node, size in enumerate(sizes):
             if size > 1:
-                opened.setdefault(node - size + 1, []).append(f"({labels[node]}")
+                opened.setdefault(node - size + 1, []).append(f" ({labels[node]}")
         pieces: list[str] = []
         for node, size in enumerate(sizes):
             if size > 1:
-                pieces[-1] += ")"
+                pieces.append(")")
             else:
                 pieces.extend(reversed(opened.get(node, [])))
-                pieces.append(labels[node])
-        return " ".join(pieces)
+                pieces.append(f" {labels[node]}")
+        return "".join(pieces)[1:]
 
     def __repr__(self) -> str:
         if self.n_nodes > 200:
             return f"<ConstTree {self.label} with {self.n_nodes} nodes>"
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle what is under this node only, not the whole tree that it is a view on."""
+        return type(self).from_arrays, (self.labels, self.sizes)
 
     @property
     def _start(self) -> int:
@@ -279,14 +302,17 @@ def unescape_word(word: str) -> str:
 
 
 def _checked_label(label: str) -> str:
-    if not isinstance(label, str) or not label or any(character.isspace() for character in label):
-        raise InputError(f"label is {label!r}; expected a string that is not empty and has no white space")
+    if not isinstance(label, str) or not LABEL.fullmatch(label):
+        expected = "a string that is not empty and has neither white space nor NUL"
+        raise InputError(f"label is {label!r}; expected {expected}")
     return label
 
 
 def _parse_python(source: str) -> ast.AST:
     try:
-        return ast.parse(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the style of the code is not our business
+            return ast.parse(source)
     except SyntaxError as error:
         found = f"{error.msg} ({quote((error.text or '').strip())})"
         raise FormatError("<python>", error.lineno or 1, found, "Python source code") from error
@@ -295,8 +321,8 @@ def _parse_python(source: str) -> ast.AST:
         raise FormatError("<python>", 1, found, "Python source code that can be compiled") from error
 
 
-def _python_arrays(root: ast.AST) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Flatten a syntax tree; visiting parents first and reversing gives post-order."""
+def _python_nodes(root: ast.AST) -> tuple[list[str], list[int]]:
+    """List labels and numbers of children; parents first, from right to left, is post-order reversed."""
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[object] = [root]
@@ -306,14 +332,7 @@ def _python_arrays(root: ast.AST) -> tuple[list[str], npt.NDArray[np.int32]]:
         labels.append(type(node).__name__ if isinstance(node, ast.AST) else _python_leaf(node))
         n_children.append(len(parts))
         waiting.extend(parts)
-    labels.reverse()
-    sizes: list[int] = []
-    for count in reversed(n_children):
-        size = 1
-        for _ in range(count):
-            size += sizes[len(sizes) - size]
-        sizes.append(size)
-    return labels, np.array(sizes, dtype=np.int32)
+    return labels[::-1], n_children[::-1]
 
 
 def _python_parts(node: ast.AST) -> list[object]:
@@ -322,7 +341,9 @@ def _python_parts(node: ast.AST) -> list[object]:
         return []
     parts: list[object] = []
     for name, value in ast.iter_fields(node):
-        if name in ("ctx", "kind", "type_comment") or (value is None and not isinstance(node, ast.Constant)):
+        if name in ("ctx", "kind", "type_comment"):
+            continue
+        if value is None and not isinstance(node, ast.Constant | ast.MatchSingleton):
             continue
         if isinstance(value, list):
             parts.extend(part for part in value if part is not None)
@@ -332,4 +353,7 @@ def _python_parts(node: ast.AST) -> list[object]:
 
 
 def _python_leaf(value: object) -> str:
-    return "_".join((value if isinstance(value, str) else repr(value)).split()) or "_"
+    if isinstance(value, int):
+        return hex(value) if value.bit_length() > MAX_DECIMAL_BITS else str(value)
+    label = "_".join((value if isinstance(value, str) else repr(value)).split()) or "_"
+    return label if label.isprintable() else repr(label)[1:-1]
