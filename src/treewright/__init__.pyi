@@ -29,3 +29,5 @@ from .data.propbank import PropSentence as PropSentence
 from .data.propbank import iter_props as iter_props
 from .data.propbank import read_props as read_props
 from .data.propbank import write_props as write_props
+from .data.remote import TreebankFiles as TreebankFiles
+from .data.remote import fetch_treebank as fetch_treebank

@@ -2,13 +2,11 @@
 
 import contextlib
 import logging
-import os
-import stat
-import tempfile
-from pathlib import Path
 
 import numba
 from numba.core import event
+
+from treewright._cache import cache_folder
 
 logger = logging.getLogger("treewright")
 
@@ -16,14 +14,13 @@ logger = logging.getLogger("treewright")
 def compiled(function):
     """Compile `function` at its first call, for each new set of argument types, and keep the result.
 
-    The machine code goes where Numba puts it: to $NUMBA_CACHE_DIR, beside the source, or to the user's
-    cache folder; where none of these can be written, to a folder of the user's own among the temporary
-    files.
+    The machine code goes where Numba puts it: to $NUMBA_CACHE_DIR, beside the source, or to Numba's
+    folder in the user's home; where none of these can be written, to treewright's own cache folder.
     """
     try:
         return numba.njit(cache=True)(function)
     except RuntimeError:
-        with _cache_in(_temporary_folder()):
+        with _cache_in(cache_folder("numba")):
             return numba.njit(cache=True)(function)
 
 
@@ -35,19 +32,6 @@ def _cache_in(folder):
         yield
     finally:
         numba.config.CACHE_DIR = before
-
-
-def _temporary_folder():
-    """Return a folder that only this user can write: cached code is run as it is found."""
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"treewright-numba-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    state = folder.lstat()
-    if hasattr(os, "getuid") and (
-        state.st_uid != user or state.st_mode & 0o022 or stat.S_ISLNK(state.st_mode)
-    ):
-        return Path(tempfile.mkdtemp(prefix="treewright-numba-"))
-    return folder
 
 
 class _CompilationNotice(event.Listener):

@@ -1,0 +1,80 @@
+"""From one file format to another."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from treewright.data.formats import Format, find_format, format_of_content, format_of_name
+from treewright.data.heads import to_dependencies
+from treewright.data.projective import deprojectivize, projectivize
+from treewright.errors import InputError
+
+
+def convert_file(
+    source: str,
+    target: str,
+    *,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    rules: str = "yamada-matsumoto",
+    functions: bool = False,
+    traces: bool = False,
+    unescape: bool = False,
+    lift: str | None = None,
+    lower: bool = False,
+) -> None:
+    """Read `source` and write it to `target`, sentence by sentence.
+
+    Parameters
+    ----------
+    source, target : str
+        Files, or ``"-"``.
+    from_format, to_format : str, optional
+        Names of formats; otherwise told by the files' names, or the content of `source`.
+    rules : str
+        Head rules, for constituents to dependencies.
+    functions, traces, unescape : bool
+        As in `read_brackets`.
+    lift : str, optional
+        Scheme in which crossing arcs are lifted.
+    lower : bool
+        Undo that.
+    """
+    reading = find_format(from_format) if from_format else format_of_name(source) or format_of_content(source)
+    writing = find_format(to_format) if to_format else format_of_name(target)
+    if writing is None:
+        raise InputError(f"the name of {target} does not tell its format; give --to")
+    _check_convertible(reading, writing, changes_arcs=lift is not None or lower)
+    trees = _read(reading, source, functions=functions, traces=traces, unescape=unescape)
+    if reading.kind != writing.kind:
+        trees = _each(trees, source, partial(to_dependencies, rules=rules))
+    if lift is not None:
+        trees = _each(trees, source, partial(projectivize, scheme=lift))
+    if lower:
+        trees = _each(trees, source, deprojectivize)
+    writing.write(trees, target)
+
+
+def _check_convertible(reading: Format, writing: Format, *, changes_arcs: bool) -> None:
+    possible = {"dependencies": ["dependencies", "constituents"]}.get(writing.kind, [writing.kind])
+    if reading.kind not in possible:
+        raise InputError(f"{reading.name} holds {reading.kind}; expected {' or '.join(possible)}")
+    if changes_arcs and writing.kind != "dependencies":
+        raise InputError(f"{writing.name} holds no arcs to lift; expected a format of dependencies")
+
+
+def _read(reading: Format, source: str, *, functions: bool, traces: bool, unescape: bool) -> Iterator[Any]:
+    if reading.kind == "constituents":
+        return reading.read(source, functions=functions, traces=traces, unescape=unescape)
+    if reading.kind == "dependencies":
+        return reading.read(source, require_heads=False)
+    return reading.read(source)
+
+
+def _each(trees: Iterable[Any], source: str, change: Callable[[Any], Any]) -> Iterator[Any]:
+    """Change each tree; errors say which it was."""
+    for number, tree in enumerate(trees, start=1):
+        try:
+            yield change(tree)
+        except InputError as error:
+            raise InputError(f"{source}: sentence {number}: {error}") from error

@@ -1,0 +1,66 @@
+"""The file formats by name, and telling them from a file's name or content."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
+from pathlib import PurePath
+from typing import Any, NamedTuple, cast
+
+from treewright.data.bracketed import iter_brackets, write_brackets
+from treewright.data.conllu import (
+    iter_conll2009,
+    iter_conllu,
+    iter_conllx,
+    write_conll2009,
+    write_conllu,
+    write_conllx,
+)
+from treewright.data.files import Target, first_character
+from treewright.data.propbank import iter_props, write_props
+from treewright.errors import InputError
+
+
+class Format(NamedTuple):
+    """A file format: what it holds, how to read it, how to write it."""
+
+    name: str
+    kind: str
+    """"dependencies", "constituents" or "propositions"."""
+    read: Callable[..., Iterator[Any]]
+    write: Callable[[Iterable[Any], Target], None]
+    suffixes: tuple[str, ...]
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("conllu", "dependencies", iter_conllu, write_conllu, (".conllu",)),
+        Format("conllx", "dependencies", iter_conllx, write_conllx, (".conll", ".conllx")),
+        Format("conll2009", "dependencies", iter_conll2009, write_conll2009, (".conll09", ".conll2009")),
+        Format("brackets", "constituents", iter_brackets, write_brackets, (".mrg", ".brackets", ".ptb")),
+        Format("props", "propositions", iter_props, write_props, (".props",)),
+    )
+}
+
+
+def find_format(name: str) -> Format:
+    """Return the format called `name`."""
+    if name not in FORMATS:
+        raise InputError(f"format is {name!r}; expected one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def format_of_name(path: str) -> Format | None:
+    """Tell a format from the ending of a file's name, ``.gz`` aside; None when it tells nothing."""
+    suffix = PurePath(path.removesuffix(".gz")).suffix.lower()
+    return next((one for one in FORMATS.values() if suffix in one.suffixes), None)
+
+
+def format_of_content(path: str) -> Format:
+    """Tell brackets from CoNLL-U by the first character of a file or of standard input."""
+    if path == "-":
+        begin = cast(BufferedReader, sys.stdin.buffer).peek(1)
+        first = begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1].decode("latin-1")
+    else:
+        first = first_character(path)
+    return FORMATS["brackets" if first == "(" else "conllu"]

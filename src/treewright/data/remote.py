@@ -1,0 +1,487 @@
+"""Real treebanks by name: Universal Dependencies, fetched once and checked ever after.
+
+A treebank has a folder of its own in the cache. Each file arrives as ``NAME.part``, with the server's
+tag for its content beside it so that a later call can go on where an earlier one stopped, and takes its
+name when it is whole. ``sums.json`` keeps the SHA-256 of every file from its first sight on, and the
+addresses where the server said that there is nothing. A lock of the operating system lets one process at
+a time write to the folder; it ends with the process that holds it, so none is ever left behind.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple, TypeAlias, cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from treewright._cache import cache_folder
+from treewright._version import __version__
+from treewright.data.files import CHUNK_SIZE, open_target
+from treewright.data.languages import resolve_name, suggest_names, train_pieces
+from treewright.errors import FetchError, InputError, quote
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with a file's name, the bytes there are, and the bytes there will be if that is known."""
+
+BASE_URL = "https://raw.githubusercontent.com/UniversalDependencies"
+PARTS = ("train", "dev", "test")
+RECORD_NAME = "sums.json"
+
+ATTEMPTS = 4
+RETRY_PAUSE = 0.5
+LOCK_PAUSE = 0.1
+TRANSIENT_STATUSES = {429, 500, 502, 503, 504}
+ABSENT_STATUSES = {404, 410}
+LOCKS_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
+RELEASE = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+HTTP_ADDRESS = re.compile(r"https?://[^\s/?#][^\s?#]*")
+STRONG_TAG = re.compile(r'"[!#-~]*"')
+CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)")
+
+logger = logging.getLogger("treewright")
+
+
+class TreebankFiles(NamedTuple):
+    """The files of a treebank; a part that the release does not have is None."""
+
+    train: Path | None
+    dev: Path | None
+    test: Path | None
+
+
+def fetch_treebank(
+    name: str,
+    *,
+    release: str = "2.14",
+    code: str | None = None,
+    base_url: str = BASE_URL,
+    cache: str | os.PathLike[str] | None = None,
+    sha256: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+) -> TreebankFiles:
+    """Return the files of a Universal Dependencies treebank, downloading those that are not cached.
+
+    Once all parts are in the cache no network is needed. The SHA-256 of each file is recorded when the
+    file is first seen and checked at every later call. A download that was cut short is resumed by the
+    next call. A file that you put in the cache yourself is used like one that was fetched.
+
+    Parameters
+    ----------
+    name : str
+        The repository, as ``"UD_English-EWT"``, or the short form in its file names, as ``"en_ewt"``.
+    release : str
+        Number of the release, as ``"2.14"``.
+    code : str, optional
+        The language code in the file names, for a language that treewright does not know.
+    base_url : str
+        Where the repositories are; a file's address is ``BASE/REPOSITORY/rRELEASE/FILE``.
+    cache : path, optional
+        Folder for the treebanks, instead of the user's cache.
+    sha256 : mapping of str to str, optional
+        File names and the digests that these files must have.
+    progress : callable, optional
+        Called as ``progress(file_name, bytes_done, bytes_total_or_None)`` while a file arrives.
+    timeout : float
+        Seconds without an answer after which the server counts as unreachable.
+
+    Returns
+    -------
+    TreebankFiles
+        Paths `train`, `dev` and `test`.
+
+    Raises
+    ------
+    InputError
+        For a name, release, code, address or digest that cannot be one.
+    FetchError
+        When the treebank is unknown, the server cannot be reached, or a file is not what was recorded
+        or demanded.
+
+    Examples
+    --------
+    >>> trees = tw.read_conllu(tw.fetch_treebank("UD_English-EWT").train)  # doctest: +SKIP
+    """
+    if not isinstance(release, str) or not RELEASE.fullmatch(release):
+        raise InputError(f"release is {release!r}; expected a number in quotes, such as '2.14'")
+    if not HTTP_ADDRESS.fullmatch(base_url):
+        raise InputError(f"base_url is {quote(base_url)}; expected an address in http:// or https://")
+    repository, stem = resolve_name(name, code)
+    root = cache_folder("treebanks") if cache is None else Path(cache)
+    source = _Source(
+        repository=repository,
+        stem=stem,
+        address=f"{base_url.rstrip('/')}/{repository}/r{release}",
+        folder=root / f"r{release}" / repository,
+        demanded=_check_demanded(sha256 or {}, repository, stem),
+        progress=progress,
+        timeout=timeout,
+    )
+    with nullcontext() if _is_settled(source) else _locked(source.folder):
+        return _provide_parts(source)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the files of one treebank come from and go to, and what is asked of them."""
+
+    repository: str
+    stem: str
+    address: str
+    folder: Path
+    demanded: Mapping[str, str]
+    progress: Progress | None
+    timeout: float
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.stem}-{part}.conllu" for part in PARTS]
+
+    def url(self, name: str) -> str:
+        return f"{self.address}/{name}"
+
+
+@dataclass
+class _Record:
+    """What is known of a treebank's files: digests by name, and addresses with nothing behind them."""
+
+    path: Path
+    sha256: dict[str, str]
+    absent: list[str]
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Record":
+        path = folder / RECORD_NAME
+        try:
+            content = json.loads(path.read_bytes())
+            return cls(path, dict(content["sha256"]), list(content["absent"]))
+        except FileNotFoundError:
+            return cls(path, {}, [])
+        except (ValueError, KeyError, TypeError):
+            remedy = "delete it to have the files recorded anew"
+            raise FetchError(f"{path}: not a record of digests; {remedy}") from None
+
+    def write(self) -> None:
+        with open_target(self.path) as stream:
+            json.dump({"sha256": self.sha256, "absent": self.absent}, stream, indent=2, sort_keys=True)
+            stream.write("\n")
+
+
+class _InterruptedTransferError(Exception):
+    """The transfer of a file broke off; trying again may help."""
+
+
+def _check_demanded(sha256: Mapping[str, str], repository: str, stem: str) -> dict[str, str]:
+    """Return the demanded digests in small letters; a misspelt name would demand nothing."""
+    names = [f"{stem}-{part}.conllu" for part in PARTS]
+    names += train_pieces(repository, names[0])
+    demanded = {name: digest.lower() for name, digest in sha256.items()}
+    for name, digest in demanded.items():
+        if name not in names:
+            raise InputError(f"sha256 names {quote(name)}; expected one of {', '.join(names)}")
+        if not SHA256.fullmatch(digest):
+            raise InputError(f"sha256 of {name} is {quote(digest)}; expected 64 hexadecimal digits")
+    return demanded
+
+
+def _is_settled(source: _Source) -> bool:
+    """Tell whether nothing needs to be written, so that a read-only cache will do."""
+    record = _Record.read(source.folder)
+    return all(
+        (name in record.sha256 and (source.folder / name).exists()) or source.url(name) in record.absent
+        for name in source.names
+    )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep all other processes and threads that ask for it from writing to `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "ab") as stream:
+        if not _try_lock(stream):
+            logger.info("waiting for another process to fetch %s", folder)
+            while not _try_lock(stream):
+                time.sleep(LOCK_PAUSE)
+        try:
+            yield
+        finally:
+            _unlock(stream)
+
+
+def _try_lock(stream: BinaryIO) -> bool:
+    """Take the lock on an open file if it is free."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:
+        if error.errno not in LOCKS_UNSUPPORTED:
+            raise
+        logger.warning("%s cannot be locked (%s); fetch it in one process at a time", stream.name, error)
+    return True
+
+
+def _unlock(stream: BinaryIO) -> None:
+    """Give the lock back; closing the file would not, in case a child process has inherited it."""
+    with suppress(OSError):
+        if sys.platform == "win32":
+            msvcrt.locking(stream.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            fcntl.flock(stream.fileno(), fcntl.LOCK_UN)
+
+
+def _provide_parts(source: _Source) -> TreebankFiles:
+    record = _Record.read(source.folder)
+    files = TreebankFiles(*[_provide(source, record, name) for name in source.names])
+    urls = [source.url(name) for name, path in zip(source.names, files, strict=True) if path is None]
+    if len(urls) == len(PARTS):
+        raise FetchError(
+            f"{urls[0]}: not found, nor the other parts; no treebank {source.repository} in this release "
+            f"at this address{suggest_names(source.repository)}"
+        )
+    if unrecorded := [url for url in urls if url not in record.absent]:
+        if files.dev and not files.train:
+            logger.warning("%s: not found; it may be kept in several files of other names", urls[0])
+        record.absent += unrecorded
+        record.write()
+    return files
+
+
+def _provide(source: _Source, record: _Record, name: str) -> Path | None:
+    """Return a checked file, fetched if need be, or None if the treebank does not have it."""
+    path = source.folder / name
+    if path.exists():
+        digest = _digest(path)
+        _check_digest(source, record, name, digest, f"{path}", "delete the file to fetch it anew")
+        _remember(record, name, digest)
+        return path
+    url = source.url(name)
+    if url not in record.absent and (_download(source, record, name) or _join(source, record, name)):
+        return path
+    if name in source.demanded:
+        raise FetchError(f"{url}: not found; expected a file with SHA-256 {source.demanded[name]}")
+    return None
+
+
+def _download(source: _Source, record: _Record, name: str) -> bool:
+    """Fetch one file into its place; return whether the server has it."""
+    part = source.folder / f"{name}.part"
+    if not _fill_part(source, name, part):
+        return False
+    _put_in_place(source, record, name, part)
+    _tag_path(part).unlink(missing_ok=True)
+    return True
+
+
+def _join(source: _Source, record: _Record, name: str) -> bool:
+    """Make one file of the pieces that the server keeps instead; return whether it has them all."""
+    names = train_pieces(source.repository, name)
+    pieces = [path for each in names if (path := _provide(source, record, each))]
+    if not pieces or len(pieces) < len(names):
+        return False
+    part = source.folder / f"{name}.part"
+    with _open_part(part, "wb") as stream:
+        for piece in pieces:
+            with open(piece, "rb") as content:
+                shutil.copyfileobj(content, stream)
+    _put_in_place(source, record, name, part)
+    for piece in pieces:
+        piece.unlink()
+    return True
+
+
+def _put_in_place(source: _Source, record: _Record, name: str, part: Path) -> None:
+    """Give a whole file its name and record it, or remove it if its digest is wrong."""
+    digest = _digest(part)
+    remedy = f"the file was not kept; delete {record.path} to accept what the server has now"
+    try:
+        _check_digest(source, record, name, digest, source.url(name), remedy)
+    except FetchError:
+        part.unlink()
+        raise
+    os.replace(part, source.folder / name)
+    _remember(record, name, digest)
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _check_digest(source: _Source, record: _Record, name: str, digest: str, place: str, remedy: str) -> None:
+    demanded, recorded = source.demanded.get(name, digest), record.sha256.get(name, digest)
+    if digest != demanded:
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected {demanded} as demanded")
+    if digest != recorded:
+        raise FetchError(f"{place}: SHA-256 is {digest}; expected {recorded} as recorded; {remedy}")
+
+
+def _remember(record: _Record, name: str, digest: str) -> None:
+    if name not in record.sha256:
+        record.sha256[name] = digest
+        record.write()
+
+
+def _fill_part(source: _Source, name: str, part: Path) -> bool:
+    """Bring a partial file to its full length, trying again after breaks; False if there is no such file."""
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            logger.info("%s: %s; trying again", source.url(name), reason)
+            time.sleep(RETRY_PAUSE * 2 ** (attempt - 1))
+        try:
+            return _request_rest(source, name, part)
+        except _InterruptedTransferError as error:
+            reason = str(error)
+    raise _unreachable(source, name, reason)
+
+
+def _unreachable(source: _Source, name: str, reason: str) -> FetchError:
+    resume = "call again to resume, " if _resuming_headers(source.folder / f"{name}.part") else ""
+    remedy = f"check the connection, {resume}or put the file at {source.folder / name} yourself"
+    return FetchError(f"{source.url(name)}: {reason}; {remedy}")
+
+
+def _request_rest(source: _Source, name: str, part: Path) -> bool:
+    """Ask for what is missing of a partial file and add it; False if there is no such file."""
+    url = source.url(name)
+    headers = {"User-Agent": f"treewright/{__version__}", **_resuming_headers(part)}
+    logger.info("fetching %s", url)
+    try:
+        opener = build_opener(_SafeRedirects)
+        response = opener.open(Request(url, headers=headers), timeout=source.timeout)
+    except HTTPError as error:
+        with error:
+            return _handle_status(source, name, part, error)
+    except (OSError, HTTPException) as error:
+        raise _unreachable(source, name, _reason(error)) from None
+    with response:
+        _receive(source, name, part, response)
+    return True
+
+
+class _SafeRedirects(HTTPRedirectHandler):
+    """Follows redirects to the same scheme or from http to https, and no others."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        if urlsplit(newurl).scheme not in ("https", req.type):
+            raise HTTPError(req.full_url, code, f"redirect to {newurl} refused", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _resuming_headers(part: Path) -> dict[str, str]:
+    """Ask for the rest of `part`, or for the whole file if that is no longer the same."""
+    size = part.stat().st_size if part.exists() else 0
+    tag = _tag_path(part).read_text("utf-8", "replace") if size and _tag_path(part).exists() else ""
+    # A weak tag does not promise the same bytes; without a strong one the file is fetched from its start.
+    return {"Range": f"bytes={size}-", "If-Range": tag} if STRONG_TAG.fullmatch(tag) else {}
+
+
+def _tag_path(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")
+
+
+def _handle_status(source: _Source, name: str, part: Path, error: HTTPError) -> bool:
+    """Tell an absent file (False) from a failure that may pass and from one that will not."""
+    reason = f"HTTP {error.code} {error.reason}"
+    if error.code in ABSENT_STATUSES:
+        return False
+    if error.code == 416:
+        part.unlink(missing_ok=True)  # what is there is not a beginning of the file
+    elif error.code not in TRANSIENT_STATUSES:
+        raise _unreachable(source, name, reason) from None
+    raise _InterruptedTransferError(reason)
+
+
+def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> None:
+    """Write a response to the end of `part`, or in its place if the server sends the whole file."""
+    if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
+        found = f"HTTP {response.status} with {response.headers.get_content_type()}"
+        raise FetchError(f"{source.url(name)}: {found}; expected a CoNLL-U file; check base_url")
+    done, total = _extent(part, response)
+    with _open_part(part, "ab" if done else "wb") as stream:
+        if not done:  # only now, since a new tag must never stand beside old bytes
+            _tag_path(part).write_text(response.headers.get("ETag", ""), "utf-8")
+        _report(source, name, done, total)
+        for data in _chunks(response):
+            stream.write(data)
+            done += len(data)
+            _report(source, name, done, total)
+    if total is not None and done < total:
+        raise _InterruptedTransferError(f"the connection broke after {done} of {total} bytes")
+
+
+def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
+    """Return where a response begins in the file and how long the file is, if the server tells."""
+    if response.status == 200:
+        length = response.headers.get("Content-Length", "")
+        return 0, int(length) if length.isdecimal() else None
+    matched = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    begin = part.stat().st_size if part.exists() else 0
+    if not matched or int(matched[1]) != begin:
+        part.unlink(missing_ok=True)
+        raise _InterruptedTransferError("the server sent another range than was asked for")
+    return begin, None if matched[2] == "*" else int(matched[2])
+
+
+def _report(source: _Source, name: str, done: int, total: int | None) -> None:
+    if source.progress:
+        source.progress(name, done, total)
+
+
+def _chunks(response: HTTPResponse) -> Iterator[bytes]:
+    """Yield the body as it arrives, so that nothing received is lost at a break."""
+    while True:
+        try:
+            data = response.read1(CHUNK_SIZE)
+        except (OSError, HTTPException) as error:
+            raise _InterruptedTransferError(_reason(error)) from None
+        if not data:
+            return
+        yield data
+
+
+@contextmanager
+def _open_part(part: Path, mode: str) -> Iterator[BinaryIO]:
+    """Open a file for writing that is on the disk at the end; name it in errors, as a full disk does not."""
+    try:
+        with cast(BinaryIO, open(part, mode)) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        error.filename = error.filename or os.fspath(part)
+        raise
+
+
+def _reason(error: BaseException) -> str:
+    """Say in a few words what went wrong with a connection."""
+    if isinstance(error, URLError) and isinstance(error.reason, BaseException):
+        error = error.reason
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

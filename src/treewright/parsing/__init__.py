@@ -1,0 +1,1 @@
+"""Parsers: from words to trees."""

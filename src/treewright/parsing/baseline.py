@@ -1,0 +1,75 @@
+"""Two honest baselines for dependency parsing: what any parser has to beat.
+
+Both read Penn tags (`xpos`) alone and give each word the most frequent relation of its tag.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Self
+
+from treewright.data.deptree import DepTree
+
+ROOT = ("", 0)
+"""Stands for the root where a head's tag and side are meant."""
+
+
+class NextWordParser:
+    """Attach each word to the next one, and the last word to the root."""
+
+    def fit(self, trees: Sequence[DepTree]) -> Self:
+        """Learn the most frequent relation of each tag."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for tree in trees:
+            for tag, relation in zip(tree.xpos, tree.deprels, strict=True):
+                counts[tag][relation] += 1
+        self.relations_ = {tag: relations.most_common(1)[0][0] for tag, relations in counts.items()}
+        return self
+
+    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
+        """Parse `trees`, whose heads and relations are not looked at."""
+        return [
+            tree.with_heads(self._heads(tree.xpos), [self.relations_.get(tag, "dep") for tag in tree.xpos])
+            for tree in trees
+        ]
+
+    def _heads(self, tags: list[str]) -> list[int]:
+        return [*range(2, len(tags) + 1), 0][: len(tags)]
+
+
+class MajorityHeadParser(NextWordParser):
+    """Attach each word to the nearest word with the head tag, and on the side, most frequent for its tag.
+
+    A word whose majority is the root, whose head is not there, or whose arc would close a cycle goes to
+    the root.
+    """
+
+    def fit(self, trees: Sequence[DepTree]) -> Self:
+        """Learn the most frequent relation, head tag and side of each tag."""
+        super().fit(trees)
+        counts: defaultdict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
+        for tree in trees:
+            for word, (tag, head) in enumerate(zip(tree.xpos, tree.heads.tolist(), strict=True), start=1):
+                side = 1 if head > word else -1
+                counts[tag][(tree.xpos[head - 1], side) if head else ROOT] += 1
+        self.heads_ = {tag: heads.most_common(1)[0][0] for tag, heads in counts.items()}
+        return self
+
+    def _heads(self, tags: list[str]) -> list[int]:
+        heads = [0] * len(tags)
+        for word in range(1, len(tags) + 1):
+            head = self._nearest(tags, word)
+            if not _is_above(heads, word, head):
+                heads[word - 1] = head
+        return heads
+
+    def _nearest(self, tags: list[str], word: int) -> int:
+        wanted, side = self.heads_.get(tags[word - 1], ROOT)
+        places = {0: range(0), 1: range(word + 1, len(tags) + 1), -1: range(word - 1, 0, -1)}[side]
+        return next((place for place in places if tags[place - 1] == wanted), 0)
+
+
+def _is_above(heads: list[int], ancestor: int, word: int) -> bool:
+    """Tell whether `ancestor` is `word` or stands above it."""
+    while word not in (0, ancestor):
+        word = heads[word - 1]
+    return word == ancestor

@@ -1,0 +1,1 @@
+"""What people look at: drawings, tables, progress and the demonstration."""

@@ -1,0 +1,112 @@
+"""Scores of files, as tables and as JSON."""
+
+import json
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from treewright.data.formats import format_of_content
+from treewright.errors import InputError
+from treewright.metrics import (
+    AttachmentScore,
+    ParsevalScore,
+    SignificanceResult,
+    attachment,
+    parseval,
+    significance,
+)
+
+
+class Scores(NamedTuple):
+    """The score of one file, perhaps beside that of another."""
+
+    predicted: AttachmentScore | ParsevalScore
+    against: AttachmentScore | ParsevalScore | None
+    test: SignificanceResult | None
+
+
+def score_files(
+    gold: str,
+    predicted: str,
+    *,
+    punctuation: bool | str = True,
+    max_length: int | None = None,
+    against: str | None = None,
+    metric: str | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Score a file of predictions, and compare it with another if one is given."""
+    files = [gold, predicted, *([against] if against else [])]
+    if files.count("-") > 1:
+        raise InputError("standard input can stand for one file only")
+    formats = [format_of_content(file) for file in files]
+    for file, form in zip(files, formats, strict=True):
+        if form.name != formats[0].name:
+            raise InputError(
+                f"{file} looks like {form.name}, {gold} like {formats[0].name}; expected one format"
+            )
+    right, *guesses = (list(form.read(file)) for file, form in zip(files, formats, strict=True))
+    by_arcs = formats[0].kind == "dependencies"
+    found: list[AttachmentScore | ParsevalScore] = [
+        attachment(right, guess, punctuation=punctuation)
+        if by_arcs
+        else parseval(right, guess, max_length=max_length)
+        for guess in guesses
+    ]
+    if len(guesses) == 1:
+        return Scores(found[0], None, None)
+    metric = metric or ("uas" if by_arcs else "f1")
+    options = {"punctuation": punctuation} if by_arcs else {"max_length": max_length}
+    return Scores(found[0], found[1], significance(right, *guesses, metric=metric, seed=seed, **options))
+
+
+def scores_as_json(scores: Scores) -> str:
+    """Return the scores as a JSON object."""
+    shown: dict[str, Any] = asdict(scores.predicted)
+    if scores.against and scores.test:
+        shown |= {"against": asdict(scores.against), "significance": asdict(scores.test)}
+    return json.dumps(shown, indent=2)
+
+
+def draw_scores(console: Console, scores: Scores, *, relations: bool = False) -> None:
+    """Print the scores as a table, one column a file."""
+    columns = [score for score in (scores.predicted, scores.against) if score]
+    table = Table("", *["PREDICTED", "AGAINST"][: len(columns)], box=SIMPLE_HEAD)
+    values = [asdict(column) for column in columns]
+    for name in values[0]:
+        if name != "relations":
+            table.add_row(name, *(_shown(value[name]) for value in values))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    if relations and isinstance(scores.predicted, AttachmentScore):
+        console.print(relation_table(scores.predicted))
+    if scores.test:
+        console.print(describe_test(scores.test), soft_wrap=True)
+
+
+def relation_table(score: AttachmentScore) -> Table:
+    """Make a table with a line for each relation."""
+    table = Table("relation", "gold", "UAS", "precision", "recall", "F1", box=SIMPLE_HEAD)
+    for one in score.relations:
+        numbers = (one.uas, one.precision, one.recall, one.f1)
+        table.add_row(one.relation, str(one.n_gold), *(f"{number:.2f}" for number in numbers))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table
+
+
+def describe_test(test: SignificanceResult) -> str:
+    """Say in a sentence what a test of significance found."""
+    low, high = test.interval
+    return (
+        f"{test.metric}: {test.difference:+.2f} points ({100 * test.confidence:g}% interval {low:+.2f} to "
+        f"{high:+.2f}), p = {test.p_value:.4f} (two-sided randomisation, {test.n_shuffles} shuffles)"
+    )
+
+
+def _shown(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.2f}"
