@@ -54,7 +54,7 @@ def test_code_is_kept_in_our_cache_where_numba_can_write_nowhere(tmp_path, monke
     function = compiling.compiled(one)
     assert function() == 1
     assert Path(function.stats.cache_path).is_relative_to(ours)
-    assert numba.config.CACHE_DIR == folder_before
+    assert folder_before == numba.config.CACHE_DIR
 
 
 def one():

@@ -69,7 +69,7 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
         raise InputError("a tree has words without a head; expected whole trees")
     offsets = np.cumsum([0, *map(len, trees)]).tolist()
     doc: Doc = tokens.Doc(
-        vocab or vocabulary.Vocab(),
+        vocabulary.Vocab() if vocab is None else vocab,
         words=_joined(tree.words for tree in trees),
         spaces=_joined([NO_SPACE not in misc.split("|") for misc in tree.misc] for tree in trees),
         heads=_joined(_spacy_heads(tree, offset) for tree, offset in zip(trees, offsets, strict=False)),
@@ -84,7 +84,7 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
 
 
 def _from_spacy_sentence(sentence: "Span") -> DepTree:
-    words = [token for token in sentence if not token.is_space]
+    words = [token for token in sentence if not token.text.isspace()]
     position = {token.i: number for number, token in enumerate(words, start=1)}
     return DepTree(
         [token.text for token in words],

@@ -73,14 +73,17 @@ def _arc_lines(arcs: list[tuple[int, int]], n_words: int) -> list[str]:
 
 
 def _levels(arcs: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Give each arc a column of its own among the arcs it overlaps, short ones first."""
+    """Give each arc a column of its own among the arcs it meets, short ones first."""
     levels: dict[tuple[int, int], int] = {}
     for arc in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
-        overlapping = [
-            level for other, level in levels.items() if max(min(arc), min(other)) < min(max(arc), max(other))
-        ]
-        levels[arc] = max(overlapping, default=-1) + 1
+        levels[arc] = max((level for other, level in levels.items() if _meet(arc, other)), default=-1) + 1
     return levels
+
+
+def _meet(arc: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Tell whether two arcs would be confused in one column; they may share the line of a common head."""
+    top, bottom = max(min(arc), min(other)), min(max(arc), max(other))
+    return top < bottom or (top == bottom and arc[0] != other[0])
 
 
 def _draw_row(cells: list[int]) -> str:

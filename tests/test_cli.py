@@ -1,0 +1,227 @@
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import treewright as tw
+from treewright.cli import app, main
+
+GOLD = """\
+# text = Mary sleeps .
+1\tMary\tMary\tPROPN\tNNP\t_\t2\tnsubj\t_\t_
+2\tsleeps\tsleep\tVERB\tVBZ\t_\t0\troot\t_\t_
+3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+"""
+BRACKETS = "( (S (NP-SBJ (NNP Mary)) (VP (VBZ sleeps)) (. .)) )\n"
+
+
+def run(*arguments):
+    """Run a command that should succeed; return what it prints."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def fail(monkeypatch, capsys):
+    """Run a command that should fail; return its one line of complaint."""
+
+    def run_and_fail(*arguments):
+        monkeypatch.setattr(sys, "argv", ["treewright", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert captured.out == ""
+        return captured.err.rstrip("\n")
+
+    return run_and_fail
+
+
+@pytest.fixture
+def gold(tmp_path):
+    path = tmp_path / "gold.conllu"
+    path.write_text(GOLD)
+    return path
+
+
+@pytest.fixture
+def brackets(tmp_path):
+    path = tmp_path / "gold.mrg"
+    path.write_text(BRACKETS)
+    return path
+
+
+def test_convert_turns_brackets_into_dependencies(brackets, tmp_path):
+    run("convert", brackets, tmp_path / "out.conllu")
+    (tree,) = tw.read_conllu(tmp_path / "out.conllu")
+    assert (tree.words, tree.heads.tolist()) == (["Mary", "sleeps", "."], [2, 0, 2])
+
+
+def test_convert_follows_the_chosen_head_rules(tmp_path):
+    source = tmp_path / "in.mrg"
+    source.write_text("(VP (TO to) (VP (VB go)))\n")
+    run("convert", source, tmp_path / "out.conllu", "--rules", "collins")
+    assert tw.read_conllu(tmp_path / "out.conllu")[0].heads.tolist() == [0, 1]
+
+
+def test_convert_strips_functions_unless_told_to_keep_them(brackets, tmp_path):
+    run("convert", brackets, tmp_path / "plain.mrg")
+    run("convert", brackets, tmp_path / "kept.mrg", "--functions")
+    assert (tmp_path / "plain.mrg").read_text().startswith("(S (NP (NNP Mary))")
+    assert (tmp_path / "kept.mrg").read_text().startswith("(S (NP-SBJ (NNP Mary))")
+
+
+@pytest.mark.parametrize("name", ["out.conll", "out.conll09", "out.conllu.gz"])
+def test_convert_tells_the_format_from_the_name(gold, tmp_path, name):
+    run("convert", gold, tmp_path / name)
+    run("convert", tmp_path / name, tmp_path / "back.conllu")
+    (tree,) = tw.read_conllu(tmp_path / "back.conllu")
+    assert (tree.words, tree.heads.tolist()) == (["Mary", "sleeps", "."], [2, 0, 2])
+
+
+def test_convert_may_rewrite_the_file_it_reads(gold):
+    run("convert", gold, gold)
+    assert gold.read_text() == GOLD
+
+
+def test_convert_lifts_crossing_arcs_and_brings_them_back(tmp_path):
+    source, lifted, back = (tmp_path / f"{name}.conllu" for name in ("in", "lifted", "back"))
+    tw.write_conllu([tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3], ["w", "x", "root", "z"])], source)
+    run("convert", source, lifted, "--projectivize", "head")
+    assert tw.is_projective(tw.read_conllu(lifted)[0])
+    run("convert", lifted, back, "--deprojectivize")
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_commands_read_and_write_the_standard_streams(gold):
+    command = [sys.executable, "-c", "from treewright.cli import main; main()"]
+    arguments = ["convert", "-", "-", "--to", "conllu"]
+    done = subprocess.run(command + arguments, input=GOLD.encode(), capture_output=True, check=True)
+    assert done.stdout.decode() == GOLD
+
+
+def test_gzip_is_read_whatever_the_name(gold, tmp_path):
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(GOLD.encode()))
+    assert "100.00" in run("evaluate", gold, packed)
+
+
+def test_evaluate_prints_attachment_scores(gold, tmp_path):
+    predicted = tmp_path / "predicted.conllu"
+    predicted.write_text(GOLD.replace("2\tpunct", "1\tpunct"))
+    found = json.loads(run("evaluate", gold, predicted, "--json"))
+    assert (found["uas"], found["n_tokens"], found["complete"]) == (pytest.approx(200 / 3), 3, 0)
+    for option in ("--no-punctuation", "--penn-punctuation"):
+        assert json.loads(run("evaluate", gold, predicted, "--json", option))["uas"] == 100
+    assert "nsubj" in run("evaluate", gold, predicted, "--relations")
+
+
+def test_evaluate_prints_parseval_for_brackets(brackets):
+    found = json.loads(run("evaluate", brackets, brackets, "--json"))
+    assert (found["f1"], found["n_gold"]) == (100, 3)
+
+
+def test_evaluate_compares_two_predictions(gold):
+    output = run("evaluate", gold, gold, "--against", gold)
+    assert "uas: +0.00 points" in output
+    assert "p = 1.0000" in output
+
+
+def test_help_shows_an_example_for_every_command():
+    for command in ("demo", "convert", "evaluate", "fetch"):
+        assert f"Example: treewright {command}" in run(command, "--help")
+
+
+def test_without_a_command_there_is_help():
+    assert "Usage: treewright" in run()
+
+
+def test_the_version_is_shown():
+    assert run("--version").strip() == f"treewright {tw.__version__}"
+
+
+def test_a_missing_file_is_one_line(fail):
+    assert fail("evaluate", "no.conllu", "no.conllu") == "treewright: no.conllu: No such file or directory"
+
+
+def test_a_folder_is_one_line(fail, tmp_path):
+    assert fail("evaluate", tmp_path, tmp_path) == f"treewright: {tmp_path}: Is a directory"
+
+
+def test_a_format_error_is_one_line_with_the_place(fail, gold, tmp_path):
+    broken = tmp_path / "broken.conllu"
+    broken.write_text(GOLD.replace("\t0\troot", "\tX9\troot"))
+    expected = f"treewright: {broken}:3: HEAD is 'X9'; expected an integer from 0 to 3"
+    assert fail("evaluate", gold, broken) == expected
+
+
+def test_a_failed_conversion_leaves_the_old_output(fail, tmp_path):
+    broken, out = tmp_path / "broken.conllu", tmp_path / "out.conllu"
+    broken.write_text(GOLD + "1\ta\n")
+    out.write_text("precious")
+    fail("convert", broken, out)
+    assert out.read_text() == "precious"
+    assert sorted(os.listdir(tmp_path)) == ["broken.conllu", "out.conllu"]
+
+
+def test_an_unwritable_output_names_the_output(fail, gold, tmp_path):
+    out = tmp_path / "none" / "out.conllu"
+    assert fail("convert", gold, out) == f"treewright: {out}: No such file or directory"
+
+
+def test_an_unknown_output_format_says_how_to_name_it(fail, gold, tmp_path):
+    out = tmp_path / "out.xyz"
+    assert fail("convert", gold, out) == f"treewright: the name of {out} does not tell its format; give --to"
+
+
+def test_an_impossible_conversion_says_what_is_possible(fail, gold, tmp_path):
+    expected = "treewright: conllu holds dependencies; expected constituents"
+    assert fail("convert", gold, tmp_path / "out.mrg") == expected
+
+
+def test_an_unknown_format_lists_the_known_ones(fail, gold, tmp_path):
+    message = fail("convert", gold, tmp_path / "x", "--to", "tiger")
+    assert (
+        message == "treewright: format is 'tiger'; expected one of conllu, conllx, conll2009, brackets, props"
+    )
+
+
+def test_files_of_different_kinds_are_refused(fail, gold, brackets):
+    assert "looks like brackets" in fail("evaluate", gold, brackets)
+
+
+def test_lifting_needs_heads_and_names_the_sentence(fail, tmp_path):
+    source = tmp_path / "in.conllu"
+    tw.write_conllu([tw.DepTree(["a"], [0]), tw.DepTree(["b"])], source)
+    message = fail("convert", source, tmp_path / "out.conllu", "--projectivize", "path")
+    assert message == f"treewright: {source}: sentence 2: word 1 has no head; expected a whole tree"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["evaluate"], "Missing argument"),
+        (["dance"], "No such command 'dance'"),
+        (["demo", "--sentences", "many"], "Invalid value"),
+        (["demo", "--colour"], "No such option"),
+    ],
+)
+def test_wrong_usage_is_one_line(fail, arguments, part):
+    assert part in fail(*arguments)
+
+
+def test_output_to_a_closed_pipe_is_no_error(tmp_path):
+    path = tmp_path / "long.conllu"
+    path.write_text(GOLD * 5000)
+    program = f"{sys.executable} -c 'from treewright.cli import main; main()' convert {path} - --to conllu"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} | head -n 1; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("# text = Mary sleeps .\n", "")
