@@ -80,7 +80,7 @@ def demo(
     """
     from treewright.report.demo import run_demo
 
-    run_demo(Console(), n_sentences=sentences, seed=seed, out=out)
+    run_demo(Console(record=True), n_sentences=sentences, seed=seed, out=out)
 
 
 @app.command()
