@@ -31,3 +31,8 @@ from .data.propbank import read_props as read_props
 from .data.propbank import write_props as write_props
 from .data.remote import TreebankFiles as TreebankFiles
 from .data.remote import fetch_treebank as fetch_treebank
+from .data.synthetic import Decision as Decision
+from .data.synthetic import Description as Description
+from .data.synthetic import Pattern as Pattern
+from .data.synthetic import Treebank as Treebank
+from .data.synthetic import make_treebank as make_treebank

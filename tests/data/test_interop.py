@@ -70,7 +70,7 @@ def test_white_space_tokens_of_spacy_are_left_out():
         spacy.vocab.Vocab(),
         words=["a", "\n", "b"],
         heads=[0, 0, 1],
-        deps=["ROOT", "", "obj"],
+        deps=["ROOT", "dep", "obj"],
         sent_starts=[1, 0, 0],
     )
     (tree,) = tw.from_spacy(doc)

@@ -7,9 +7,9 @@ import numpy as np
 
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.files import Source, Target, numbered_lines, open_target, source_name
-from treewright.errors import FormatError, quote
+from treewright.errors import FormatError, InputError, quote
 
-TOKEN = re.compile(r"[()]|[^\s()]+")
+TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
 OUTER_LABEL = "TOP"
 """Given to an outer empty bracket that holds several trees."""
 
@@ -55,6 +55,8 @@ def write_brackets(trees: Iterable[ConstTree], target: Target) -> None:
     """Write one tree a line; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
     with open_target(target) as stream:
         for tree in trees:
+            if tree.is_leaf:
+                raise InputError(f"the tree is the lone word {quote(tree.label)}; expected a bracket")
             stream.write(f"{tree}\n")
 
 
@@ -64,6 +66,8 @@ def parse_tree(text: str, *, functions: bool, traces: bool, unescape: bool) -> C
     trees: list[ConstTree] = []
     number = 1
     for number, line in enumerate(text.split("\n"), start=1):
+        if "\0" in line:
+            raise FormatError("<string>", number, "a NUL character", "text")
         trees.extend(reader.feed(number, line))
     reader.finish()
     if len(trees) != 1:

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name
-from treewright.errors import FormatError, quote
+from treewright.errors import FormatError, InputError, quote
 
 Layout: TypeAlias = tuple[str, ...]
 
@@ -39,6 +39,7 @@ KNOWN = {"ID", "HEAD", *ATTRIBUTES}
 SHARED_STRINGS = ("UPOS", "XPOS", "FEATS", "DEPREL")
 
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
+UNWRITABLE = re.compile(r"[\n\r\0]")
 RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
@@ -74,7 +75,11 @@ def read_conllu(source: Source, *, single_root: bool = False, require_heads: boo
 
 
 def write_conllu(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-U; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
+    """Write CoNLL-U; ``"-"`` is standard output, a name in ``.gz`` is compressed.
+
+    Columns that CoNLL-U does not have are left out, unless the first tree declares them in its first
+    comment (``# global.columns = ...``).
+    """
     _write_trees(trees, target, CONLLU)
 
 
@@ -128,8 +133,8 @@ class Block(NamedTuple):
 def _iter_trees(
     source: Source, layout: Layout, *, single_root: bool, require_heads: bool
 ) -> Iterator[DepTree]:
-    for block in iter_blocks(source):
-        if layout is CONLLU and block.first_line == 1 and block.comments:
+    for index, block in enumerate(iter_blocks(source)):
+        if layout is CONLLU and index == 0 and block.comments:
             layout = _declared_layout(block) or layout
         yield _parse_block(block, layout, single_root, require_heads)
 
@@ -157,7 +162,10 @@ def _make_block(name: str, first_line: int, lines: list[str]) -> Block:
     n_comments = 0
     while n_comments < len(lines) and lines[n_comments][0] == "#":
         n_comments += 1
-    return Block(name, first_line, lines[:n_comments], lines[n_comments:])
+    block = Block(name, first_line, lines[:n_comments], lines[n_comments:])
+    if not block.lines:
+        raise block.error(-1, "comments without a sentence", "a token line after them")
+    return block
 
 
 def _declared_layout(block: Block) -> Layout | None:
@@ -168,19 +176,23 @@ def _declared_layout(block: Block) -> Layout | None:
     layout = tuple(declared[1].split())
     if layout[:1] != ("ID",) or "FORM" not in layout or len(set(layout)) < len(layout):
         found = f"global.columns is {quote(declared[1])}"
-        raise FormatError(block.name, 1, found, "distinct column names, ID first and FORM among them")
+        raise FormatError(
+            block.name, block.first_line, found, "distinct column names, ID first and FORM among them"
+        )
     return layout
 
 
 def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads: bool) -> DepTree:
     rows = [line.split("\t") for line in block.lines]
+    extra_allowed = _holds_extra_lines(layout)
     if layout is CONLL2009:
         layout = _with_argument_columns(rows)
-    if rows and set(map(len, rows)) != {len(layout)}:
-        raise _wrong_column_count(block, rows, len(layout))
-    word_lines, extra_lines = _separate_extra_lines(block, rows, allowed="DEPS" in layout)
+    if set(map(len, rows)) != {len(layout)}:
+        wrong = next(index for index, row in enumerate(rows) if len(row) != len(layout))
+        raise wrong_column_count(block, wrong, f"{len(layout)}, separated by tabs")
+    word_lines, extra_lines = _separate_extra_lines(block, rows, allowed=extra_allowed)
     words = rows if not extra_lines else [rows[index] for index in word_lines]
-    columns = dict(zip(layout, zip(*words, strict=True) if words else [()] * len(layout), strict=True))
+    columns = dict(zip(layout, zip(*words, strict=True), strict=True))
     for name in SHARED_STRINGS:
         if name in columns:
             columns[name] = tuple(map(intern, columns[name]))
@@ -190,11 +202,20 @@ def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads:
     return _build_tree(block, heads, columns, extra_lines)
 
 
-def _wrong_column_count(block: Block, rows: list[list[str]], expected: int) -> FormatError:
-    index = next(index for index, row in enumerate(rows) if len(row) != expected)
-    if block.lines[index].startswith("#"):
-        return block.error(index, f"comment {quote(block.lines[index])} inside a sentence", "a token line")
-    return block.error(index, f"{len(rows[index])} columns", f"{expected}, separated by tabs")
+def _holds_extra_lines(layout: Layout) -> bool:
+    """Tell whether a format has multiword tokens and empty nodes."""
+    return layout is not CONLLX and layout is not CONLL2009
+
+
+def wrong_column_count(block: Block, index: int, expected: str) -> FormatError:
+    """Make an error for a line that does not have the `expected` number of columns."""
+    line = block.lines[index]
+    if not line.strip():
+        return block.error(index, "a line of white space", "an empty line or a token line")
+    if line.startswith("#"):
+        return block.error(index, f"comment {quote(line)} inside a sentence", "a token line")
+    n_columns = line.count("\t") + 1
+    return block.error(index, f"{n_columns} column{'s' * (n_columns > 1)}", expected)
 
 
 def _check_single_root(block: Block, word_lines: Sequence[int], heads: list[int]) -> None:
@@ -221,24 +242,28 @@ def _separate_extra_lines(
     word_lines: list[int] = []
     extra_lines: list[ExtraLine] = []
     n_empty = range_end = 0
+    after_range = False
     for index, row in enumerate(rows):
         n_words, token_id = len(word_lines), row[0]
         if token_id == str(n_words + 1):
             word_lines.append(index)
             n_empty = 0
-        elif allowed and token_id == f"{n_words}.{n_empty + 1}":
+            after_range = False
+        elif allowed and not after_range and token_id == f"{n_words}.{n_empty + 1}":
             extra_lines.append(ExtraLine(n_words, block.lines[index]))
             n_empty += 1
         elif allowed and (end := _range_end(token_id, n_words + 1)) and range_end <= n_words:
             extra_lines.append(ExtraLine(n_words, block.lines[index]))
             range_end = end
+            after_range = True
         else:
-            expected = (
-                f"{n_words + 1}" if not allowed else f"{n_words + 1}, {n_words}.{n_empty + 1} or a range"
-            )
+            only_word = after_range or not allowed
+            expected = f"{n_words + 1}" + ("" if only_word else f", {n_words}.{n_empty + 1} or a range")
             raise block.error(index, f"ID is {quote(token_id)}", expected)
     if range_end > len(word_lines):
         raise block.error(len(rows) - 1, f"the sentence ends at word {len(word_lines)}", f"word {range_end}")
+    if not word_lines:
+        raise block.error(len(rows) - 1, "a sentence without words", "a line with ID 1")
     return word_lines, extra_lines
 
 
@@ -328,10 +353,27 @@ def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
     """Return the lines of one sentence, the blank line after it included."""
     columns = _columns_of(tree, layout)
     lines = ["\t".join(row) for row in zip(*columns, strict=True)]
-    if "DEPS" in layout:
+    if _holds_extra_lines(layout):
         for extra in reversed(tree.extra_lines):
             lines.insert(extra.position, extra.text)
-    return "\n".join([*tree.comments, *lines, "\n"])
+    return join_lines(tree.comments, lines, len(columns))
+
+
+def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
+    """Return the text of one sentence, checking that it would be read as it was written."""
+    if not lines:
+        raise InputError("a sentence has no words; expected at least one to write")
+    for line in lines:
+        if (found := line.count("\t") + 1) != n_columns:
+            raise InputError(f"{quote(line)} has {found} columns; expected {n_columns}")
+    for comment in comments:
+        if not comment.startswith("#"):
+            raise InputError(f"comment {quote(comment)}; expected a leading '#'")
+    text = "\n".join([*comments, *lines, "\n"])
+    if text.count("\n") != len(comments) + len(lines) + 1 or "\r" in text or "\0" in text:
+        line = next(line for line in [*comments, *lines] if UNWRITABLE.search(line))
+        raise InputError(f"{quote(line)} has a line end or NUL in it; expected neither")
+    return text
 
 
 def _columns_of(tree: DepTree, layout: Layout) -> list[list[str]]:

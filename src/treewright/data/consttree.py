@@ -316,9 +316,11 @@ def _parse_python(source: str) -> ast.AST:
     except SyntaxError as error:
         found = f"{error.msg} ({quote((error.text or '').strip())})"
         raise FormatError("<python>", error.lineno or 1, found, "Python source code") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        found = str(error) or type(error).__name__
-        raise FormatError("<python>", 1, found, "Python source code that can be compiled") from error
+    except (RecursionError, MemoryError) as error:
+        found = "code nested too deep for Python's own parser"
+        raise FormatError("<python>", 1, found, "Python source code") from error
+    except ValueError as error:
+        raise FormatError("<python>", 1, str(error), "Python source code") from error
 
 
 def _python_nodes(root: ast.AST) -> tuple[list[str], list[int]]:

@@ -199,11 +199,10 @@ def _checked_heads(heads: Sequence[int] | npt.NDArray[np.integer] | None, n: int
         raise InputError(f"heads has shape {array.shape}; expected ({n},), one head a word")
     if n and not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"heads has type {array.dtype}; expected integers")
-    checked = array.astype(np.int32)
-    if problem := find_head_problem(checked.tolist()):
+    if problem := find_head_problem(array.tolist()):
         index, found, expected = problem
         raise InputError(f"word {index + 1}: {found}; expected {expected}")
-    return checked
+    return array.astype(np.int32)
 
 
 def _column(name: str, values: Sequence[str] | None, n: int) -> list[str]:

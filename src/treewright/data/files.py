@@ -9,9 +9,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
-from treewright.errors import FormatError
+from treewright.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str]
@@ -23,8 +26,9 @@ CHUNK_SIZE = 1 << 16
 def source_name(source: Source) -> str:
     """Name `source` the way the caller would, for error messages."""
     if isinstance(source, str | os.PathLike):
-        return "<stdin>" if source == "-" else os.fspath(source)
-    return str(getattr(source, "name", "<stream>"))
+        return "<stdin>" if _is_standard(source) else os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
 
 
 def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -32,20 +36,23 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
 
     Lines end in ``\n`` or ``\r\n`` and nowhere else. Gzip is told by its first bytes, ``"-"`` is
     standard input, and a byte-order mark at the beginning is dropped. Memory is that of the longest
-    line; a pipe is read as its text arrives.
+    line; a pipe is read as its text arrives. All lines before a damaged one are yielded first.
 
     Raises
     ------
     FormatError
-        For bytes that are not UTF-8, a NUL byte, or damaged gzip data.
+        For bytes that are not UTF-8, a NUL byte, a lone carriage return, or damaged gzip data.
     """
     name = source_name(source)
     number = 1
     try:
         for raw in _whole_lines(source):
-            lines = _decode(raw, name, number)
-            yield number, lines
-            number += len(lines)
+            for lines in _decode_sound_lines(raw, name, number):
+                yield number, lines
+                number += len(lines)
+    except UnicodeDecodeError as error:  # of a file that the caller opened as text
+        line = number + error.object.count(b"\n", 0, error.start)
+        raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(name, number, f"gzip data are damaged ({error})", "a whole file") from error
 
@@ -73,49 +80,92 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     output; a name in ``.gz`` is compressed.
     """
     path = Path(target)
-    if str(target) == "-":
-        with _text(sys.stdout.buffer) as stream:
+    if _is_standard(target):
+        with _standard_output() as stream:
             yield stream
     elif path.exists() and not path.is_file():
         with open(path, "wb") as device, _text(device) as stream:
             yield stream
     else:
-        with _replacing(path) as raw, _compressed(raw, path) as body, _text(body) as stream:
+        place = path.resolve() if path.is_symlink() else path  # a link stays, what it leads to changes
+        with _replacing(place) as raw, _compressed(raw, path) as body, _text(body) as stream:
             yield stream
+
+
+def _is_standard(name: str | os.PathLike[str]) -> bool:
+    return os.fspath(name) == "-"
 
 
 def _whole_lines(source: Source) -> Iterator[bytes]:
     """Yield the bytes of `source` in pieces that end where a line ends."""
     pending: list[bytes] = []
-    with _open_bytes(source) as stream:
-        while data := stream.read1(CHUNK_SIZE):
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                yield b"".join([*pending, data[:cut]])
-                pending = []
-            pending.append(data[cut:])
+    for data in _pieces(source):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*pending, data[:cut]])
+            pending = []
+        pending.append(data[cut:])
     if rest := b"".join(pending):
         yield rest
 
 
-@contextmanager
-def _open_bytes(source: Source) -> Iterator[io.BufferedIOBase]:
-    if isinstance(source, io.TextIOBase):
-        yield io.BytesIO(source.read().encode("utf-8", "surrogatepass"))
-    elif not isinstance(source, str | os.PathLike):
-        yield _uncompressed(cast(io.BufferedReader, source))
-    elif source == "-":
-        yield _uncompressed(cast(io.BufferedReader, sys.stdin.buffer))
+def _pieces(source: Source) -> Iterator[bytes]:
+    """Yield the bytes of `source`, uncompressed, as they come."""
+    if not isinstance(source, str | os.PathLike):
+        yield from _stream_pieces(source)
+    elif _is_standard(source):
+        yield from _stream_pieces(getattr(sys.stdin, "buffer", sys.stdin))
     else:
         with open(source, "rb") as stream:
-            yield _uncompressed(stream)
+            yield from _stream_pieces(stream)
 
 
-def _uncompressed(stream: io.BufferedReader) -> io.BufferedIOBase:
-    peek = getattr(stream, "peek", None)
-    if peek and peek(2).startswith(GZIP_MAGIC):
-        return gzip.GzipFile(fileobj=stream)
-    return stream
+def _stream_pieces(stream: IO[str] | IO[bytes]) -> Iterator[bytes]:
+    if isinstance(stream.read(0), str):
+        while line := cast(IO[str], stream).readline():
+            yield line.encode("utf-8", "surrogatepass")  # _decode refuses what UTF-8 cannot hold
+    else:
+        body = _uncompressed(cast(IO[bytes], stream))
+        while data := body.read1(CHUNK_SIZE):
+            yield data
+
+
+def _uncompressed(stream: IO[bytes]) -> io.BufferedIOBase:
+    head = b""
+    while len(head) < len(GZIP_MAGIC) and (data := stream.read(len(GZIP_MAGIC) - len(head))):
+        head += data
+    whole = io.BufferedReader(_Rewound(head, stream), CHUNK_SIZE)
+    return gzip.GzipFile(fileobj=whole, mode="rb") if head == GZIP_MAGIC else whole
+
+
+class _Rewound(io.RawIOBase):
+    """A stream of which `head` was read already, from its beginning; any kind will do, a pipe too."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self._head = head
+        self._read = getattr(stream, "read1", stream.read)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        data = self._head or self._read(len(view))
+        view[: len(data)] = data
+        self._head = b""
+        return len(data)
+
+
+def _decode_sound_lines(raw: bytes, name: str, number: int) -> Iterator[list[str]]:
+    """Decode whole lines that begin at line `number`; those before a damaged one come first."""
+    try:
+        pieces = [_decode(raw, name, number)]
+    except FormatError:
+        pieces = []
+    yield from pieces
+    if not pieces:
+        for offset, line in enumerate(io.BytesIO(raw)):
+            yield _decode(line, name, number + offset)
 
 
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
@@ -132,14 +182,27 @@ def _decode(raw: bytes, name: str, number: int) -> list[str]:
         text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
+        if (at := text.find("\r")) >= 0:
+            line = number + text.count("\n", 0, at)
+            raise FormatError(name, line, "a carriage return inside a line", r"lines that end in \n or \r\n")
     return text.removesuffix("\n").split("\n")
+
+
+@contextmanager
+def _standard_output() -> Iterator[IO[str]]:
+    if not hasattr(sys.stdout, "buffer"):  # in a notebook there are no bytes underneath
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    with _text(sys.stdout.buffer) as stream:
+        yield stream
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Write to a temporary file that takes the place of `path` at the end."""
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=".treewright-", dir=path.parent)
     except OSError as error:
         error.filename = str(path)  # the user knows nothing of the temporary name
         raise
@@ -177,6 +240,9 @@ def _text(raw: BinaryIO) -> Iterator[IO[str]]:
     stream = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
     try:
         yield stream
+    except UnicodeEncodeError as error:
+        found = error.object[error.start]
+        raise InputError(f"text has {found!r} in it; expected characters that UTF-8 can hold") from error
     finally:
         stream.flush()
         stream.detach()

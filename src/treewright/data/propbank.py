@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from treewright.data.conllu import Block, iter_blocks
+from treewright.data.conllu import Block, iter_blocks, join_lines, wrong_column_count
 from treewright.data.consttree import Span
 from treewright.data.files import Source, Target, open_target
 from treewright.errors import InputError, quote
 
 N_FIXED_COLUMNS = 5
 ABSENT = "-"
-CELL = re.compile(r"((?:\([^\s()*]+)*)\*(\)*)")
+ROLE = re.compile(r"[^\s()*]+")
+CELL = re.compile(rf"((?:\({ROLE.pattern})*)\*(\)*)")
 
 
 class Proposition(NamedTuple):
@@ -68,7 +69,7 @@ def _parse_block(block: Block) -> PropSentence:
     for index, row in enumerate(rows):
         if len(row) != N_FIXED_COLUMNS + n_predicates:
             expected = f"{N_FIXED_COLUMNS} and one for each of {n_predicates} predicates"
-            raise block.error(index, f"{len(row)} columns", expected)
+            raise wrong_column_count(block, index, expected)
         if row[0] != str(index + 1):
             raise block.error(index, f"ID is {quote(row[0])}", str(index + 1))
         if (row[3] == ABSENT) != (row[4] == ABSENT):
@@ -108,22 +109,45 @@ def _parse_column(block: Block, rows: list[list[str]], column: int) -> tuple[Spa
 
 def _format_sentence(sentence: PropSentence) -> str:
     n = len(sentence.words)
+    if len(sentence.tags) != n:
+        raise InputError(f"{len(sentence.tags)} tags; expected {n}, one a word")
+    in_order = sorted(sentence.propositions, key=lambda one: one.predicate)
     lemmas, senses = [ABSENT] * n, [ABSENT] * n
-    for proposition in sentence.propositions:
+    for proposition in in_order:
+        _check_predicate(proposition, lemmas)
         lemmas[proposition.predicate] = proposition.lemma
         senses[proposition.predicate] = proposition.sense
-    in_order = sorted(sentence.propositions, key=lambda one: one.predicate)
     columns = [_format_column(proposition, n) for proposition in in_order]
     numbers = map(str, range(1, n + 1))
     rows = zip(numbers, sentence.words, sentence.tags, lemmas, senses, *columns, strict=True)
-    return "\n".join([*sentence.comments, *map("\t".join, rows), "\n"])
+    return join_lines(sentence.comments, list(map("\t".join, rows)), N_FIXED_COLUMNS + len(columns))
+
+
+def _check_predicate(proposition: Proposition, lemmas: list[str]) -> None:
+    """Check that a predicate has a place, not taken yet, and a name."""
+    at, lemma, sense, _ = proposition
+    if not 0 <= at < len(lemmas):
+        raise InputError(f"predicate {at} of a sentence of {len(lemmas)} words; expected a word from 0")
+    if lemmas[at] != ABSENT:
+        raise InputError(f"word {at} has two propositions; expected one")
+    if ABSENT in (lemma, sense):
+        raise InputError(f"predicate {lemma!r} with sense {sense!r}; expected names other than {ABSENT!r}")
 
 
 def _format_column(proposition: Proposition, n: int) -> list[str]:
     opening, closing = [""] * n, [""] * n
-    for label, start, end in proposition.arguments:
+    open_spans: list[Span] = []
+    for span in sorted(proposition.arguments, key=lambda one: (one.start, -one.end)):
+        label, start, end = span
         if not 0 <= start < end <= n:
             raise InputError(f"argument {label} covers words {start} to {end} of a sentence of {n}")
+        if not ROLE.fullmatch(label):
+            raise InputError(f"argument {label!r}; expected a name without white space, brackets and '*'")
+        while open_spans and open_spans[-1].end <= start:
+            open_spans.pop()
+        if open_spans and open_spans[-1].end < end:
+            raise InputError(f"arguments {open_spans[-1].label} and {label} cross; expected them to nest")
+        open_spans.append(span)
         opening[start] += f"({label}"
         closing[end - 1] += ")"
     return [f"{left}*{right}" for left, right in zip(opening, closing, strict=True)]
