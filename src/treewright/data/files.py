@@ -88,7 +88,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
             yield stream
     else:
         place = path.resolve() if path.is_symlink() else path  # a link stays, what it leads to changes
-        with _replacing(place) as raw, _compressed(raw, path) as body, _text(body) as stream:
+        with replacing(place) as raw, _compressed(raw, path) as body, _text(body) as stream:
             yield stream
 
 
@@ -199,7 +199,7 @@ def _standard_output() -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write to a temporary file that takes the place of `path` at the end."""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=".treewright-", dir=path.parent)

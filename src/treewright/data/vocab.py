@@ -1,0 +1,49 @@
+"""Strings and their ids."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+UNKNOWN = 0
+"""The id of every string that is not in a vocabulary."""
+
+
+class Vocabulary:
+    """A fixed set of strings, numbered from 1; all others are 0.
+
+    Parameters
+    ----------
+    strings : sequence of str
+        Distinct; the first has id 1.
+    """
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        self.strings = list(strings)
+        self._ids = {string: number for number, string in enumerate(self.strings, start=1)}
+
+    @classmethod
+    def count(cls, strings: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+        """Number the strings that occur at least `min_count` times, the most frequent first."""
+        counts = Counter(strings)
+        kept = [string for string, count in counts.items() if count >= min_count]
+        return cls(sorted(kept, key=lambda string: (-counts[string], string)))
+
+    def __len__(self) -> int:
+        return len(self.strings) + 1
+
+    def __contains__(self, string: str) -> bool:
+        return string in self._ids
+
+    def __getitem__(self, number: int) -> str:
+        """Return the string with id `number`."""
+        return self.strings[number - 1]
+
+    def id(self, string: str) -> int:
+        """Return the id of `string`, 0 if it is unknown."""
+        return self._ids.get(string, UNKNOWN)
+
+    def ids(self, strings: Iterable[str]) -> npt.NDArray[np.int32]:
+        """Return the ids of `strings`, 0 for each that is unknown."""
+        return np.array([self._ids.get(string, UNKNOWN) for string in strings], dtype=np.int32)

@@ -1,0 +1,109 @@
+"""How any model is saved and loaded: one safetensors file, with the rest as JSON in its header.
+
+A model gives its `State`: values that JSON can hold, arrays, and the states of models inside it. Nothing
+in a file is ever executed.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from treewright._version import __version__
+from treewright.data.files import replacing
+from treewright.errors import FormatError, InputError
+
+FORMAT_VERSION = 1
+SEPARATOR = "/"
+
+
+@dataclass
+class State:
+    """All that a model is: its kind, plain values, arrays, and the models inside it."""
+
+    kind: str
+    values: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    parts: dict[str, "State"] = field(default_factory=dict)
+
+
+class Persistent(Protocol):
+    """What a model must offer to be saved."""
+
+    def get_state(self) -> State:
+        """Return all that the model is."""
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the model again."""
+
+
+def save_state(state: State, path: str | os.PathLike[str]) -> None:
+    """Write a model; the file appears whole or not at all."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    header = _pack(state, "", arrays)
+    metadata = {
+        "format": f"treewright {FORMAT_VERSION}",
+        "version": __version__,
+        "model": json.dumps(header, ensure_ascii=False),
+    }
+    with replacing(Path(path)) as stream:
+        stream.write(save(arrays, metadata))
+
+
+def load_state(path: str | os.PathLike[str]) -> State:
+    """Read a model.
+
+    Raises
+    ------
+    FormatError
+        For a file that is no model, is damaged, or comes from a newer treewright.
+    """
+    name = os.fspath(path)
+    with open(path, "rb"):
+        pass  # a missing or unreadable file is the system's to name
+    try:
+        with safe_open(name, framework="numpy") as stream:
+            metadata = stream.metadata() or {}
+            _check_format(name, metadata)
+            header = json.loads(metadata["model"])
+            arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+        return _unpack(header, "", arrays)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
+
+
+def _check_format(name: str, metadata: Mapping[str, str]) -> None:
+    kind, _, number = metadata.get("format", "").partition(" ")
+    if kind != "treewright" or not number.isdecimal():
+        raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
+    if int(number) > FORMAT_VERSION:
+        found = f"a model of treewright {metadata.get('version')}, which is newer"
+        raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; update treewright to read it")
+
+
+def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Collect the arrays of a model and of those inside it; return the rest."""
+    for key, array in state.arrays.items():
+        if SEPARATOR in key:
+            raise InputError(f"array {key!r}; expected a name without {SEPARATOR!r}")
+        arrays[prefix + key] = np.ascontiguousarray(array)
+    parts = {key: _pack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in state.parts.items()}
+    return {"kind": state.kind, "values": state.values, "parts": parts}
+
+
+def _unpack(header: dict[str, Any], prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> State:
+    own = {
+        key.removeprefix(prefix): array
+        for key, array in arrays.items()
+        if key.startswith(prefix) and SEPARATOR not in key.removeprefix(prefix)
+    }
+    parts = {key: _unpack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in header["parts"].items()}
+    return State(str(header["kind"]), dict(header["values"]), own, parts)
