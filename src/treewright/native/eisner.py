@@ -1,0 +1,142 @@
+"""Marginals of arcs under a first-order model, over all projective trees whose root has one child.
+
+Eisner's (1996) chart in the sum-product semiring, inside by the recursion and outside as its derivative.
+Scores stand in a square array, heads in rows, modifiers in columns, 0 the root.
+"""
+
+import numpy as np
+
+from treewright.native.compiling import compiled
+
+SMALLEST_SUM, LARGEST_SUM = 1e-200, 1e200
+"""Between these the sum over all trees is taken to be free of under- and overflow."""
+
+
+@compiled
+def arc_marginals(score, marginal):
+    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees."""
+    n = score.shape[0] - 1
+    potential = np.zeros((n + 1, n + 1))
+    log_scale = _normalize(score, potential)
+    left = np.zeros((n + 2, n + 2))
+    right = np.zeros((n + 2, n + 2))
+    to_left = np.zeros((n + 2, n + 2))
+    to_right = np.zeros((n + 2, n + 2))
+    total = _fill_inside(potential, left, right, to_left, to_right)
+    # Every tree has n arcs, so that raising or lowering all of them alike changes no probability.
+    if not SMALLEST_SUM < total < LARGEST_SUM:
+        step = -_best_score(potential) / n
+        while not SMALLEST_SUM < total < LARGEST_SUM:
+            potential *= np.exp(step)
+            log_scale -= n * step
+            total = _fill_inside(potential, left, right, to_left, to_right)
+            step = -np.log(LARGEST_SUM) / n
+    _fill_marginals(potential, left, right, to_left, to_right, total, marginal)
+    return np.log(total) + log_scale
+
+
+@compiled
+def _normalize(score, potential):
+    """Turn scores into positive numbers that add up to 1 over the heads of each word."""
+    n = score.shape[0] - 1
+    log_scale = 0.0
+    for word in range(1, n + 1):
+        highest = -np.inf
+        for head in range(n + 1):
+            if head != word:
+                highest = max(highest, score[head, word])
+        total = 0.0
+        for head in range(n + 1):
+            if head != word:
+                potential[head, word] = np.exp(score[head, word] - highest)
+                total += potential[head, word]
+        for head in range(n + 1):
+            potential[head, word] /= total
+        log_scale += highest + np.log(total)
+    return log_scale
+
+
+@compiled
+def _fill_inside(potential, left, right, to_left, to_right):
+    """Fill the sums over spans [i, j] headed by j, by i, with an arc j -> i, with an arc i -> j.
+
+    Returns the sum over all trees.
+    """
+    n = potential.shape[0] - 1
+    for word in range(1, n + 1):
+        left[word, word] = right[word, word] = 1.0
+    for width in range(1, n):
+        for i in range(1, n - width + 1):
+            j = i + width
+            apart = 0.0
+            for r in range(i, j):
+                apart += right[i, r] * left[r + 1, j]
+            to_right[i, j] = apart * potential[i, j]
+            to_left[i, j] = apart * potential[j, i]
+            headed_right = headed_left = 0.0
+            for r in range(i, j):
+                headed_right += left[i, r] * to_left[r, j]
+                headed_left += to_right[i, r + 1] * right[r + 1, j]
+            left[i, j] = headed_right
+            right[i, j] = headed_left
+    total = 0.0
+    for word in range(1, n + 1):
+        total += potential[0, word] * left[1, word] * right[word, n]
+    return total
+
+
+@compiled
+def _best_score(potential):
+    """Return the logarithm of the product of the best tree, by the same recursion with maxima."""
+    n = potential.shape[0] - 1
+    left = np.zeros((n + 2, n + 2))
+    right = np.zeros((n + 2, n + 2))
+    to_left = np.zeros((n + 2, n + 2))
+    to_right = np.zeros((n + 2, n + 2))
+    for width in range(1, n):
+        for i in range(1, n - width + 1):
+            j = i + width
+            apart = headed_right = headed_left = -np.inf
+            for r in range(i, j):
+                apart = max(apart, right[i, r] + left[r + 1, j])
+            to_right[i, j] = apart + np.log(potential[i, j])
+            to_left[i, j] = apart + np.log(potential[j, i])
+            for r in range(i, j):
+                headed_right = max(headed_right, left[i, r] + to_left[r, j])
+                headed_left = max(headed_left, to_right[i, r + 1] + right[r + 1, j])
+            left[i, j] = headed_right
+            right[i, j] = headed_left
+    best = -np.inf
+    for word in range(1, n + 1):
+        best = max(best, np.log(potential[0, word]) + left[1, word] + right[word, n])
+    return best
+
+
+@compiled
+def _fill_marginals(potential, left, right, to_left, to_right, total, marginal):
+    n = potential.shape[0] - 1
+    left_out = np.zeros((n + 2, n + 2))
+    right_out = np.zeros((n + 2, n + 2))
+    to_left_out = np.zeros((n + 2, n + 2))
+    to_right_out = np.zeros((n + 2, n + 2))
+    marginal[:, :] = 0.0
+    for word in range(1, n + 1):
+        share = potential[0, word] / total
+        left_out[1, word] += share * right[word, n]
+        right_out[word, n] += share * left[1, word]
+        marginal[0, word] = share * left[1, word] * right[word, n]
+    for width in range(n - 1, 0, -1):
+        for i in range(1, n - width + 1):
+            j = i + width
+            above_left, above_right = left_out[i, j], right_out[i, j]
+            for r in range(i, j):
+                left_out[i, r] += above_left * to_left[r, j]
+                to_left_out[r, j] += above_left * left[i, r]
+                to_right_out[i, r + 1] += above_right * right[r + 1, j]
+                right_out[r + 1, j] += above_right * to_right[i, r + 1]
+            above = to_right_out[i, j] * potential[i, j] + to_left_out[i, j] * potential[j, i]
+            for r in range(i, j):
+                right_out[i, r] += above * left[r + 1, j]
+                left_out[r + 1, j] += above * right[i, r]
+            marginal[i, j] = to_right[i, j] * to_right_out[i, j]
+            marginal[j, i] = to_left[i, j] * to_left_out[i, j]

@@ -1,0 +1,284 @@
+"""The parts of dependency trees over a chosen set of arcs, numbered without gaps.
+
+The arcs of a head to one side form a group, 2 h to the left and 2 h + 1 to the right, nearest modifier
+first. Within a group of c arcs, a pair (j, k) is modifier k after sibling j, j = -1 for the first
+modifier, k = c for the end after the last; a triple (i, j, k) are three modifiers in a row. With each of
+the arcs into the head, an arc out of it makes a grandchild, a pair a grand-sibling. The root, which has no
+arc into it, has none of these.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled
+from treewright.native.features import (
+    DISTANCE,
+    END,
+    GRANDPARENT,
+    HEAD,
+    KIND,
+    MODIFIER,
+    NO_TOKEN,
+    OUTER,
+    PART_SIZE,
+    ROOT,
+    SIBLING,
+    SITUATION,
+    distance_bin,
+    fill_arc_slots,
+    fill_slots,
+    sum_slots,
+)
+
+ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = 0, 1, 2, 3, 4
+"""Kinds of parts."""
+
+
+class Parts(NamedTuple):
+    """A set of arcs and where the parts over them begin."""
+
+    head: np.ndarray
+    modifier: np.ndarray
+    first_arc: np.ndarray
+    """Of each group, and at the end their number."""
+    first_pair: np.ndarray
+    first_triple: np.ndarray
+    first_in: np.ndarray
+    """Of the arcs into each word, in `arcs_in`."""
+    arcs_in: np.ndarray
+    first_grandchild: np.ndarray
+    """Of each head."""
+    first_grand_sibling: np.ndarray
+
+
+class Scores(NamedTuple):
+    """A score for each part."""
+
+    arc: np.ndarray
+    pair: np.ndarray
+    grandchild: np.ndarray
+    grand_sibling: np.ndarray
+    triple: np.ndarray
+
+
+class Model(NamedTuple):
+    """What parts are scored with; kinds without templates score 0."""
+
+    arc: NamedTuple
+    pair: NamedTuple
+    grandchild: NamedTuple
+    grand_sibling: NamedTuple
+    triple: NamedTuple
+    order: int
+    shift: np.uint64
+
+
+@compiled
+def arrange(keep):
+    """Number the parts over the arcs that are true in `keep`, heads in rows."""
+    n = keep.shape[0] - 1
+    n_arcs = keep[:, 1:].sum()
+    head = np.empty(n_arcs, np.int32)
+    modifier = np.empty(n_arcs, np.int32)
+    first_arc = np.zeros(2 * n + 3, np.int32)
+    at = 0
+    for word in range(n + 1):
+        for other in range(word - 1, 0, -1):
+            if keep[word, other]:
+                head[at], modifier[at] = word, other
+                at += 1
+        first_arc[2 * word + 1] = at
+        for other in range(word + 1, n + 1):
+            if keep[word, other]:
+                head[at], modifier[at] = word, other
+                at += 1
+        first_arc[2 * word + 2] = at
+    first_in = np.zeros(n + 2, np.int32)
+    for arc in range(n_arcs):
+        first_in[modifier[arc] + 1] += 1
+    for word in range(1, n + 2):
+        first_in[word] += first_in[word - 1]
+    arcs_in = np.empty(n_arcs, np.int32)
+    filled = first_in.copy()
+    for arc in range(n_arcs):
+        arcs_in[filled[modifier[arc]]] = arc
+        filled[modifier[arc]] += 1
+    return _with_offsets(head, modifier, first_arc, first_in, arcs_in)
+
+
+@compiled
+def _with_offsets(head, modifier, first_arc, first_in, arcs_in):
+    n_groups = first_arc.size - 1
+    first_pair = np.zeros(n_groups + 1, np.int32)
+    first_triple = np.zeros(n_groups + 1, np.int32)
+    for group in range(n_groups):
+        size = first_arc[group + 1] - first_arc[group]
+        first_pair[group + 1] = first_pair[group] + (size + 1) * (size + 2) // 2
+        first_triple[group + 1] = first_triple[group] + size * (size - 1) * (size - 2) // 6
+    n_heads = n_groups // 2
+    first_grandchild = np.zeros(n_heads + 1, np.int32)
+    first_grand_sibling = np.zeros(n_heads + 1, np.int32)
+    for word in range(n_heads):
+        n_in = first_in[word + 1] - first_in[word]
+        n_out = first_arc[2 * word + 2] - first_arc[2 * word]
+        n_pairs = first_pair[2 * word + 2] - first_pair[2 * word]
+        first_grandchild[word + 1] = first_grandchild[word] + n_in * n_out
+        first_grand_sibling[word + 1] = first_grand_sibling[word] + n_in * n_pairs
+    return Parts(
+        head,
+        modifier,
+        first_arc,
+        first_pair,
+        first_triple,
+        first_in,
+        arcs_in,
+        first_grandchild,
+        first_grand_sibling,
+    )
+
+
+@compiled
+def pair_number(parts, group, j, k):
+    """Number the pair of modifier `k` after sibling `j`."""
+    return parts.first_pair[group] + k * (k + 1) // 2 + j + 1
+
+
+@compiled
+def triple_number(parts, group, i, j, k):
+    """Number the triple of modifiers `i`, `j`, `k`."""
+    return parts.first_triple[group] + k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i
+
+
+@compiled
+def place_arc(part, head, modifier):
+    """Make `part` an arc."""
+    part[KIND] = ARC
+    part[HEAD], part[MODIFIER] = ROOT + head, ROOT + modifier
+    part[SITUATION] = 1 if head < modifier else 0
+    part[DISTANCE] = distance_bin(head - modifier)
+
+
+@compiled
+def place_pair(part, head, side, sibling, modifier):
+    """Make `part` a pair; a sibling of 0 is none, a modifier of 0 the end."""
+    part[KIND] = PAIR
+    part[HEAD] = ROOT + head
+    part[SIBLING] = ROOT + sibling if sibling > 0 else NO_TOKEN
+    part[MODIFIER] = ROOT + modifier if modifier > 0 else END
+    part[SITUATION] = side
+    near = sibling if sibling > 0 else head
+    part[DISTANCE] = distance_bin(near - modifier) if modifier > 0 else 0
+
+
+@compiled
+def place_grandchild(part, grandparent, head, modifier):
+    """Make `part` a grandchild."""
+    part[KIND] = GRANDCHILD
+    part[GRANDPARENT], part[HEAD], part[MODIFIER] = ROOT + grandparent, ROOT + head, ROOT + modifier
+    part[SITUATION] = (2 if grandparent < head else 0) + (1 if head < modifier else 0)
+    part[DISTANCE] = distance_bin(grandparent - modifier)
+
+
+@compiled
+def place_grand_sibling(part, grandparent, head, side, sibling, modifier):
+    """Make `part` a grand-sibling."""
+    place_pair(part, head, side, sibling, modifier)
+    part[KIND] = GRAND_SIBLING
+    part[GRANDPARENT] = ROOT + grandparent
+    part[SITUATION] = (2 if grandparent < head else 0) + side
+
+
+@compiled
+def place_triple(part, head, side, outer, sibling, modifier):
+    """Make `part` a triple."""
+    place_pair(part, head, side, sibling, modifier)
+    part[KIND] = TRIPLE
+    part[OUTER] = ROOT + outer
+
+
+@compiled
+def score_parts(parts, model, sentence, weights, max_slots):
+    """Score all parts."""
+    scores = Scores(
+        np.zeros(parts.head.size),
+        np.zeros(parts.first_pair[-1]),
+        np.zeros(parts.first_grandchild[-1]),
+        np.zeros(parts.first_grand_sibling[-1]),
+        np.zeros(parts.first_triple[-1]),
+    )
+    part = np.zeros(PART_SIZE, np.int64)
+    slots = np.empty(max_slots, np.int64)
+    for arc in range(parts.head.size):
+        place_arc(part, parts.head[arc], parts.modifier[arc])
+        n_slots = fill_arc_slots(model.arc, sentence, part, model.shift, slots)
+        scores.arc[arc] = sum_slots(weights, slots, n_slots)
+    if model.order >= 2:
+        for group in range(parts.first_arc.size - 1):
+            _score_group(parts, model, sentence, weights, group, part, slots, scores)
+    return scores
+
+
+@compiled
+def _score_group(parts, model, sentence, weights, group, part, slots, scores):
+    """Score the parts of one head to one side."""
+    head, side = group // 2, group % 2
+    first = parts.first_arc[group]
+    size = parts.first_arc[group + 1] - first
+    for k in range(size + 1):
+        modifier = parts.modifier[first + k] if k < size else 0
+        if k < size:
+            _score_grandchildren(parts, model, sentence, weights, first + k, part, slots, scores)
+        for j in range(-1, k):
+            sibling = parts.modifier[first + j] if j >= 0 else 0
+            pair = pair_number(parts, group, j, k)
+            place_pair(part, head, side, sibling, modifier)
+            n_slots = fill_slots(model.pair, sentence, part, model.shift, slots)
+            scores.pair[pair] = sum_slots(weights, slots, n_slots)
+            if model.order >= 3:
+                _score_grand_siblings(parts, model, sentence, weights, pair, part, slots, scores)
+                if k < size:
+                    _score_triples(parts, model, sentence, weights, (group, j, k), part, slots, scores)
+
+
+@compiled
+def _score_grandchildren(parts, model, sentence, weights, arc, part, slots, scores):
+    head, modifier = parts.head[arc], parts.modifier[arc]
+    n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]
+    number = parts.first_grandchild[head] + arc - parts.first_arc[2 * head]
+    for at in range(parts.first_in[head], parts.first_in[head + 1]):
+        place_grandchild(part, parts.head[parts.arcs_in[at]], head, modifier)
+        n_slots = fill_slots(model.grandchild, sentence, part, model.shift, slots)
+        scores.grandchild[number] = sum_slots(weights, slots, n_slots)
+        number += n_out
+
+
+@compiled
+def _score_grand_siblings(parts, model, sentence, weights, pair, part, slots, scores):
+    """Score the pair that `part` holds with each grandparent."""
+    head, side = part[HEAD] - ROOT, part[SITUATION]
+    sibling = part[SIBLING] - ROOT if part[SIBLING] != NO_TOKEN else 0
+    modifier = part[MODIFIER] - ROOT if part[MODIFIER] != END else 0
+    n_pairs = parts.first_pair[2 * head + 2] - parts.first_pair[2 * head]
+    number = parts.first_grand_sibling[head] + pair - parts.first_pair[2 * head]
+    for at in range(parts.first_in[head], parts.first_in[head + 1]):
+        place_grand_sibling(part, parts.head[parts.arcs_in[at]], head, side, sibling, modifier)
+        n_slots = fill_slots(model.grand_sibling, sentence, part, model.shift, slots)
+        scores.grand_sibling[number] = sum_slots(weights, slots, n_slots)
+        number += n_pairs
+
+
+@compiled
+def _score_triples(parts, model, sentence, weights, place, part, slots, scores):
+    """Score the modifiers at `place` (group, j, k) with each modifier before them."""
+    group, j, k = place
+    first = parts.first_arc[group]
+    for i in range(j):
+        outer, sibling, modifier = (
+            parts.modifier[first + i],
+            parts.modifier[first + j],
+            parts.modifier[first + k],
+        )
+        place_triple(part, group // 2, group % 2, outer, sibling, modifier)
+        n_slots = fill_slots(model.triple, sentence, part, model.shift, slots)
+        scores.triple[triple_number(parts, group, i, j, k)] = sum_slots(weights, slots, n_slots)

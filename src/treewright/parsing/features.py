@@ -1,0 +1,349 @@
+"""Features of dependency parsing: templates as data, and sentences as arrays.
+
+A template is a line of atoms; an atom names a word of the part, perhaps a neighbour of it, and one of its
+attributes: ``h.word m-1.tag`` is the head's form with the tag before the modifier. The words of a part are
+``h`` the head, ``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and
+``g`` the head's head. Every feature knows the directions of its arcs; a line that ends in ``*`` is used a
+second time together with the distance. Arcs have two kinds of feature besides: each tag between head and
+modifier with both tags, and each pair of morphological features of head and modifier.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
+from treewright.native.features import MAX_EXTRA_SLOTS, N_EXTRA_ROWS, ROOT, Templates
+
+ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
+"""Universal tag, treebank's own tag, form, lemma, morphology as a whole, last and first letters, and shape."""
+ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4}
+
+ARC_TEMPLATES = """
+h.word *
+h.tag *
+h.word h.tag *
+m.word *
+m.tag *
+m.word m.tag *
+h.word m.word *
+h.tag m.tag *
+h.pos m.pos *
+h.word m.tag *
+h.tag m.word *
+h.word h.tag m.word *
+h.word h.tag m.tag *
+h.word m.word m.tag *
+h.tag m.word m.tag *
+h.word h.tag m.word m.tag *
+h.lemma m.lemma *
+h.lemma m.pos *
+h.pos m.lemma *
+h.lemma h.tag m.lemma
+h.lemma m.lemma m.tag
+h.tag h+1.tag m-1.tag m.tag *
+h-1.tag h.tag m-1.tag m.tag *
+h.tag h+1.tag m.tag m+1.tag *
+h-1.tag h.tag m.tag m+1.tag *
+h.tag h+1.tag m.tag *
+h-1.tag h.tag m.tag *
+h.tag m-1.tag m.tag *
+h.tag m.tag m+1.tag *
+h.pos h+1.pos m-1.pos m.pos *
+h-1.pos h.pos m.pos m+1.pos *
+h.pos h+1.pos m.pos m+1.pos *
+h-1.pos h.pos m-1.pos m.pos *
+h.pos m-1.pos m.pos m+1.pos *
+h-1.pos h.pos h+1.pos m.pos *
+h.tag m.tag m+1.tag m+2.tag *
+h.tag m-2.tag m-1.tag m.tag *
+h.tag h+1.tag h+2.tag m.tag
+h-2.tag h-1.tag h.tag m.tag
+m-1.tag m.tag m+1.tag *
+m.word m-1.tag m+1.tag
+h.word m.word m-1.word
+h.word m.word m+1.word
+h.tag m-1.word m.tag *
+h.tag m.tag m+1.word *
+h-1.word h.tag m.tag *
+h+1.word h.tag m.tag *
+h.word m.tag m-1.tag
+h.word m.tag m+1.tag
+h.tag m.word m-1.tag
+h.tag m.word m+1.tag
+h.feats m.feats *
+h.pos h.feats m.pos m.feats *
+h.pos m.pos m.feats *
+h.pos h.feats m.pos *
+h.lemma m.pos m.feats
+h.pos h.feats m.lemma
+h.suffix m.tag *
+h.tag m.suffix *
+h.suffix m.suffix *
+h.prefix m.tag
+h.tag m.prefix
+h.pos m.shape *
+h.shape m.pos *
+h.shape m.shape
+"""
+
+PAIR_TEMPLATES = """
+h.tag s.tag m.tag *
+h.pos s.pos m.pos *
+s.tag m.tag *
+s.pos m.pos *
+h.word s.tag m.tag
+h.tag s.word m.tag
+h.tag s.tag m.word
+h.lemma s.pos m.pos
+h.pos s.lemma m.pos
+h.pos s.pos m.lemma
+s.word m.tag *
+s.tag m.word *
+s.word m.word *
+s.lemma m.lemma
+h.tag s.lemma m.lemma
+h.lemma s.lemma m.pos
+h.lemma s.pos m.lemma
+h.pos s.feats m.feats
+s.pos s.feats m.pos m.feats
+h.tag s.tag m.tag m+1.tag
+h.tag s.tag m-1.tag m.tag
+h.tag s.tag s+1.tag m.tag
+"""
+
+GRANDCHILD_TEMPLATES = """
+g.tag h.tag m.tag *
+g.pos h.pos m.pos *
+g.tag m.tag *
+g.pos m.pos
+g.word h.tag m.tag
+g.tag h.word m.tag
+g.tag h.tag m.word
+g.lemma h.pos m.pos
+g.pos h.lemma m.pos
+g.pos h.pos m.lemma
+g.word m.tag
+g.tag m.word
+g.word m.word
+g.lemma m.lemma
+g.lemma h.lemma m.pos
+g.pos h.lemma m.lemma
+g.lemma h.pos m.lemma
+g.pos g.feats h.pos m.pos m.feats
+g.tag h.tag m.tag m+1.tag
+g.tag h.tag m-1.tag m.tag
+g.tag h.tag h+1.tag m.tag
+"""
+
+GRAND_SIBLING_TEMPLATES = """
+g.tag h.tag s.tag m.tag
+g.pos h.pos s.pos m.pos
+g.tag s.tag m.tag
+g.word h.tag s.tag m.tag
+g.tag h.word s.tag m.tag
+g.tag h.tag s.word m.tag
+g.tag h.tag s.tag m.word
+g.pos h.lemma s.pos m.pos
+g.pos h.lemma s.lemma m.pos
+g.pos h.lemma s.pos m.lemma
+"""
+
+TRIPLE_TEMPLATES = """
+h.tag t.tag s.tag m.tag
+h.pos t.pos s.pos m.pos
+t.tag s.tag m.tag
+h.word t.tag s.tag m.tag
+h.tag t.word s.tag m.tag
+h.tag t.tag s.word m.tag
+h.tag t.tag s.tag m.word
+h.tag t.tag m.tag
+h.lemma t.pos s.pos m.pos
+"""
+
+PRUNING_TEMPLATES = """
+h.tag m.tag *
+h.pos m.pos *
+h.word m.tag *
+h.tag m.word *
+h.word m.word
+h.lemma m.lemma
+h.tag *
+m.tag *
+m.word *
+h.word *
+h.tag h+1.tag m-1.tag m.tag *
+h-1.tag h.tag m.tag m+1.tag *
+h-1.tag h.tag m-1.tag m.tag *
+h.tag h+1.tag m.tag m+1.tag *
+h.tag m-1.tag m.tag m+1.tag *
+h-1.tag h.tag h+1.tag m.tag *
+h.pos h.feats m.pos m.feats *
+h.tag m.suffix *
+"""
+
+
+@dataclass(frozen=True)
+class TemplateSet:
+    """The templates of each kind of part; replace one to add your own.
+
+    Examples
+    --------
+    >>> mine = TemplateSet(arc=ARC_TEMPLATES + "h.word m.suffix m+1.word")
+    """
+
+    arc: str = ARC_TEMPLATES
+    pair: str = PAIR_TEMPLATES
+    grandchild: str = GRANDCHILD_TEMPLATES
+    grand_sibling: str = GRAND_SIBLING_TEMPLATES
+    triple: str = TRIPLE_TEMPLATES
+    pruning: str = field(default=PRUNING_TEMPLATES)
+
+
+def compile_templates(text: str, *, roles: str) -> Templates:
+    """Turn lines of atoms into arrays; `roles` are the words that the part has."""
+    first_atom, role, offset, attribute, with_distance = [0], [], [], [], []
+    for line in text.strip().splitlines():
+        atoms = line.split()
+        with_distance.append(atoms[-1] == "*")
+        for atom in atoms[: len(atoms) - with_distance[-1]]:
+            word, _, name = atom.partition(".")
+            if word[:1] not in roles or name not in ATTRIBUTES or (word[1:] and not _is_offset(word[1:])):
+                expected = (
+                    f"one of {', '.join(roles)}, an offset from -2 to +2, and one of {', '.join(ATTRIBUTES)}"
+                )
+                raise InputError(f"template {line.strip()!r}: {atom!r}; expected {expected}")
+            role.append(ROLES[word[0]])
+            offset.append(int(word[1:] or 0))
+            attribute.append(ATTRIBUTES.index(name))
+        first_atom.append(len(role))
+    arrays = [np.array(one, dtype=np.int32) for one in (first_atom, role, offset, attribute)]
+    return Templates(*arrays, np.array(with_distance, dtype=np.bool_))
+
+
+def max_slots(*templates: Templates) -> int:
+    """Return how many features a part can have at the most."""
+    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_SLOTS
+
+
+def _is_offset(text: str) -> bool:
+    return text in ("-2", "-1", "+1", "+2")
+
+
+class Corpus(NamedTuple):
+    """Sentences as flat arrays, one after another, each with its extra rows."""
+
+    first_row: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int32]
+    first_morph: npt.NDArray[np.int64]
+    """Of each row, in `morphs`; one more at the end."""
+    morphs: npt.NDArray[np.int32]
+    heads: npt.NDArray[np.int32]
+    """By row; -1 where unknown."""
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.first_row) - 1
+
+
+class Encoder:
+    """Turns sentences into arrays with the vocabularies of its training sentences.
+
+    Parameters
+    ----------
+    vocabularies : sequence of Vocabulary
+        One for each of ATTRIBUTES, and one of morphological features.
+    """
+
+    def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
+        self.vocabularies = list(vocabularies)
+        # After the strings of each vocabulary come the values of the rows that are no words.
+        bases = [len(vocabulary) for vocabulary in self.vocabularies[: len(ATTRIBUTES)]]
+        self._special = np.array([[base + row for base in bases] for row in range(ROOT + 1)], dtype=np.int32)
+        self._cache: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[DepTree], *, min_count: int = 1) -> "Encoder":
+        """Number the attribute values that occur in `trees`; rare forms and lemmas stay unknown."""
+        columns: list[list[str]] = [[] for _ in ATTRIBUTES]
+        morphs: list[str] = []
+        for tree in trees:
+            for token in _tokens(tree):
+                for column, value in zip(columns, _attributes(token), strict=True):
+                    column.append(value)
+                morphs.extend(_morphs(token))
+        rare = {"word": min_count, "lemma": min_count}
+        vocabularies = [
+            Vocabulary.count(column, min_count=rare.get(name, 1))
+            for name, column in zip(ATTRIBUTES, columns, strict=True)
+        ]
+        return cls([*vocabularies, Vocabulary.count(morphs)])
+
+    def encode(self, trees: Sequence[DepTree]) -> Corpus:
+        """Turn sentences into arrays."""
+        n_rows = sum(len(tree) + N_EXTRA_ROWS for tree in trees)
+        values = np.empty((n_rows, len(ATTRIBUTES)), dtype=np.int32)
+        heads = np.full(n_rows, -1, dtype=np.int32)
+        n_morphs = np.zeros(n_rows + 1, dtype=np.int64)
+        morphs: list[int] = []
+        first_row = [0]
+        for tree in trees:
+            start = first_row[-1] + ROOT + 1
+            values[start - ROOT - 1 : start] = self._special
+            known = [self._lookup(token) for token in _tokens(tree)]
+            end = start + len(known)
+            if known:
+                values[start:end] = [one[0] for one in known]
+                heads[start:end] = tree.heads
+                n_morphs[start + 1 : end + 1] = [len(one[1]) for one in known]
+                for one in known:
+                    morphs.extend(one[1])
+            values[end : end + 2] = self._special[2]
+            first_row.append(end + 2)
+        return Corpus(
+            np.array(first_row, dtype=np.int64),
+            values,
+            np.cumsum(n_morphs),
+            np.array(morphs, dtype=np.int32),
+            heads,
+        )
+
+    def _lookup(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        found = self._cache.get(token)
+        if found is None:
+            *attributes, morph = self.vocabularies
+            ids = [
+                vocabulary.id(value) for vocabulary, value in zip(attributes, _attributes(token), strict=True)
+            ]
+            found = ids, [number for one in _morphs(token) if (number := morph.id(one))]
+            self._cache[token] = found
+        return found
+
+
+def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
+    return zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+
+
+def _attributes(token: tuple[str, ...]) -> list[str]:
+    """Return the attribute values of a token, in the order of ATTRIBUTES."""
+    word, lemma, upos, xpos, feats = token
+    lower = word.lower()
+    pos = upos if upos != "_" else xpos
+    tag = xpos if xpos != "_" else upos
+    return [pos, tag, lower, lemma if lemma != "_" else lower, feats, lower[-3:], lower[:3], shape(word)]
+
+
+def _morphs(token: tuple[str, ...]) -> list[str]:
+    return token[4].split("|") if token[4] != "_" else []
+
+
+def shape(word: str) -> str:
+    """Return the kinds of characters of a word, runs of one kind as one: ``McCoy-7`` is ``XxXx-d``."""
+    kinds = ["d" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in word]
+    return "".join(kind for at, kind in enumerate(kinds) if at == 0 or kind != kinds[at - 1])[:6]
