@@ -219,6 +219,7 @@ def test_parse_unescapes_when_asked():
         ("(N a) (N b)", "1: 2 trees; expected one"),
         ("(N a)\n(N b)\n(N c)", "3: 3 trees; expected one"),
         ("word", "1: 'word' outside brackets; expected '('"),
+        ("(N a) (S", "1: the end of the input inside the tree that begins in line 1; expected 1 more ')'"),
         ("(S\n(NP))", "2: (NP) with nothing in it; expected a word or a bracket"),
         ("(S\n(N a\0))", "2: a NUL character; expected text"),
     ],

@@ -160,7 +160,7 @@ def _decode_sound_lines(raw: bytes, name: str, number: int) -> Iterator[list[str
     """Decode whole lines that begin at line `number`; those before a damaged one come first."""
     try:
         pieces = [_decode(raw, name, number)]
-    except FormatError:
+    except FormatError:  # somewhere in there; line by line it will be known where
         pieces = []
     yield from pieces
     if not pieces:
@@ -169,22 +169,21 @@ def _decode_sound_lines(raw: bytes, name: str, number: int) -> Iterator[list[str
 
 
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
-    """Decode whole lines that begin at line `number`."""
-    if (at := raw.find(b"\0")) >= 0:
-        raise FormatError(name, number + raw.count(b"\n", 0, at), "a NUL byte", "text")
+    """Decode whole lines that begin at line `number`; an error names that line."""
+    if b"\0" in raw:
+        raise FormatError(name, number, "a NUL byte", "text")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = number + raw.count(b"\n", 0, error.start)
-        column = error.start - raw.rfind(b"\n", 0, error.start)
-        raise FormatError(name, line, f"byte {raw[error.start]:#04x} at byte {column}", "UTF-8") from error
+        found = f"byte {raw[error.start]:#04x} at byte {error.start + 1}"
+        raise FormatError(name, number, found, "UTF-8") from error
     if number == 1:
         text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-        if (at := text.find("\r")) >= 0:
-            line = number + text.count("\n", 0, at)
-            raise FormatError(name, line, "a carriage return inside a line", r"lines that end in \n or \r\n")
+        if "\r" in text:
+            expected = r"lines that end in \n or \r\n"
+            raise FormatError(name, number, "a carriage return inside a line", expected)
     return text.removesuffix("\n").split("\n")
 
 

@@ -1,8 +1,9 @@
-"""Features of parts of dependency trees, as slots of one weight table.
+"""Features of parts of dependency trees, as 64-bit keys.
 
 A sentence is an array of attribute values, one row a token: rows NO_TOKEN, END and PADDING, then the root,
 the words, and padding again. A template is a run of atoms, each an attribute of a token at some distance
-from one of the part's words; its values are mixed into 64 bits, whose highest ones number a slot.
+from one of the part's words; its values are mixed into a key of 64 bits, the highest of which number a slot
+of a weight table.
 """
 
 from typing import NamedTuple
@@ -15,16 +16,17 @@ NO_TOKEN, END, PADDING, ROOT = 0, 1, 2, 3
 """Rows of a sentence that stand for no word; word i stands in row ROOT + i."""
 N_EXTRA_ROWS = 6
 
-HEAD, MODIFIER, SIBLING, GRANDPARENT, OUTER = 0, 1, 2, 3, 4
-"""Where a part keeps the rows of its words; OUTER is the sibling before the sibling."""
-KIND, SITUATION, DISTANCE = 5, 6, 7
+HEAD, MODIFIER, SIBLING, GRANDPARENT, OUTER, NEXT, FIRST_CHILD, LAST_CHILD = 0, 1, 2, 3, 4, 5, 6, 7
+"""Where a part keeps the rows of its words: OUTER is the sibling before the sibling, NEXT the one after the
+modifier, the children are the modifier's."""
+KIND, SITUATION, DISTANCE = 8, 9, 10
 """Where a part keeps what it is, the directions of its arcs, and a binned distance."""
-PART_SIZE = 8
+PART_SIZE = 11
 
 TAG, BETWEEN_TAG = 0, 1
 """Attributes that the built-in features of arcs use: the coarse tag, and that of words in between."""
 MAX_BETWEEN, MAX_MORPHS = 40, 8
-MAX_EXTRA_SLOTS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
+MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
 
 PRIME = np.uint64(0x9E3779B97F4A7C15)
 FOLD = np.uint64(29)
@@ -73,9 +75,9 @@ def mix(key, value):
 
 
 @compiled
-def fill_slots(templates, sentence, part, shift, slots):
-    """Fill the slots of a part's features; return how many there are."""
-    n_slots = 0
+def fill_keys(templates, sentence, part, keys):
+    """Fill the keys of a part's features; return how many there are."""
+    n_keys = 0
     situation = np.uint64(part[SITUATION])
     placed = np.uint64(part[SITUATION] + 16 * (part[DISTANCE] + 1))
     for template in range(templates.first_atom.size - 1):
@@ -83,24 +85,24 @@ def fill_slots(templates, sentence, part, shift, slots):
         for atom in range(templates.first_atom[template], templates.first_atom[template + 1]):
             row = part[templates.role[atom]] + templates.offset[atom]
             key = mix(key, sentence.values[row, templates.attribute[atom]])
-        slots[n_slots] = ((key ^ situation) * PRIME) >> shift
-        n_slots += 1
+        keys[n_keys] = (key ^ situation) * PRIME
+        n_keys += 1
         if templates.with_distance[template]:
-            slots[n_slots] = ((key ^ placed) * PRIME) >> shift
-            n_slots += 1
-    return n_slots
+            keys[n_keys] = (key ^ placed) * PRIME
+            n_keys += 1
+    return n_keys
 
 
 @compiled
-def fill_arc_slots(templates, sentence, part, shift, slots):
-    """Fill the slots of an arc: its templates, the tags in between, and pairs of morphological features."""
-    n_slots = fill_slots(templates, sentence, part, shift, slots)
-    n_slots = _fill_between_slots(sentence, part, shift, slots, n_slots)
-    return _fill_morph_slots(sentence, part, shift, slots, n_slots)
+def fill_arc_keys(templates, sentence, part, keys):
+    """Fill the keys of an arc: its templates, the tags in between, and pairs of morphological features."""
+    n_keys = fill_keys(templates, sentence, part, keys)
+    n_keys = _fill_between_keys(sentence, part, keys, n_keys)
+    return _fill_morph_keys(sentence, part, keys, n_keys)
 
 
 @compiled
-def _fill_between_slots(sentence, part, shift, slots, n_slots):
+def _fill_between_keys(sentence, part, keys, n_keys):
     """Add a feature for each different tag between head and modifier."""
     low = min(part[HEAD], part[MODIFIER]) + 1
     high = min(max(part[HEAD], part[MODIFIER]), low + MAX_BETWEEN)
@@ -116,13 +118,13 @@ def _fill_between_slots(sentence, part, shift, slots, n_slots):
                 is_new = False
                 break
         if is_new:
-            slots[n_slots] = mix(base, tag) >> shift
-            n_slots += 1
-    return n_slots
+            keys[n_keys] = mix(base, tag)
+            n_keys += 1
+    return n_keys
 
 
 @compiled
-def _fill_morph_slots(sentence, part, shift, slots, n_slots):
+def _fill_morph_keys(sentence, part, keys, n_keys):
     """Add each morphological feature of one word with each of the other and with the other's tag."""
     head, modifier = part[HEAD], part[MODIFIER]
     first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
@@ -132,21 +134,21 @@ def _fill_morph_slots(sentence, part, shift, slots, n_slots):
     tags = mix(mix(base, sentence.values[head, TAG]), sentence.values[modifier, TAG])
     for at in range(first_h, last_h):
         above = mix(tags, sentence.morphs[at])
-        slots[n_slots] = mix(above, 1) >> shift
-        n_slots += 1
+        keys[n_keys] = mix(above, 1)
+        n_keys += 1
         for below in range(first_m, last_m):
-            slots[n_slots] = mix(mix(above, 3), sentence.morphs[below]) >> shift
-            n_slots += 1
+            keys[n_keys] = mix(mix(above, 3), sentence.morphs[below])
+            n_keys += 1
     for below in range(first_m, last_m):
-        slots[n_slots] = mix(mix(tags, 2), sentence.morphs[below]) >> shift
-        n_slots += 1
-    return n_slots
+        keys[n_keys] = mix(mix(tags, 2), sentence.morphs[below])
+        n_keys += 1
+    return n_keys
 
 
 @compiled
-def sum_slots(weights, slots, n_slots):
-    """Add up the weights of the slots."""
+def sum_weights(weights, shift, keys, n_keys):
+    """Add up the weights of the slots of some keys."""
     total = 0.0
-    for at in range(n_slots):
-        total += weights[slots[at]]
+    for at in range(n_keys):
+        total += weights[keys[at] >> shift]
     return total

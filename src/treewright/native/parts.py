@@ -26,9 +26,9 @@ from treewright.native.features import (
     SIBLING,
     SITUATION,
     distance_bin,
-    fill_arc_slots,
-    fill_slots,
-    sum_slots,
+    fill_arc_keys,
+    fill_keys,
+    sum_weights,
 )
 
 ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = 0, 1, 2, 3, 4
@@ -198,7 +198,7 @@ def place_triple(part, head, side, outer, sibling, modifier):
 
 
 @compiled
-def score_parts(parts, model, sentence, weights, max_slots):
+def score_parts(parts, model, sentence, weights, max_keys):
     """Score all parts."""
     scores = Scores(
         np.zeros(parts.head.size),
@@ -208,19 +208,19 @@ def score_parts(parts, model, sentence, weights, max_slots):
         np.zeros(parts.first_triple[-1]),
     )
     part = np.zeros(PART_SIZE, np.int64)
-    slots = np.empty(max_slots, np.int64)
+    keys = np.empty(max_keys, np.uint64)
     for arc in range(parts.head.size):
         place_arc(part, parts.head[arc], parts.modifier[arc])
-        n_slots = fill_arc_slots(model.arc, sentence, part, model.shift, slots)
-        scores.arc[arc] = sum_slots(weights, slots, n_slots)
+        n_keys = fill_arc_keys(model.arc, sentence, part, keys)
+        scores.arc[arc] = sum_weights(weights, model.shift, keys, n_keys)
     if model.order >= 2:
         for group in range(parts.first_arc.size - 1):
-            _score_group(parts, model, sentence, weights, group, part, slots, scores)
+            _score_group(parts, model, sentence, weights, group, part, keys, scores)
     return scores
 
 
 @compiled
-def _score_group(parts, model, sentence, weights, group, part, slots, scores):
+def _score_group(parts, model, sentence, weights, group, part, keys, scores):
     """Score the parts of one head to one side."""
     head, side = group // 2, group % 2
     first = parts.first_arc[group]
@@ -228,33 +228,33 @@ def _score_group(parts, model, sentence, weights, group, part, slots, scores):
     for k in range(size + 1):
         modifier = parts.modifier[first + k] if k < size else 0
         if k < size:
-            _score_grandchildren(parts, model, sentence, weights, first + k, part, slots, scores)
+            _score_grandchildren(parts, model, sentence, weights, first + k, part, keys, scores)
         for j in range(-1, k):
             sibling = parts.modifier[first + j] if j >= 0 else 0
             pair = pair_number(parts, group, j, k)
             place_pair(part, head, side, sibling, modifier)
-            n_slots = fill_slots(model.pair, sentence, part, model.shift, slots)
-            scores.pair[pair] = sum_slots(weights, slots, n_slots)
+            n_keys = fill_keys(model.pair, sentence, part, keys)
+            scores.pair[pair] = sum_weights(weights, model.shift, keys, n_keys)
             if model.order >= 3:
-                _score_grand_siblings(parts, model, sentence, weights, pair, part, slots, scores)
+                _score_grand_siblings(parts, model, sentence, weights, pair, part, keys, scores)
                 if k < size:
-                    _score_triples(parts, model, sentence, weights, (group, j, k), part, slots, scores)
+                    _score_triples(parts, model, sentence, weights, (group, j, k), part, keys, scores)
 
 
 @compiled
-def _score_grandchildren(parts, model, sentence, weights, arc, part, slots, scores):
+def _score_grandchildren(parts, model, sentence, weights, arc, part, keys, scores):
     head, modifier = parts.head[arc], parts.modifier[arc]
     n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]
     number = parts.first_grandchild[head] + arc - parts.first_arc[2 * head]
     for at in range(parts.first_in[head], parts.first_in[head + 1]):
         place_grandchild(part, parts.head[parts.arcs_in[at]], head, modifier)
-        n_slots = fill_slots(model.grandchild, sentence, part, model.shift, slots)
-        scores.grandchild[number] = sum_slots(weights, slots, n_slots)
+        n_keys = fill_keys(model.grandchild, sentence, part, keys)
+        scores.grandchild[number] = sum_weights(weights, model.shift, keys, n_keys)
         number += n_out
 
 
 @compiled
-def _score_grand_siblings(parts, model, sentence, weights, pair, part, slots, scores):
+def _score_grand_siblings(parts, model, sentence, weights, pair, part, keys, scores):
     """Score the pair that `part` holds with each grandparent."""
     head, side = part[HEAD] - ROOT, part[SITUATION]
     sibling = part[SIBLING] - ROOT if part[SIBLING] != NO_TOKEN else 0
@@ -263,13 +263,13 @@ def _score_grand_siblings(parts, model, sentence, weights, pair, part, slots, sc
     number = parts.first_grand_sibling[head] + pair - parts.first_pair[2 * head]
     for at in range(parts.first_in[head], parts.first_in[head + 1]):
         place_grand_sibling(part, parts.head[parts.arcs_in[at]], head, side, sibling, modifier)
-        n_slots = fill_slots(model.grand_sibling, sentence, part, model.shift, slots)
-        scores.grand_sibling[number] = sum_slots(weights, slots, n_slots)
+        n_keys = fill_keys(model.grand_sibling, sentence, part, keys)
+        scores.grand_sibling[number] = sum_weights(weights, model.shift, keys, n_keys)
         number += n_pairs
 
 
 @compiled
-def _score_triples(parts, model, sentence, weights, place, part, slots, scores):
+def _score_triples(parts, model, sentence, weights, place, part, keys, scores):
     """Score the modifiers at `place` (group, j, k) with each modifier before them."""
     group, j, k = place
     first = parts.first_arc[group]
@@ -280,5 +280,5 @@ def _score_triples(parts, model, sentence, weights, place, part, slots, scores):
             parts.modifier[first + k],
         )
         place_triple(part, group // 2, group % 2, outer, sibling, modifier)
-        n_slots = fill_slots(model.triple, sentence, part, model.shift, slots)
-        scores.triple[triple_number(parts, group, i, j, k)] = sum_slots(weights, slots, n_slots)
+        n_keys = fill_keys(model.triple, sentence, part, keys)
+        scores.triple[triple_number(parts, group, i, j, k)] = sum_weights(weights, model.shift, keys, n_keys)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.native.features import MAX_EXTRA_SLOTS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.native.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, morphology as a whole, last and first letters, and shape."""
@@ -226,9 +226,9 @@ def compile_templates(text: str, *, roles: str) -> Templates:
     return Templates(*arrays, np.array(with_distance, dtype=np.bool_))
 
 
-def max_slots(*templates: Templates) -> int:
+def max_keys(*templates: Templates) -> int:
     """Return how many features a part can have at the most."""
-    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_SLOTS
+    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
 
 
 def _is_offset(text: str) -> bool:
