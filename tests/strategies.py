@@ -118,7 +118,7 @@ def dep_trees(draw, max_words=6, *, extras=True, comments=True, columns=()):
 @st.composite
 def conllx_trees(draw, max_words=6):
     """Draw a sentence with the columns of CoNLL-X and no others."""
-    tree = draw(dep_trees(max_words, extras=False, columns=("PHEAD", "PDEPREL")))
+    tree = draw(dep_trees(max_words, extras=False, comments=False, columns=("PHEAD", "PDEPREL")))
     tree.deps = tree.misc = ["_"] * len(tree)
     return tree
 
@@ -127,7 +127,7 @@ def conllx_trees(draw, max_words=6):
 def conll2009_trees(draw, max_words=5):
     """Draw a sentence with the columns of CoNLL-2009 and no others."""
     names = ("PLEMMA", "PPOS", "PFEAT", "PHEAD", "PDEPREL", "FILLPRED", "PRED")
-    tree = draw(dep_trees(max_words, extras=False, columns=names))
+    tree = draw(dep_trees(max_words, extras=False, comments=False, columns=names))
     n = len(tree)
     fillpred = draw(st.lists(st.sampled_from("Y_"), min_size=n, max_size=n))
     tree.columns["FILLPRED"] = fillpred

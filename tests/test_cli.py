@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import treewright as tw
-from treewright.cli import app, main
+from treewright.__main__ import main
+from treewright.cli import app
 
 GOLD = """\
 # text = Mary sleeps .
@@ -101,7 +102,7 @@ def test_convert_lifts_crossing_arcs_and_brings_them_back(tmp_path):
 
 
 def test_commands_read_and_write_the_standard_streams(gold):
-    command = [sys.executable, "-c", "from treewright.cli import main; main()"]
+    command = [sys.executable, "-c", "from treewright.__main__ import main; main()"]
     arguments = ["convert", "-", "-", "--to", "conllu"]
     done = subprocess.run(command + arguments, input=GOLD.encode(), capture_output=True, check=True)
     assert done.stdout.decode() == GOLD
@@ -178,7 +179,8 @@ def test_an_unwritable_output_names_the_output(fail, gold, tmp_path):
 
 def test_an_unknown_output_format_says_how_to_name_it(fail, gold, tmp_path):
     out = tmp_path / "out.xyz"
-    assert fail("convert", gold, out) == f"treewright: the name of {out} does not tell its format; give --to"
+    expected = f"treewright: the name '{out}' does not tell a format; expected one that does, or --to"
+    assert fail("convert", gold, out) == expected
 
 
 def test_an_impossible_conversion_says_what_is_possible(fail, gold, tmp_path):
@@ -220,8 +222,104 @@ def test_wrong_usage_is_one_line(fail, arguments, part):
 def test_output_to_a_closed_pipe_is_no_error(tmp_path):
     path = tmp_path / "long.conllu"
     path.write_text(GOLD * 5000)
-    program = f"{sys.executable} -c 'from treewright.cli import main; main()' convert {path} - --to conllu"
+    program = (
+        f"{sys.executable} -c 'from treewright.__main__ import main; main()' convert {path} - --to conllu"
+    )
     done = subprocess.run(
         ["bash", "-c", f"{program} | head -n 1; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True
     )
-    assert (done.stdout, done.stderr) == ("# text = Mary sleeps .\n", "")
+    assert (done.stdout, done.stderr, done.returncode) == ("# text = Mary sleeps .\n", "", 0)
+
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and shells are those of POSIX")
+
+
+def run_program(*arguments, **options):
+    program = [sys.executable, "-m", "treewright", *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, check=False, **options)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("text", [BRACKETS, "\n" * 200_000 + BRACKETS])
+def test_brackets_are_told_by_content_on_standard_input(brackets, text, compressed):
+    data = gzip.compress(text.encode()) if compressed else text.encode()
+    done = run_program("evaluate", brackets, "-", "--json", input=data)
+    assert (json.loads(done.stdout)["f1"], done.stderr) == (100, b"")
+
+
+@POSIX
+def test_a_pipe_given_as_a_file_is_read_once_and_whole(brackets, tmp_path):
+    out = tmp_path / "out.conllu"
+    program = f"{sys.executable} -m treewright convert <(cat {brackets}) {out}"
+    subprocess.run(["bash", "-c", program], check=True)
+    assert tw.read_conllu(out)[0].words == ["Mary", "sleeps", "."]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_drawings_can_be_printed_whatever_the_encoding(encoding):
+    done = run_program("demo", "--sentences", "20", env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert done.returncode == 0
+    assert "►" in done.stdout.decode("utf-8")
+
+
+@POSIX
+def test_ctrl_c_ends_with_one_line(tmp_path):
+    code = "import signal, treewright.cli as cli; signal.raise_signal(signal.SIGINT)"
+    program = f"import sys; from treewright import cli\n@cli.app.command()\ndef wait():\n    {code}\n"
+    program += "sys.argv = ['treewright', 'wait']; from treewright.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stderr, done.returncode) == ("treewright: interrupted\n", 130)
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("redirection", "part"), [("<&-", "standard input is closed"), (">&-", "standard output is closed")]
+)
+def test_a_closed_stream_is_one_line(redirection, part):
+    program = f"{sys.executable} -m treewright convert - - --from conllu --to conllu {redirection}"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, input=GOLD)
+    assert (part in done.stderr, done.stderr.count("\n"), done.returncode) == (True, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "uas"], "--metric names what --against is tested for; expected both"),
+        (["--max-length", "5"], "--max-length is for brackets; found CoNLL-U"),
+        (["--no-punctuation", "--penn-punctuation"], "are two rules; expected one of them"),
+    ],
+)
+def test_options_without_meaning_are_refused(fail, gold, options, message):
+    assert message in fail("evaluate", gold, gold, *options)
+
+
+def test_punctuation_rules_are_refused_for_brackets(fail, brackets):
+    assert "punctuation is never scored in brackets" in fail(
+        "evaluate", brackets, brackets, "--no-punctuation"
+    )
+
+
+def test_a_negative_seed_is_one_line(fail, gold):
+    message = fail("evaluate", gold, gold, "--against", gold, "--seed", "-1")
+    assert message == "treewright: seed is -1; expected an integer of at least 0"
+
+
+def test_wrong_choices_are_blamed_on_the_option(fail, brackets, tmp_path):
+    message = fail("convert", brackets, tmp_path / "x.conllu", "--rules", "mine")
+    assert message == "treewright: --rules is 'mine'; expected one of yamada-matsumoto, collins"
+
+
+def test_a_file_without_sentences_is_refused(fail, tmp_path):
+    (tmp_path / "empty").write_text("")
+    assert "has no sentences; expected at least one" in fail(
+        "evaluate", tmp_path / "empty", tmp_path / "empty"
+    )
+
+
+def test_the_options_of_a_comparison_reach_the_test_of_significance(gold, tmp_path):
+    other = tmp_path / "other.conllu"
+    other.write_text(GOLD.replace("2\tpunct", "1\tpunct"))
+    options = ["--against", other, "--json", "--metric", "complete"]
+    whole = json.loads(run("evaluate", gold, gold, *options))["significance"]
+    without = json.loads(run("evaluate", gold, gold, *options, "--no-punctuation"))["significance"]
+    assert (whole["metric"], whole["difference"], without["difference"]) == ("complete", 100, 0)

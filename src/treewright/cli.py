@@ -1,52 +1,84 @@
 """The command line. Every expected error is one line on standard error and exit code 2."""
 
+import io
 import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from treewright._version import __version__
-from treewright.errors import TreewrightError
+from treewright.errors import InputError, TreewrightError
 
-app = typer.Typer(
-    name="treewright",
-    help="Learn from trees: parsers, tree kernels and feature mining in huge structured spaces.",
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
 FORMAT_NAMES = "conllu, conllx, conll2009, brackets or props"
 
 
-def main() -> None:
-    """Run the command line and turn expected errors into one line."""
+class InterruptedRunError(Exception):
+    """The user pressed Ctrl-C."""
+
+
+class ClosedPipeError(Exception):
+    """The reader of our output has left."""
+
+
+class _Commands(TyperGroup):
+    """Commands whose interruptions reach `run`; Typer would end the program in silence."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise InterruptedRunError from error
+        except BrokenPipeError as error:
+            raise ClosedPipeError from error
+
+
+app = typer.Typer(
+    name="treewright",
+    cls=_Commands,
+    help="Learn from trees: parsers, tree kernels and feature mining in huge structured spaces.",
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def run() -> int:
+    """Run the command line, turn expected errors into one line, and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    _use_writable_encodings()
     try:
-        code = app(standalone_mode=False)
+        return app(standalone_mode=False) or 0
     except UsageError as error:
-        _fail(f"{cast(typer.BadParameter, error).format_message()} (see: treewright --help)")
+        return fail(f"{cast(typer.BadParameter, error).format_message()} (see: treewright --help)")
     except TreewrightError as error:
-        _fail(str(error))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has left
-        sys.exit(0)
+        return fail(str(error))
+    except ClosedPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be written
+        return 0
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        print("treewright: interrupted", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(code or 0)
+        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (InterruptedRunError, KeyboardInterrupt, typer.Abort):
+        return fail("interrupted", code=130)
 
 
-def _fail(message: str) -> None:
+def fail(message: str, *, code: int = 2) -> int:
+    """Say in one line what went wrong and return the exit code."""
     print(f"treewright: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)
+    return code
+
+
+def _use_writable_encodings() -> None:
+    """Let drawings be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 def _show_version(wanted: bool) -> None:
@@ -154,6 +186,8 @@ def evaluate(
     """
     from treewright.report.scores import draw_scores, score_files, scores_as_json
 
+    if penn and no_punctuation:
+        raise InputError("--no-punctuation and --penn-punctuation are two rules; expected one of them")
     scores = score_files(
         gold,
         predicted,

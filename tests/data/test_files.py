@@ -13,9 +13,9 @@ import pytest
 
 from treewright.data.files import (
     CHUNK_SIZE,
-    first_character,
     iter_chunks,
     numbered_lines,
+    open_sniffed,
     open_target,
     source_name,
 )
@@ -134,12 +134,27 @@ def test_chunks_hold_whole_lines():
     assert all(lines[0] == str(first - 1) for first, lines in chunks)
 
 
-def test_first_character_passes_over_white_space():
-    assert first_character(io.BytesIO(b"\n  \n\t(S\n")) == "("
+@pytest.mark.parametrize("content", [b"\n  \n\t(S\n", b"(S\n", b"\xef\xbb\xbf\n" * 100_000 + b"(S\n"])
+def test_sniffing_gives_the_first_character_and_all_of_the_file(content):
+    with open_sniffed(io.BytesIO(content)) as (first, stream):
+        assert (first, stream.read()) == ("(", content)
 
 
-def test_first_character_of_nothing_is_empty():
-    assert first_character(io.BytesIO(b"\n \n")) == ""
+def test_sniffing_nothing_gives_an_empty_character():
+    with open_sniffed(io.BytesIO(b"\n \n")) as (first, stream):
+        assert (first, stream.read()) == ("", b"\n \n")
+
+
+def test_a_sniffed_file_keeps_its_name_in_errors(tmp_path):
+    path = tmp_path / "x.conllu"
+    path.write_bytes(b"a\n\xff\n")
+    with open_sniffed(path) as (_, stream):
+        assert error_of(stream) == f"{path}:2: byte 0xff at byte 1; expected UTF-8"
+
+
+def test_sniffing_damaged_gzip_is_a_format_error():
+    with pytest.raises(FormatError, match="gzip data are damaged"), open_sniffed(io.BytesIO(b"\x1f\x8b\x08")):
+        pass
 
 
 def test_bytes_that_are_not_utf8_are_named_with_their_place():

@@ -43,6 +43,32 @@ def test_dominance_equals_the_definition(tree):
     assert found == [[oracle.is_under(tree.heads.tolist(), word, above) for above in words] for word in words]
 
 
+def random_trees(n_trees, seed=0):
+    """Make sentences of up to nine words with heads drawn at random and few different relations."""
+    rng = random.Random(seed)
+    for _ in range(n_trees):
+        n = rng.randint(2, 9)
+        words = list(range(1, n + 1))
+        rng.shuffle(words)
+        heads = [0] * n
+        for placed, word in enumerate(words[1:], start=1):
+            heads[word - 1] = rng.choice(words[:placed])
+        yield tw.DepTree(["w"] * n, heads, [rng.choice("abc") for _ in range(n)])
+
+
+def test_lifting_equals_the_definition_on_thousands_of_trees():
+    for tree in random_trees(3000):
+        assert tw.projectivize(tree).heads.tolist() == oracle.lift(tree.heads.tolist())[0]
+
+
+def test_restoring_equals_the_definition_on_thousands_of_trees():
+    for tree in random_trees(1500):
+        for scheme in SCHEMES:
+            lifted = tw.projectivize(tree, scheme=scheme)
+            expected = oracle.restore(lifted.heads.tolist(), lifted.deprels)
+            assert tw.deprojectivize(lifted).heads.tolist() == expected, (tree.heads, lifted.deprels)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(tree=dep_trees(8, extras=False, comments=False))
 def test_lifted_trees_are_projective_and_marks_come_off(scheme, tree):

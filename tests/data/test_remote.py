@@ -710,3 +710,9 @@ def test_bar_shows_each_file_on_a_terminal(fetch, monkeypatch):
         fetch(progress=progress)
     for name in (TRAIN, DEV, TEST):
         assert name in screen.getvalue()
+
+
+def test_a_cache_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="which is a file; expected a folder"):
+        fetch_treebank("UD_English-EWT", cache=tmp_path / "file")

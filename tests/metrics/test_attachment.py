@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import attachment as oracle
-from strategies import dep_trees, heads
+from strategies import heads
 
 import treewright as tw
 from treewright.errors import InputError
@@ -13,12 +13,11 @@ RELATIONS = ["nsubj", "nsubj:pass", "obj", "root", "punct"]
 @st.composite
 def scored_trees(draw):
     """Draw sentences and another analysis of each."""
-    gold = draw(st.lists(dep_trees(extras=False), max_size=4))
-    predicted = []
-    for tree in gold:
-        n = len(tree)
+    gold, predicted = [], []
+    for n in draw(st.lists(st.integers(1, 5), max_size=3)):
         relations = st.lists(st.sampled_from(RELATIONS), min_size=n, max_size=n)
-        tree.deprels = draw(relations)
+        tree = tw.DepTree(["w"] * n, draw(heads(n)), draw(relations))
+        gold.append(tree)
         tree.words = draw(
             st.lists(st.sampled_from(["a", ".", "...", "$", "»", "a."]), min_size=n, max_size=n)
         )
@@ -92,5 +91,6 @@ def test_attachment_rejects_gold_without_heads():
 
 def test_attachment_rejects_an_unknown_punctuation_rule():
     tree = tw.DepTree(["a"], [0])
-    with pytest.raises(InputError, match="punctuation is 'none'; expected one of"):
-        tw.metrics.attachment([tree], [tree], punctuation="none")
+    for trees in ([tree], []):
+        with pytest.raises(InputError, match="punctuation is 'none'; expected one of True, unicode, penn"):
+            tw.metrics.attachment(trees, trees, punctuation="none")

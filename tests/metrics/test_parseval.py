@@ -11,7 +11,7 @@ from treewright.errors import InputError
 from treewright.metrics.parseval import COUNTS, sentence_counts, sentence_length
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "evalb.json"
-LABELS = ["S", "NP", "VP", "PRT", "ADVP", "NP-SBJ", "TOP", "X=2", "-FOO", "PP"]
+LABELS = ["S", "NP", "VP", "PRT", "ADVP", "NP-SBJ", "TOP", "X=2", "X", "-FOO", "PP"]
 TAGS = ["N", "N", "N", "V", ",", ".", "``", "-NONE-", "''", ":", "ADVP", "PRT", "-LRB-", "TOP"]
 
 

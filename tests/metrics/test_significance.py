@@ -67,6 +67,22 @@ def test_the_interval_covers_the_true_difference_as_often_as_it_says():
     assert 80 <= n_covered <= 98
 
 
+def test_the_interval_has_the_quantiles_of_resampled_differences():
+    gold, a, b = make_systems(80, 0.8, 0.7)
+    differences = sentence_counts(gold, a)[:, 1] - sentence_counts(gold, b)[:, 1]
+    rng = np.random.default_rng(7)
+    samples = [100 * rng.choice(differences, differences.size).mean() / 6 for _ in range(20_000)]
+    expected = np.quantile(samples, [0.1, 0.9])
+    found = tw.metrics.significance(gold, a, b, n_shuffles=20_000, confidence=0.8).interval
+    assert found == pytest.approx(expected, abs=0.15)
+
+
+def test_a_missing_parse_is_skipped_as_in_parseval():
+    gold = [tw.ConstTree.parse("(S (NP (D a) (N b)) (VP (V c)))")] * 5
+    result = tw.metrics.significance(gold, gold, [None, *gold[1:]], metric="f1", n_shuffles=50)
+    assert (result.score_b, result.difference) == (100, 0)
+
+
 def test_same_seed_same_result():
     gold, a, b = make_systems(40, 0.8, 0.75)
     results = [tw.metrics.significance(gold, a, b, n_shuffles=300, seed=seed) for seed in (1, 1, 2)]
@@ -86,8 +102,10 @@ def test_constituents_are_tested_by_f1():
     [
         ({"metric": "bleu"}, "metric is 'bleu'; expected one of uas, las"),
         ({"metric": "f1"}, "metric 'f1' is for ConstTree; found another kind of tree"),
-        ({"n_shuffles": 0}, "n_shuffles is 0 and confidence 0.95"),
-        ({"confidence": 1.0}, "n_shuffles is 10000 and confidence 1.0"),
+        ({"n_shuffles": 0}, "n_shuffles is 0; expected an integer of at least 1"),
+        ({"n_shuffles": 10.5}, "n_shuffles is 10.5; expected an integer of at least 1"),
+        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"confidence": 1.5}, "confidence is 1.5; expected a number from 0 to 1"),
     ],
 )
 def test_significance_rejects_bad_options(options, message):

@@ -26,6 +26,19 @@ def test_majority_head_parser_attaches_to_the_nearest_word_with_the_usual_tag():
     assert parsed.deprels[1] == "dep"
 
 
+def test_majority_head_parser_takes_the_nearest_word_to_the_left():
+    train = [tagged(["sat", "here"], ["V", "R"], [0, 1], ["root", "advmod"])]
+    (parsed,) = MajorityHeadParser().fit(train).predict([tagged(["a", "b", "c"], ["V", "V", "R"])])
+    assert parsed.heads.tolist() == [0, 0, 2]
+
+
+def test_majority_head_parser_breaks_cycles():
+    train = [tagged(["a", "b", "c"], ["A", "B", "A"], [2, 3, 0]), tagged(["b", "a"], ["B", "A"], [2, 0])]
+    train += [tagged(["a", "b"], ["A", "B"], [2, 0])] * 3
+    (parsed,) = MajorityHeadParser().fit(train).predict([tagged(["a", "b", "a"], ["A", "B", "A"])])
+    assert parsed.n_roots >= 1
+
+
 @given(st.lists(dep_trees(extras=False), min_size=1, max_size=4))
 def test_baselines_give_trees_whatever_the_tags(trees):
     for parser in (NextWordParser(), MajorityHeadParser()):

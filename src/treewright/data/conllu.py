@@ -96,7 +96,7 @@ def read_conllx(source: Source, *, single_root: bool = False, require_heads: boo
 
 
 def write_conllx(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-X; multiword tokens and empty nodes, which it cannot hold, are left out."""
+    """Write CoNLL-X; comments, multiword tokens and empty nodes, which it cannot hold, are left out."""
     _write_trees(trees, target, CONLLX)
 
 
@@ -113,7 +113,10 @@ def read_conll2009(source: Source, *, single_root: bool = False, require_heads: 
 
 
 def write_conll2009(trees: Iterable[DepTree], target: Target) -> None:
-    """Write CoNLL-2009; multiword tokens and empty nodes, which it cannot hold, are left out."""
+    """Write CoNLL-2009; comments, multiword tokens and empty nodes, which it cannot hold, are left out.
+
+    Its one column of tags holds `xpos`, or `upos` where there is none.
+    """
     _write_trees(trees, target, CONLL2009)
 
 
@@ -203,7 +206,7 @@ def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads:
 
 
 def _holds_extra_lines(layout: Layout) -> bool:
-    """Tell whether a format has multiword tokens and empty nodes."""
+    """Tell whether a format has comments, multiword tokens and empty nodes."""
     return layout is not CONLLX and layout is not CONLL2009
 
 
@@ -356,7 +359,7 @@ def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
     if _holds_extra_lines(layout):
         for extra in reversed(tree.extra_lines):
             lines.insert(extra.position, extra.text)
-    return join_lines(tree.comments, lines, len(columns))
+    return join_lines(tree.comments if _holds_extra_lines(layout) else [], lines, len(columns))
 
 
 def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
@@ -384,5 +387,8 @@ def _columns_of(tree: DepTree, layout: Layout) -> list[list[str]]:
     values["HEAD"] = ["_" if head == UNKNOWN_HEAD else str(head) for head in tree.heads.tolist()]
     for name, attribute in ATTRIBUTES.items():
         values[name] = getattr(tree, attribute)
+    if layout[: len(CONLL2009)] == CONLL2009:
+        pairs = zip(tree.xpos, tree.upos, strict=True)
+        values["XPOS"] = [upos if xpos == "_" else xpos for xpos, upos in pairs]
     blank = ["_"] * len(tree)
     return [values.get(name, blank) for name in layout]

@@ -258,7 +258,7 @@ class ConstTree:
         return "".join(pieces)[1:]
 
     def __repr__(self) -> str:
-        if self.n_nodes > 200:
+        if self.n_nodes > 200 or any("(" in label or ")" in label for label in self.labels):
             return f"<ConstTree {self.label} with {self.n_nodes} nodes>"
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
 

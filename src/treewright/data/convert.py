@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from treewright.data.formats import Format, find_format, format_of_content, format_of_name
-from treewright.data.heads import to_dependencies
-from treewright.data.projective import deprojectivize, projectivize
+from treewright._validate import check_choice
+from treewright.data.files import Source
+from treewright.data.formats import Format, find_format, format_of_name, open_told
+from treewright.data.heads import RULES, to_dependencies
+from treewright.data.projective import SCHEMES, deprojectivize, projectivize
 from treewright.errors import InputError
 
 
@@ -40,19 +42,22 @@ def convert_file(
     lower : bool
         Undo that.
     """
-    reading = find_format(from_format) if from_format else format_of_name(source) or format_of_content(source)
     writing = find_format(to_format) if to_format else format_of_name(target)
     if writing is None:
-        raise InputError(f"the name of {target} does not tell its format; give --to")
-    _check_convertible(reading, writing, changes_arcs=lift is not None or lower)
-    trees = _read(reading, source, functions=functions, traces=traces, unescape=unescape)
-    if reading.kind != writing.kind:
-        trees = _each(trees, source, partial(to_dependencies, rules=rules))
+        raise InputError(f"the name {target!r} does not tell a format; expected one that does, or --to")
+    changes: list[Callable[[Any], Any]] = []
     if lift is not None:
-        trees = _each(trees, source, partial(projectivize, scheme=lift))
+        check_choice("--projectivize", lift, SCHEMES)
+        changes.append(partial(projectivize, scheme=lift))
     if lower:
-        trees = _each(trees, source, deprojectivize)
-    writing.write(trees, target)
+        changes.append(deprojectivize)
+    check_choice("--rules", rules, tuple(RULES))
+    with open_told(source, from_format) as (reading, stream):
+        _check_convertible(reading, writing, changes_arcs=bool(changes))
+        trees = _read(reading, stream, functions=functions, traces=traces, unescape=unescape)
+        if reading.kind != writing.kind:
+            changes.insert(0, partial(to_dependencies, rules=rules))
+        writing.write(_change(trees, source, changes), target)
 
 
 def _check_convertible(reading: Format, writing: Format, *, changes_arcs: bool) -> None:
@@ -63,7 +68,7 @@ def _check_convertible(reading: Format, writing: Format, *, changes_arcs: bool) 
         raise InputError(f"{writing.name} holds no arcs to lift; expected a format of dependencies")
 
 
-def _read(reading: Format, source: str, *, functions: bool, traces: bool, unescape: bool) -> Iterator[Any]:
+def _read(reading: Format, source: Source, *, functions: bool, traces: bool, unescape: bool) -> Iterator[Any]:
     if reading.kind == "constituents":
         return reading.read(source, functions=functions, traces=traces, unescape=unescape)
     if reading.kind == "dependencies":
@@ -71,10 +76,12 @@ def _read(reading: Format, source: str, *, functions: bool, traces: bool, unesca
     return reading.read(source)
 
 
-def _each(trees: Iterable[Any], source: str, change: Callable[[Any], Any]) -> Iterator[Any]:
-    """Change each tree; errors say which it was."""
+def _change(trees: Iterable[Any], source: str, changes: list[Callable[[Any], Any]]) -> Iterator[Any]:
+    """Apply all changes to each tree; errors say which tree it was."""
     for number, tree in enumerate(trees, start=1):
         try:
-            yield change(tree)
+            for change in changes:
+                tree = change(tree)
         except InputError as error:
             raise InputError(f"{source}: sentence {number}: {error}") from error
+        yield tree

@@ -8,6 +8,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
@@ -20,6 +21,8 @@ Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str]
 
 GZIP_MAGIC = b"\x1f\x8b"
+DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
+BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
 
 
@@ -53,8 +56,12 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
     except UnicodeDecodeError as error:  # of a file that the caller opened as text
         line = number + error.object.count(b"\n", 0, error.start)
         raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(name, number, f"gzip data are damaged ({error})", "a whole file") from error
+    except DAMAGED_GZIP as error:
+        raise _damaged(name, number, error) from error
+
+
+def _damaged(name: str, number: int, error: Exception) -> FormatError:
+    return FormatError(name, number, f"gzip data are damaged ({error})", "a whole file")
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
@@ -63,12 +70,22 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
         yield from enumerate(lines, start=number)
 
 
-def first_character(source: Source) -> str:
-    """Return the first character of a file that is not white space, or an empty string."""
-    for _, line in numbered_lines(source):
-        if line.strip():
-            return line.strip()[0]
-    return ""
+@contextmanager
+def open_sniffed(source: Source) -> Iterator[tuple[str, IO[bytes]]]:
+    """Open `source`; give its first character that is no white space, and all of it to be read.
+
+    The character is empty if there is none. Nothing is read twice, so that a pipe will do.
+    """
+    pieces = _pieces(source)
+    begin = b""
+    try:
+        while not begin.strip(BLANKS) and (data := next(pieces, b"")):
+            begin += data
+    except DAMAGED_GZIP as error:
+        raise _damaged(source_name(source), 1, error) from error
+    first = begin.strip(BLANKS)[:1].decode("latin-1")
+    with io.BufferedReader(_Joined(chain([begin], pieces), source_name(source)), CHUNK_SIZE) as stream:
+        yield first, cast(IO[bytes], stream)
 
 
 @contextmanager
@@ -113,11 +130,13 @@ def _pieces(source: Source) -> Iterator[bytes]:
     """Yield the bytes of `source`, uncompressed, as they come."""
     if not isinstance(source, str | os.PathLike):
         yield from _stream_pieces(source)
-    elif _is_standard(source):
-        yield from _stream_pieces(getattr(sys.stdin, "buffer", sys.stdin))
-    else:
+    elif not _is_standard(source):
         with open(source, "rb") as stream:
             yield from _stream_pieces(stream)
+    elif sys.stdin is None:
+        raise InputError("standard input is closed; expected a file or an open input")
+    else:
+        yield from _stream_pieces(getattr(sys.stdin, "buffer", sys.stdin))
 
 
 def _stream_pieces(stream: IO[str] | IO[bytes]) -> Iterator[bytes]:
@@ -134,25 +153,32 @@ def _uncompressed(stream: IO[bytes]) -> io.BufferedIOBase:
     head = b""
     while len(head) < len(GZIP_MAGIC) and (data := stream.read(len(GZIP_MAGIC) - len(head))):
         head += data
-    whole = io.BufferedReader(_Rewound(head, stream), CHUNK_SIZE)
+    read = getattr(stream, "read1", stream.read)
+    pieces = chain([head], iter(lambda: read(CHUNK_SIZE), b""))
+    whole = io.BufferedReader(_Joined(pieces, ""), CHUNK_SIZE)
     return gzip.GzipFile(fileobj=whole, mode="rb") if head == GZIP_MAGIC else whole
 
 
-class _Rewound(io.RawIOBase):
-    """A stream of which `head` was read already, from its beginning; any kind will do, a pipe too."""
+class _Joined(io.RawIOBase):
+    """A stream made of pieces."""
 
-    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
-        self._head = head
-        self._read = getattr(stream, "read1", stream.read)
+    def __init__(self, pieces: Iterator[bytes], name: str) -> None:
+        self.name = name
+        self._pieces = pieces
+        self._rest = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer)
-        data = self._head or self._read(len(view))
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = piece
+        data, self._rest = self._rest[: len(view)], self._rest[len(view) :]
         view[: len(data)] = data
-        self._head = b""
         return len(data)
 
 
@@ -189,6 +215,8 @@ def _decode(raw: bytes, name: str, number: int) -> list[str]:
 
 @contextmanager
 def _standard_output() -> Iterator[IO[str]]:
+    if sys.stdout is None:
+        raise InputError("standard output is closed; expected a file or an open output")
     if not hasattr(sys.stdout, "buffer"):  # in a notebook there are no bytes underneath
         yield sys.stdout
         return

@@ -1,10 +1,9 @@
 """The file formats by name, and telling them from a file's name or content."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from io import BufferedReader
+from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from treewright.data.bracketed import iter_brackets, write_brackets
 from treewright.data.conllu import (
@@ -15,7 +14,7 @@ from treewright.data.conllu import (
     write_conllu,
     write_conllx,
 )
-from treewright.data.files import Target, first_character
+from treewright.data.files import Source, Target, open_sniffed
 from treewright.data.propbank import iter_props, write_props
 from treewright.errors import InputError
 
@@ -56,11 +55,19 @@ def format_of_name(path: str) -> Format | None:
     return next((one for one in FORMATS.values() if suffix in one.suffixes), None)
 
 
-def format_of_content(path: str) -> Format:
-    """Tell brackets from CoNLL-U by the first character of a file or of standard input."""
-    if path == "-":
-        begin = cast(BufferedReader, sys.stdin.buffer).peek(1)
-        first = begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1].decode("latin-1")
+@contextmanager
+def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Format, Source]]:
+    """Open a file with its format: the one given, or told by the name, or brackets or CoNLL-U by content."""
+    told = find_format(format_name) if format_name else format_of_name(path)
+    if told:
+        yield told, path
     else:
-        first = first_character(path)
-    return FORMATS["brackets" if first == "(" else "conllu"]
+        with open_by_content(path) as opened:
+            yield opened
+
+
+@contextmanager
+def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
+    """Open a file and tell by its first character whether it holds brackets or CoNLL-U."""
+    with open_sniffed(path) as (first, stream):
+        yield FORMATS["brackets" if first == "(" else "conllu"], stream

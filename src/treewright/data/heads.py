@@ -12,6 +12,7 @@ Penn2Malt, and of Collins (1999, appendix A).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from treewright._validate import check_choice
 from treewright.data.consttree import ConstTree, cut_functions
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -156,8 +157,7 @@ def to_dependencies(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> DepT
 
 def head_words(tree: ConstTree, *, rules: str = "yamada-matsumoto") -> list[int]:
     """Return, for each node in post-order, the position of the word that heads it, from 0."""
-    if rules not in RULES:
-        raise InputError(f"rules is {rules!r}; expected one of {', '.join(RULES)}")
+    check_choice("rules", rules, tuple(RULES))
     table = RULES[rules]
     labels = [cut_functions(label) for label in tree.labels]
     governors: list[int] = []

@@ -16,11 +16,13 @@ head+path  ``obj↑nsubj``             ``nsubj↓``
 Here ``obj`` is the lifted word's own relation and ``nsubj`` that of its original head.
 """
 
+from bisect import insort
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.projective import has_gap, lift_arcs
@@ -45,8 +47,7 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
     scheme : {"baseline", "head", "path", "head+path"}
         What the relations say; all but "baseline" can be undone by `deprojectivize`.
     """
-    if scheme not in SCHEMES:
-        raise InputError(f"scheme is {scheme!r}; expected one of {', '.join(SCHEMES)}")
+    check_choice("scheme", scheme, SCHEMES)
     if is_projective(tree):
         return tree
     _check_unmarked(tree)
@@ -65,10 +66,14 @@ def deprojectivize(tree: DepTree) -> DepTree:
     """
     if not any(UP in relation or DOWN in relation for relation in tree.deprels):
         return tree
-    heads = tree.heads.copy()
-    for word in _top_down(heads):
+    heads = tree.heads.tolist()
+    children = _children(heads)
+    for word in list(_breadth_first(children, 0)):
         if UP in tree.deprels[word - 1]:
-            heads[word - 1] = _original_head(heads, tree.deprels, word) or heads[word - 1]
+            above = children[heads[word - 1]]
+            above.remove(word)  # the search must not enter what is to be moved
+            heads[word - 1] = _original_head(children, tree.deprels, word, heads[word - 1]) or heads[word - 1]
+            insort(children[heads[word - 1]], word)
     return tree.with_heads(heads, [_relation(deprel) for deprel in tree.deprels])
 
 
@@ -105,14 +110,9 @@ def _relation(deprel: str) -> str:
     return deprel.partition(UP)[0].removesuffix(DOWN)
 
 
-def _top_down(heads: npt.NDArray[np.int32]) -> list[int]:
-    """List the words from the root down, those of one depth from left to right."""
-    return list(_breadth_first(_children(heads), 0))
-
-
-def _children(heads: npt.NDArray[np.int32]) -> list[list[int]]:
-    children: list[list[int]] = [[] for _ in range(heads.size + 1)]
-    for word, head in enumerate(heads.tolist(), start=1):
+def _children(heads: list[int]) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads, start=1):
         children[head].append(word)
     return children
 
@@ -125,16 +125,25 @@ def _breadth_first(children: list[list[int]], start: int) -> Iterator[int]:
         yield from level
 
 
-def _original_head(heads: npt.NDArray[np.int32], deprels: list[str], word: int) -> int:
-    """Find the word under the head of `word` that `word` was lifted from; 0 if there is none."""
+def _original_head(children: list[list[int]], deprels: list[str], word: int, start: int) -> int:
+    """Find the word under `start` that `word` was lifted from; 0 if there is none."""
     noted = deprels[word - 1].removesuffix(DOWN).partition(UP)[2]
-    start = int(heads[word - 1])
-    children = _children(heads)
-    children[start].remove(word)  # the search must not enter what is to be moved
-    if any(DOWN in deprel for deprel in deprels):
-        path = [[child for child in below if deprels[child - 1].endswith(DOWN)] for below in children]
-        candidates = sorted(_breadth_first(path, start), key=lambda end: bool(path[end]))
-    else:
-        candidates = list(_breadth_first(children, start)) if noted else []
-    fitting = [head for head in candidates if not noted or _relation(deprels[head - 1]) == noted]
-    return next(iter(fitting), 0)
+    if not any(DOWN in deprel for deprel in deprels):
+        below = _breadth_first(children, start) if noted else iter(())
+        return next((head for head in below if _relation(deprels[head - 1]) == noted), 0)
+    fitting, at_end = 0, False
+    for head, is_end in _marked_paths(children, deprels, start):
+        fits = not noted or _relation(deprels[head - 1]) == noted
+        if fits and (not fitting or (is_end and not at_end)):
+            fitting, at_end = head, is_end
+    return fitting
+
+
+def _marked_paths(children: list[list[int]], deprels: list[str], start: int) -> Iterator[tuple[int, bool]]:
+    """Yield the words on marked paths under `start`, level by level, and whether a path ends there."""
+    level = [start]
+    while level:
+        below = [[child for child in children[word] if deprels[child - 1].endswith(DOWN)] for word in level]
+        if level != [start]:
+            yield from ((word, not marked) for word, marked in zip(level, below, strict=True))
+        level = [child for marked in below for child in marked]

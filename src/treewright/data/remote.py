@@ -127,6 +127,8 @@ def fetch_treebank(
         raise InputError(f"base_url is {quote(base_url)}; expected an address in http:// or https://")
     repository, stem = resolve_name(name, code)
     root = cache_folder("treebanks") if cache is None else Path(cache)
+    if root.exists() and not root.is_dir():
+        raise InputError(f"cache is {str(root)!r}, which is a file; expected a folder")
     source = _Source(
         repository=repository,
         stem=stem,

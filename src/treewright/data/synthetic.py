@@ -18,19 +18,18 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
-from numbers import Integral, Real
 from operator import attrgetter
 from random import Random
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from treewright._validate import check_integer, check_number
 from treewright.data import lexicon
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
 from treewright.data.lexicon import Word
 from treewright.data.propbank import Proposition, PropSentence
-from treewright.errors import InputError
 
 T = TypeVar("T")
 
@@ -144,9 +143,9 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
     >>> len(bank.dependencies), bank.constituents[0].words() == bank.dependencies[0].words
     (2, True)
     """
-    _check_count("n_sentences", n_sentences)
-    _check_count("seed", seed)
-    _check_share("crossing", crossing)
+    check_integer("n_sentences", n_sentences)
+    check_integer("seed", seed)
+    check_number("crossing", crossing, low=0, high=1)
     random = Random(int(seed)).random
     bank = Treebank([], [], [], [])
     for number in range(1, n_sentences + 1):
@@ -154,16 +153,6 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
         draft.write("crossing" if random() < crossing else "sentence")
         draft.add_to(bank, number)
     return bank
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, Integral) or value < 0:
-        raise InputError(f"{name} is {value!r}; expected an integer of at least 0")
-
-
-def _check_share(name: str, value: object) -> None:
-    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise InputError(f"{name} is {value!r}; expected a number from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)

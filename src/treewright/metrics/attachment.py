@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.ratios import Ratio, percent
@@ -117,6 +118,7 @@ def sentence_counts(
     gold: Sequence[DepTree], predicted: Sequence[DepTree], *, punctuation: bool | str = True
 ) -> npt.NDArray[np.float64]:
     """Count per sentence what the scores are made of; one row a sentence, columns as in COUNTS."""
+    check_choice("punctuation", punctuation, PUNCTUATION_RULES)
     _check_aligned(gold, predicted)
     counts = np.zeros((len(gold), len(COUNTS)))
     for row, right, guess in zip(counts, gold, predicted, strict=True):
@@ -135,9 +137,7 @@ def counted_words(tree: DepTree, punctuation: bool | str = True) -> npt.NDArray[
         return np.ones(len(tree), dtype=np.bool_)
     if punctuation == "unicode":
         return np.array([not _is_punctuation(word) for word in tree.words], dtype=np.bool_)
-    if punctuation == "penn":
-        return np.array([tag not in PENN_PUNCTUATION for tag in tree.xpos], dtype=np.bool_)
-    raise InputError(f"punctuation is {punctuation!r}; expected one of {PUNCTUATION_RULES}")
+    return np.array([tag not in PENN_PUNCTUATION for tag in tree.xpos], dtype=np.bool_)
 
 
 def _is_punctuation(word: str) -> bool:

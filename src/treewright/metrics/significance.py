@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -24,7 +25,7 @@ from treewright.metrics.parseval import sentence_counts as parseval_counts
 
 Counts = npt.NDArray[np.float64]
 Score = Callable[[Counts], Counts]
-Trees = Sequence[DepTree] | Sequence[ConstTree]
+Trees = Sequence[DepTree | ConstTree | None]
 Tree = TypeVar("Tree", DepTree, ConstTree)
 
 BLOCK_CELLS = 4_000_000
@@ -79,6 +80,7 @@ def significance(
     Parameters
     ----------
     gold, a, b : sequence of DepTree or of ConstTree
+        A constituent parse that is missing is None.
     metric : str
         For dependencies "uas", "las", "las_full" or "complete"; for constituents "f1", "precision",
         "recall", "exact" or another percentage of `ParsevalScore`.
@@ -90,8 +92,9 @@ def significance(
     punctuation, max_length
         As for `attachment` and `parseval`.
     """
-    if n_shuffles < 1 or not 0 < confidence < 1:
-        raise InputError(f"n_shuffles is {n_shuffles} and confidence {confidence}; expected >= 1 and 0 to 1")
+    check_integer("n_shuffles", n_shuffles, minimum=1)
+    check_integer("seed", seed)
+    check_number("confidence", confidence, low=0, high=1)
     counts_a, counts_b, score = _count(gold, a, b, metric, punctuation, max_length)
     score_a, score_b = float(score(counts_a.sum(axis=0))), float(score(counts_b.sum(axis=0)))
     rng = np.random.default_rng(seed)
@@ -123,13 +126,18 @@ def _count(
         counts = [attachment_counts(right, guess, punctuation=punctuation) for guess in guesses]
         ratio, names = ATTACHMENT_METRICS[metric], ATTACHMENT_COUNTS
     elif metric in PARSEVAL_METRICS:
-        correct, *parses = (_trees_of(ConstTree, trees, metric) for trees in (gold, a, b))
+        correct = _trees_of(ConstTree, gold, metric)
+        parses = [[_parse_or_none(tree, metric) for tree in trees] for trees in (a, b)]
         counts = [parseval_counts(correct, parse, max_length=max_length) for parse in parses]
         ratio, names = PARSEVAL_METRICS[metric], PARSEVAL_COUNTS
     else:
         known = ", ".join([*ATTACHMENT_METRICS, *PARSEVAL_METRICS])
         raise InputError(f"metric is {metric!r}; expected one of {known}")
     return counts[0], counts[1], lambda totals: ratio.score(names, totals)
+
+
+def _parse_or_none(tree: DepTree | ConstTree | None, metric: str) -> ConstTree | None:
+    return None if tree is None else _trees_of(ConstTree, [tree], metric)[0]
 
 
 def _trees_of(kind: type[Tree], trees: Trees, metric: str) -> list[Tree]:

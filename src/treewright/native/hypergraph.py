@@ -132,7 +132,7 @@ def find_derivation(graph, best, found, rank):
 
 @compiled
 def _expand(graph, best, found, top):
-    """Hand on the successors of the last derivation of a node, asking for what they need; return the depth."""
+    """Hand on the successors of a node's last derivation, asking for what they need; return the depth."""
     node = found.asked_node[top]
     last = found.n_expanded[node]
     edge = found.edge[node, last]

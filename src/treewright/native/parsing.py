@@ -30,7 +30,7 @@ def chart_of(keep, model, sentence, weights, max_keys, single_root):
 
 @compiled
 def best_trees(parts, graph, heads, scores):
-    """Fill the heads (by row, with an entry for the root) and scores of the best trees; return their number."""
+    """Fill the heads (with an entry for the root) and scores of the best trees; return their number."""
     n_nodes = graph.first_edge.size - 1
     best = np.empty(n_nodes, np.float64)
     best_edge = np.empty(n_nodes, np.int32)
@@ -124,7 +124,7 @@ def _doubled(array):
 
 @compiled
 def parse_corpus(stages, model, corpus, weights, numbers, options, heads, scores):
-    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k), in the order of `numbers`.
+    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """

@@ -21,7 +21,7 @@ from treewright.errors import InputError
 from treewright.native.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
-"""Universal tag, treebank's own tag, form, lemma, morphology as a whole, last and first letters, and shape."""
+"""Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
 ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4}
 
 ARC_TEMPLATES = """
@@ -222,8 +222,13 @@ def compile_templates(text: str, *, roles: str) -> Templates:
             offset.append(int(word[1:] or 0))
             attribute.append(ATTRIBUTES.index(name))
         first_atom.append(len(role))
-    arrays = [np.array(one, dtype=np.int32) for one in (first_atom, role, offset, attribute)]
-    return Templates(*arrays, np.array(with_distance, dtype=np.bool_))
+    return Templates(
+        np.array(first_atom, dtype=np.int32),
+        np.array(role, dtype=np.int32),
+        np.array(offset, dtype=np.int32),
+        np.array(attribute, dtype=np.int32),
+        np.array(with_distance, dtype=np.bool_),
+    )
 
 
 def max_keys(*templates: Templates) -> int:

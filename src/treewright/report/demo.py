@@ -34,6 +34,8 @@ def run_demo(console: Console, *, n_sentences: int = 2000, seed: int = 0, out: P
     out : Path, optional
         Folder for the treebank in three formats and for a page with all that was shown.
     """
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     bank = make_treebank(n_sentences, seed)
     console.print(f"A treebank of {n_sentences} made-up sentences (seed {seed}).\n")
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
@@ -63,7 +65,6 @@ def baseline_table(train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
 
 def save_demo(console: Console, bank: Treebank, out: Path) -> None:
     """Write the treebank's files, and a page with all that `console` has shown."""
-    out.mkdir(parents=True, exist_ok=True)
     write_conllu(bank.dependencies, out / "treebank.conllu")
     write_brackets(bank.constituents, out / "treebank.mrg")
     write_props(bank.propositions, out / "treebank.props")

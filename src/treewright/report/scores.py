@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from treewright.data.formats import format_of_content
+from treewright.data.formats import open_by_content
 from treewright.errors import InputError
 from treewright.metrics import (
     AttachmentScore,
@@ -42,14 +42,16 @@ def score_files(
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
         raise InputError("standard input can stand for one file only")
-    formats = [format_of_content(file) for file in files]
-    for file, form in zip(files, formats, strict=True):
-        if form.name != formats[0].name:
-            raise InputError(
-                f"{file} looks like {form.name}, {gold} like {formats[0].name}; expected one format"
-            )
-    right, *guesses = (list(form.read(file)) for file, form in zip(files, formats, strict=True))
-    by_arcs = formats[0].kind == "dependencies"
+    if metric is not None and against is None:
+        raise InputError("--metric names what --against is tested for; expected both")
+    kind, (right, *guesses) = _read_alike(files)
+    if not right:
+        raise InputError(f"{gold} has no sentences; expected at least one")
+    by_arcs = kind == "dependencies"
+    if by_arcs and max_length is not None:
+        raise InputError("--max-length is for brackets; found CoNLL-U")
+    if not by_arcs and punctuation is not True:
+        raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
     found: list[AttachmentScore | ParsevalScore] = [
         attachment(right, guess, punctuation=punctuation)
         if by_arcs
@@ -61,6 +63,20 @@ def score_files(
     metric = metric or ("uas" if by_arcs else "f1")
     options = {"punctuation": punctuation} if by_arcs else {"max_length": max_length}
     return Scores(found[0], found[1], significance(right, *guesses, metric=metric, seed=seed, **options))
+
+
+def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
+    """Read files of one format; return what they hold."""
+    trees = []
+    formats = []
+    for file in files:
+        with open_by_content(file) as (form, stream):
+            formats.append(form)
+            if form.name != formats[0].name:
+                found = f"{file} looks like {form.name}, {files[0]} like {formats[0].name}"
+                raise InputError(f"{found}; expected one format")
+            trees.append(list(form.read(stream)))
+    return formats[0].kind, trees
 
 
 def scores_as_json(scores: Scores) -> str:
