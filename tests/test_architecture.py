@@ -22,6 +22,7 @@ LEVELS = [
     ["parsing"],
     ["rerank", "srl"],
     ["report"],
+    ["_models"],
     ["cli", "web"],
     ["__main__"],
     ["__init__"],

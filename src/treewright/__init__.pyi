@@ -1,5 +1,6 @@
 from . import errors as errors
 from . import metrics as metrics
+from ._models import load as load
 from ._version import __version__ as __version__
 from .data.bracketed import iter_brackets as iter_brackets
 from .data.bracketed import read_brackets as read_brackets
@@ -36,3 +37,6 @@ from .data.synthetic import Description as Description
 from .data.synthetic import Pattern as Pattern
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
+from .parsing.dependency import Candidate as Candidate
+from .parsing.dependency import DependencyParser as DependencyParser
+from .parsing.features import TemplateSet as TemplateSet

@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from treewright._version import __version__
+from treewright.data.files import replacing
 from treewright.errors import InputError, TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
@@ -201,6 +202,77 @@ def evaluate(
         print(scores_as_json(scores))
     else:
         draw_scores(Console(), scores, relations=relations)
+
+
+train = typer.Typer(help="Train a model.", cls=_Commands)
+app.add_typer(train, name="train")
+
+
+@train.command()
+def dependency(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in CoNLL-U.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[str | None, typer.Option(help="Sentences to score after each epoch.")] = None,
+    order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 pairs of arcs, 3 triples.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Length of candidate lists in training.")] = 10,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop when dev does not rise so long.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished epoch.")] = False,
+) -> None:
+    """Train a dependency parser.
+
+    Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw`
+    """
+    from treewright.data.conllu import read_conllu
+    from treewright.parsing.dependency import DependencyParser
+
+    checkpoint = model.with_name(model.name + ".checkpoint")
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    _check_writable(model)
+    parser = DependencyParser(order=order, k=k, epochs=epochs, patience=patience, seed=seed)
+    development = read_conllu(dev) if dev else None
+    parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint)
+    parser.save(model)
+    checkpoint.unlink(missing_ok=True)
+    _say(f"written: {model}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before hours of work whether the result can be written."""
+    with replacing(path) as stream:
+        stream.write(path.read_bytes() if path.exists() else b"")
+    if path.stat().st_size == 0:
+        path.unlink()
+
+
+@app.command()
+def parse(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
+    output: Annotated[str, typer.Option(help="File for the result.")] = "-",
+    kbest: Annotated[int, typer.Option(min=1, help="Write so many trees a sentence.")] = 1,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
+    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
+    language: Annotated[str, typer.Option(help="Language of the tokens of --raw, as en or xx.")] = "xx",
+) -> None:
+    """Parse sentences and write CoNLL-U; comments, multiword tokens and other columns are kept.
+
+    Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
+    """
+    from treewright._models import load
+    from treewright.parsing.files import parse_file
+
+    parse_file(
+        load(model), source, output, kbest=kbest, confidence=confidence, language=language if raw else None
+    )
 
 
 @app.command()

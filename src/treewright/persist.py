@@ -49,11 +49,9 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
     """Write a model; the file appears whole or not at all."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     header = _pack(state, "", arrays)
-    metadata = {
-        "format": f"treewright {FORMAT_VERSION}",
-        "version": __version__,
-        "model": json.dumps(header, ensure_ascii=False),
-    }
+    content = {"format": FORMAT_VERSION, "version": __version__, "model": header}
+    # One entry only: safetensors writes several in no fixed order.
+    metadata = {"treewright": json.dumps(content, ensure_ascii=False)}
     with replacing(Path(path)) as stream:
         stream.write(save(arrays, metadata))
 
@@ -71,22 +69,21 @@ def load_state(path: str | os.PathLike[str]) -> State:
         pass  # a missing or unreadable file is the system's to name
     try:
         with safe_open(name, framework="numpy") as stream:
-            metadata = stream.metadata() or {}
-            _check_format(name, metadata)
-            header = json.loads(metadata["model"])
+            content = _checked_content(name, stream.metadata() or {})
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
-        return _unpack(header, "", arrays)
+        return _unpack(content["model"], "", arrays)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
 
 
-def _check_format(name: str, metadata: Mapping[str, str]) -> None:
-    kind, _, number = metadata.get("format", "").partition(" ")
-    if kind != "treewright" or not number.isdecimal():
+def _checked_content(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    if "treewright" not in metadata:
         raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
-    if int(number) > FORMAT_VERSION:
-        found = f"a model of treewright {metadata.get('version')}, which is newer"
+    content: dict[str, Any] = json.loads(metadata["treewright"])
+    if content["format"] > FORMAT_VERSION:
+        found = f"a model of treewright {content['version']}, which is newer"
         raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; update treewright to read it")
+    return content
 
 
 def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:

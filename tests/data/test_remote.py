@@ -532,12 +532,6 @@ def test_full_disk_names_the_file(fetch, folder):
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_cache_below_a_file_names_it(fetch, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match=re.escape(str(tmp_path / "file"))):
-        fetch(cache=tmp_path / "file")
-
-
 # Several at once
 
 

@@ -144,6 +144,12 @@ class DepTree:
                 setattr(changed, name, _column(name, values, len(self)))
         return changed
 
+    def with_misc(self, misc: Sequence[str]) -> Self:
+        """Return the same sentence with another last column."""
+        changed = self._copy()
+        changed.misc = _column("misc", misc, len(self))
+        return changed
+
     def with_comments(self, comments: Sequence[str]) -> Self:
         """Return the same sentence under other comment lines."""
         changed = self._copy()

@@ -1,7 +1,6 @@
 """Strings and their ids."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +23,8 @@ class Vocabulary:
         self._ids = {string: number for number, string in enumerate(self.strings, start=1)}
 
     @classmethod
-    def count(cls, strings: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
+    def from_counts(cls, counts: Mapping[str, int], *, min_count: int = 1) -> "Vocabulary":
         """Number the strings that occur at least `min_count` times, the most frequent first."""
-        counts = Counter(strings)
         kept = [string for string, count in counts.items() if count >= min_count]
         return cls(sorted(kept, key=lambda string: (-counts[string], string)))
 

@@ -11,6 +11,14 @@ from treewright._cache import cache_folder
 logger = logging.getLogger("treewright")
 
 
+def compiled_into(function):
+    """Compile `function` into each of its callers.
+
+    A call that hands over groups of arrays costs more than a small function does.
+    """
+    return numba.njit(inline="always")(function)
+
+
 def compiled(function):
     """Compile `function` at its first call, for each new set of argument types, and keep the result.
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from treewright.native.compiling import compiled
 
-SMALLEST_SUM, LARGEST_SUM = 1e-200, 1e200
-"""Between these the sum over all trees is taken to be free of under- and overflow."""
+SMALLEST_SUM = 1e-200
+"""Above this the sum over all trees, of numbers that are at most 1, is free of underflow."""
 
 
 @compiled
@@ -23,14 +23,8 @@ def arc_marginals(score, marginal):
     to_left = np.zeros((n + 2, n + 2))
     to_right = np.zeros((n + 2, n + 2))
     total = _fill_inside(potential, left, right, to_left, to_right)
-    # Every tree has n arcs, so that raising or lowering all of them alike changes no probability.
-    if not SMALLEST_SUM < total < LARGEST_SUM:
-        step = -_best_score(potential) / n
-        while not SMALLEST_SUM < total < LARGEST_SUM:
-            potential *= np.exp(step)
-            log_scale -= n * step
-            total = _fill_inside(potential, left, right, to_left, to_right)
-            step = -np.log(LARGEST_SUM) / n
+    if total < SMALLEST_SUM:
+        return _log_marginals(score, marginal)
     _fill_marginals(potential, left, right, to_left, to_right, total, marginal)
     return np.log(total) + log_scale
 
@@ -86,33 +80,6 @@ def _fill_inside(potential, left, right, to_left, to_right):
 
 
 @compiled
-def _best_score(potential):
-    """Return the logarithm of the product of the best tree, by the same recursion with maxima."""
-    n = potential.shape[0] - 1
-    left = np.zeros((n + 2, n + 2))
-    right = np.zeros((n + 2, n + 2))
-    to_left = np.zeros((n + 2, n + 2))
-    to_right = np.zeros((n + 2, n + 2))
-    for width in range(1, n):
-        for i in range(1, n - width + 1):
-            j = i + width
-            apart = headed_right = headed_left = -np.inf
-            for r in range(i, j):
-                apart = max(apart, right[i, r] + left[r + 1, j])
-            to_right[i, j] = apart + np.log(potential[i, j])
-            to_left[i, j] = apart + np.log(potential[j, i])
-            for r in range(i, j):
-                headed_right = max(headed_right, left[i, r] + to_left[r, j])
-                headed_left = max(headed_left, to_right[i, r + 1] + right[r + 1, j])
-            left[i, j] = headed_right
-            right[i, j] = headed_left
-    best = -np.inf
-    for word in range(1, n + 1):
-        best = max(best, np.log(potential[0, word]) + left[1, word] + right[word, n])
-    return best
-
-
-@compiled
 def _fill_marginals(potential, left, right, to_left, to_right, total, marginal):
     n = potential.shape[0] - 1
     left_out = np.zeros((n + 2, n + 2))
@@ -140,3 +107,65 @@ def _fill_marginals(potential, left, right, to_left, to_right, total, marginal):
                 left_out[r + 1, j] += above * right[i, r]
             marginal[i, j] = to_right[i, j] * to_right_out[i, j]
             marginal[j, i] = to_left[i, j] * to_left_out[i, j]
+
+
+@compiled
+def _log_marginals(score, marginal):
+    """Do the same with logarithms of sums: slower, but for scores of any size and sentences of any length."""
+    n = score.shape[0] - 1
+    left = np.zeros((n + 2, n + 2))
+    right = np.zeros((n + 2, n + 2))
+    apart = np.zeros((n + 2, n + 2))
+    to_left = np.zeros((n + 2, n + 2))
+    to_right = np.zeros((n + 2, n + 2))
+    for width in range(1, n):
+        for i in range(1, n - width + 1):
+            j = i + width
+            apart[i, j] = _log_sum(right[i, i:j], left[i + 1 : j + 1, j])
+            to_right[i, j] = apart[i, j] + score[i, j]
+            to_left[i, j] = apart[i, j] + score[j, i]
+            left[i, j] = _log_sum(left[i, i:j], to_left[i:j, j])
+            right[i, j] = _log_sum(to_right[i, i + 1 : j + 1], right[i + 1 : j + 1, j])
+    total = _log_sum(score[0, 1:] + left[1, 1 : n + 1], right[1 : n + 1, n])
+    _share_out(score, left, right, apart, to_left, to_right, total, marginal)
+    return total
+
+
+@compiled
+def _log_sum(one, other):
+    """Return the logarithm of the sum of products of numbers whose logarithms are given."""
+    highest = -np.inf
+    for at in range(one.size):
+        highest = max(highest, one[at] + other[at])
+    total = 0.0
+    for at in range(one.size):
+        total += np.exp(one[at] + other[at] - highest)
+    return highest + np.log(total) if one.size > 0 else highest
+
+
+@compiled
+def _share_out(score, left, right, apart, to_left, to_right, total, marginal):
+    """Hand the probability of each span down to the spans that it is made of."""
+    n = score.shape[0] - 1
+    left_share = np.zeros((n + 2, n + 2))
+    right_share = np.zeros((n + 2, n + 2))
+    marginal[:, :] = 0.0
+    for word in range(1, n + 1):
+        share = np.exp(score[0, word] + left[1, word] + right[word, n] - total)
+        marginal[0, word] = share
+        left_share[1, word] += share
+        right_share[word, n] += share
+    for width in range(n - 1, 0, -1):
+        for i in range(1, n - width + 1):
+            j = i + width
+            for r in range(i, j):
+                share = left_share[i, j] * np.exp(left[i, r] + to_left[r, j] - left[i, j])
+                left_share[i, r] += share
+                marginal[j, r] += share
+                share = right_share[i, j] * np.exp(to_right[i, r + 1] + right[r + 1, j] - right[i, j])
+                marginal[i, r + 1] += share
+                right_share[r + 1, j] += share
+            for r in range(i, j):
+                share = (marginal[i, j] + marginal[j, i]) * np.exp(right[i, r] + left[r + 1, j] - apart[i, j])
+                right_share[i, r] += share
+                left_share[r + 1, j] += share

@@ -94,6 +94,25 @@ def fill_keys(templates, sentence, part, keys):
 
 
 @compiled
+def score_rows(templates, values, parts, weights, shift, scores):
+    """Fill the scores of many parts, one a row, by their templates."""
+    first_atom, with_distance = templates.first_atom, templates.with_distance
+    role, offset, attribute = templates.role, templates.offset, templates.attribute
+    for number in range(parts.shape[0]):
+        situation = np.uint64(parts[number, SITUATION])
+        placed = np.uint64(parts[number, SITUATION] + 16 * (parts[number, DISTANCE] + 1))
+        total = 0.0
+        for template in range(first_atom.size - 1):
+            key = mix(PRIME, (parts[number, KIND] << 12) + template)
+            for atom in range(first_atom[template], first_atom[template + 1]):
+                key = mix(key, values[parts[number, role[atom]] + offset[atom], attribute[atom]])
+            total += weights[((key ^ situation) * PRIME) >> shift]
+            if with_distance[template]:
+                total += weights[((key ^ placed) * PRIME) >> shift]
+        scores[number] = total
+
+
+@compiled
 def fill_arc_keys(templates, sentence, part, keys):
     """Fill the keys of an arc: its templates, the tags in between, and pairs of morphological features."""
     n_keys = fill_keys(templates, sentence, part, keys)

@@ -5,8 +5,14 @@ import numpy as np
 from treewright.native.charts import build_chart
 from treewright.native.compiling import compiled
 from treewright.native.differences import fill_difference
-from treewright.native.features import ROOT
-from treewright.native.hypergraph import best_scores, derivation_arcs, find_derivation, start_derivations
+from treewright.native.features import MAX_EXTRA_KEYS, ROOT
+from treewright.native.hypergraph import (
+    best_scores,
+    derivation_arcs,
+    fill_marginals,
+    find_derivation,
+    start_derivations,
+)
 from treewright.native.mira import Rivals, apply_update, solve_update
 from treewright.native.parts import arrange, score_parts
 from treewright.native.pruning import all_arcs, filter_arcs, restore_arcs, sentence_size, take_sentence
@@ -83,7 +89,9 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
 def _update(model, sentence, right, heads, options, weights, totals):
     """Put the right tree ahead of each of the others by as much as these are wrong."""
     bound, max_keys, step = options
-    room = 2 * right.size * (max_keys + 400)
+    # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
+    # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.
+    room = 2 * right.size * (9 * max_keys - 8 * MAX_EXTRA_KEYS)
     keys = np.empty(2 * room, np.uint64)
     signs = np.empty(2 * room, np.float32)
     first = np.zeros(heads.shape[0] + 1, np.int64)
@@ -144,3 +152,33 @@ def parse_corpus(stages, model, corpus, weights, numbers, options, heads, scores
         best_trees(parts, graph, trees, scores[number])
         row = corpus.first_row[number] + ROOT
         heads[:, row : row + n + 1] = trees
+
+
+@compiled
+def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
+
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
+    whether trees have one root, the most keys of a part, and what scores are multiplied by.
+    """
+    single_root, max_keys, scale = options
+    start = 0
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
+        start += (n + 1) * (n + 1)
+        square[:, :] = 0.0
+        log_sums[number] = 0.0
+        if n == 0:
+            continue
+        sentence = take_sentence(corpus, number)
+        keep = all_arcs(n)
+        for stage in stages:
+            filter_arcs(stage, sentence, keep)
+        parts, graph = chart_of(keep, model, sentence, weights, max_keys, single_root)
+        probability = np.empty(graph.arc.size)
+        log_sums[number] = fill_marginals(graph, scale, probability)
+        for node in range(graph.arc.size):
+            arc = graph.arc[node]
+            if arc >= 0:
+                square[parts.head[arc], parts.modifier[arc]] += probability[node]

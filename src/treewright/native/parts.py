@@ -27,7 +27,7 @@ from treewright.native.features import (
     SITUATION,
     distance_bin,
     fill_arc_keys,
-    fill_keys,
+    score_rows,
     sum_weights,
 )
 
@@ -201,7 +201,7 @@ def place_triple(part, head, side, outer, sibling, modifier):
 def score_parts(parts, model, sentence, weights, max_keys):
     """Score all parts."""
     scores = Scores(
-        np.zeros(parts.head.size),
+        np.empty(parts.head.size),
         np.zeros(parts.first_pair[-1]),
         np.zeros(parts.first_grandchild[-1]),
         np.zeros(parts.first_grand_sibling[-1]),
@@ -213,72 +213,79 @@ def score_parts(parts, model, sentence, weights, max_keys):
         place_arc(part, parts.head[arc], parts.modifier[arc])
         n_keys = fill_arc_keys(model.arc, sentence, part, keys)
         scores.arc[arc] = sum_weights(weights, model.shift, keys, n_keys)
+    values, shift = sentence.values, model.shift
     if model.order >= 2:
-        for group in range(parts.first_arc.size - 1):
-            _score_group(parts, model, sentence, weights, group, part, keys, scores)
+        score_rows(model.grandchild, values, list_grandchildren(parts), weights, shift, scores.grandchild)
+        score_rows(model.pair, values, list_pairs(parts), weights, shift, scores.pair)
+    if model.order >= 3:
+        rows = list_grand_siblings(parts, list_pairs(parts))
+        score_rows(model.grand_sibling, values, rows, weights, shift, scores.grand_sibling)
+        score_rows(model.triple, values, list_triples(parts), weights, shift, scores.triple)
     return scores
 
 
 @compiled
-def _score_group(parts, model, sentence, weights, group, part, keys, scores):
-    """Score the parts of one head to one side."""
-    head, side = group // 2, group % 2
-    first = parts.first_arc[group]
-    size = parts.first_arc[group + 1] - first
-    for k in range(size + 1):
-        modifier = parts.modifier[first + k] if k < size else 0
-        if k < size:
-            _score_grandchildren(parts, model, sentence, weights, first + k, part, keys, scores)
-        for j in range(-1, k):
-            sibling = parts.modifier[first + j] if j >= 0 else 0
-            pair = pair_number(parts, group, j, k)
-            place_pair(part, head, side, sibling, modifier)
-            n_keys = fill_keys(model.pair, sentence, part, keys)
-            scores.pair[pair] = sum_weights(weights, model.shift, keys, n_keys)
-            if model.order >= 3:
-                _score_grand_siblings(parts, model, sentence, weights, pair, part, keys, scores)
-                if k < size:
-                    _score_triples(parts, model, sentence, weights, (group, j, k), part, keys, scores)
+def list_grandchildren(parts):
+    """Return all grandchildren, one a row."""
+    rows = np.zeros((parts.first_grandchild[-1], PART_SIZE), np.int64)
+    for arc in range(parts.head.size):
+        head = parts.head[arc]
+        n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]
+        number = parts.first_grandchild[head] + arc - parts.first_arc[2 * head]
+        for at in range(parts.first_in[head], parts.first_in[head + 1]):
+            place_grandchild(rows[number], parts.head[parts.arcs_in[at]], head, parts.modifier[arc])
+            number += n_out
+    return rows
 
 
 @compiled
-def _score_grandchildren(parts, model, sentence, weights, arc, part, keys, scores):
-    head, modifier = parts.head[arc], parts.modifier[arc]
-    n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]
-    number = parts.first_grandchild[head] + arc - parts.first_arc[2 * head]
-    for at in range(parts.first_in[head], parts.first_in[head + 1]):
-        place_grandchild(part, parts.head[parts.arcs_in[at]], head, modifier)
-        n_keys = fill_keys(model.grandchild, sentence, part, keys)
-        scores.grandchild[number] = sum_weights(weights, model.shift, keys, n_keys)
-        number += n_out
+def list_pairs(parts):
+    """Return all pairs, one a row."""
+    rows = np.zeros((parts.first_pair[-1], PART_SIZE), np.int64)
+    for group in range(parts.first_arc.size - 1):
+        first = parts.first_arc[group]
+        size = parts.first_arc[group + 1] - first
+        for k in range(size + 1):
+            modifier = parts.modifier[first + k] if k < size else 0
+            for j in range(-1, k):
+                sibling = parts.modifier[first + j] if j >= 0 else 0
+                number = pair_number(parts, group, j, k)
+                place_pair(rows[number], group // 2, group % 2, sibling, modifier)
+    return rows
 
 
 @compiled
-def _score_grand_siblings(parts, model, sentence, weights, pair, part, keys, scores):
-    """Score the pair that `part` holds with each grandparent."""
-    head, side = part[HEAD] - ROOT, part[SITUATION]
-    sibling = part[SIBLING] - ROOT if part[SIBLING] != NO_TOKEN else 0
-    modifier = part[MODIFIER] - ROOT if part[MODIFIER] != END else 0
-    n_pairs = parts.first_pair[2 * head + 2] - parts.first_pair[2 * head]
-    number = parts.first_grand_sibling[head] + pair - parts.first_pair[2 * head]
-    for at in range(parts.first_in[head], parts.first_in[head + 1]):
-        place_grand_sibling(part, parts.head[parts.arcs_in[at]], head, side, sibling, modifier)
-        n_keys = fill_keys(model.grand_sibling, sentence, part, keys)
-        scores.grand_sibling[number] = sum_weights(weights, model.shift, keys, n_keys)
-        number += n_pairs
+def list_grand_siblings(parts, pairs):
+    """Return all grand-siblings, one a row: each pair with each grandparent."""
+    rows = np.empty((parts.first_grand_sibling[-1], PART_SIZE), np.int64)
+    for head in range(1, parts.first_in.size - 1):
+        number = parts.first_grand_sibling[head]
+        for at in range(parts.first_in[head], parts.first_in[head + 1]):
+            grandparent = parts.head[parts.arcs_in[at]]
+            for pair in range(parts.first_pair[2 * head], parts.first_pair[2 * head + 2]):
+                rows[number] = pairs[pair]
+                rows[number, KIND] = GRAND_SIBLING
+                rows[number, GRANDPARENT] = ROOT + grandparent
+                rows[number, SITUATION] += 2 if grandparent < head else 0
+                number += 1
+    return rows
 
 
 @compiled
-def _score_triples(parts, model, sentence, weights, place, part, keys, scores):
-    """Score the modifiers at `place` (group, j, k) with each modifier before them."""
-    group, j, k = place
-    first = parts.first_arc[group]
-    for i in range(j):
-        outer, sibling, modifier = (
-            parts.modifier[first + i],
-            parts.modifier[first + j],
-            parts.modifier[first + k],
-        )
-        place_triple(part, group // 2, group % 2, outer, sibling, modifier)
-        n_keys = fill_keys(model.triple, sentence, part, keys)
-        scores.triple[triple_number(parts, group, i, j, k)] = sum_weights(weights, model.shift, keys, n_keys)
+def list_triples(parts):
+    """Return all triples, one a row."""
+    rows = np.zeros((parts.first_triple[-1], PART_SIZE), np.int64)
+    for group in range(parts.first_arc.size - 1):
+        first = parts.first_arc[group]
+        for k in range(parts.first_arc[group + 1] - first):
+            for j in range(k):
+                for i in range(j):
+                    place_triple(
+                        rows[triple_number(parts, group, i, j, k)],
+                        group // 2,
+                        group % 2,
+                        parts.modifier[first + i],
+                        parts.modifier[first + j],
+                        parts.modifier[first + k],
+                    )
+    return rows

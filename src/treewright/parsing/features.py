@@ -3,11 +3,13 @@
 A template is a line of atoms; an atom names a word of the part, perhaps a neighbour of it, and one of its
 attributes: ``h.word m-1.tag`` is the head's form with the tag before the modifier. The words of a part are
 ``h`` the head, ``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and
-``g`` the head's head. Every feature knows the directions of its arcs; a line that ends in ``*`` is used a
-second time together with the distance. Arcs have two kinds of feature besides: each tag between head and
-modifier with both tags, and each pair of morphological features of head and modifier.
+``g`` the head's head; labels are told by these and by ``n`` the sibling after the modifier, ``f`` and ``l``
+the modifier's first and last child. Every feature knows the directions of its arcs; a line that ends in
+``*`` is used a second time together with the distance. Arcs have two kinds of feature besides: each tag
+between head and modifier with both tags, and each pair of morphological features of head and modifier.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,10 +21,11 @@ from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
 from treewright.native.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.persist import State
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
-ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4}
+ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4, "n": 5, "f": 6, "l": 7}
 
 ARC_TEMPLATES = """
 h.word *
@@ -207,7 +210,8 @@ class TemplateSet:
 
 def compile_templates(text: str, *, roles: str) -> Templates:
     """Turn lines of atoms into arrays; `roles` are the words that the part has."""
-    first_atom, role, offset, attribute, with_distance = [0], [], [], [], []
+    first_atom, with_distance = [0], list[bool]()
+    role, offset, attribute = list[int](), list[int](), list[int]()
     for line in text.strip().splitlines():
         atoms = line.split()
         with_distance.append(atoms[-1] == "*")
@@ -256,6 +260,15 @@ class Corpus(NamedTuple):
         """Number of sentences."""
         return len(self.first_row) - 1
 
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Number of words of each sentence."""
+        return np.diff(self.first_row) - N_EXTRA_ROWS
+
+    def words_of(self, number: int) -> slice:
+        """Return where the words of a sentence stand."""
+        return slice(int(self.first_row[number]) + ROOT + 1, int(self.first_row[number + 1]) - 2)
+
 
 class Encoder:
     """Turns sentences into arrays with the vocabularies of its training sentences.
@@ -274,21 +287,25 @@ class Encoder:
         self._cache: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
 
     @classmethod
-    def from_trees(cls, trees: Iterable[DepTree], *, min_count: int = 1) -> "Encoder":
-        """Number the attribute values that occur in `trees`; rare forms and lemmas stay unknown."""
-        columns: list[list[str]] = [[] for _ in ATTRIBUTES]
-        morphs: list[str] = []
-        for tree in trees:
-            for token in _tokens(tree):
-                for column, value in zip(columns, _attributes(token), strict=True):
-                    column.append(value)
-                morphs.extend(_morphs(token))
-        rare = {"word": min_count, "lemma": min_count}
-        vocabularies = [
-            Vocabulary.count(column, min_count=rare.get(name, 1))
-            for name, column in zip(ATTRIBUTES, columns, strict=True)
-        ]
-        return cls([*vocabularies, Vocabulary.count(morphs)])
+    def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
+        """Number the attribute values that occur in `trees`."""
+        tokens = Counter(token for tree in trees for token in _tokens(tree))
+        counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
+        for token, n in tokens.items():
+            for counter, value in zip(counts, _attributes(token), strict=False):
+                counter[value] += n
+            for morph in _morphs(token):
+                counts[-1][morph] += n
+        return cls([Vocabulary.from_counts(counter) for counter in counts])
+
+    def get_state(self) -> State:
+        """Return all that the encoder is."""
+        return State("Encoder", {"vocabularies": [one.strings for one in self.vocabularies]})
+
+    @classmethod
+    def from_state(cls, state: State) -> "Encoder":
+        """Make the encoder again."""
+        return cls([Vocabulary(strings) for strings in state.values["vocabularies"]])
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""

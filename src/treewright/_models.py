@@ -1,0 +1,26 @@
+"""The models that can be saved, and loading any of them."""
+
+import importlib
+import os
+from typing import Any
+
+from treewright.errors import FormatError
+from treewright.persist import load_state
+
+MODELS = {"DependencyParser": "parsing.dependency"}
+"""Where the class of each kind of model is."""
+
+
+def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
+    """Load a model that was written by its `save`.
+
+    Raises
+    ------
+    FormatError
+        For a file that is no model, is damaged, or comes from a newer treewright.
+    """
+    state = load_state(path)
+    if state.kind not in MODELS:
+        raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", f"one of {', '.join(MODELS)}")
+    module = importlib.import_module(f"treewright.{MODELS[state.kind]}")
+    return getattr(module, state.kind).from_state(state)

@@ -1,0 +1,142 @@
+"""Which arcs get a closer look: two first-order models, a small one and then a rich one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.native.pruning import Stage, choose_arcs, learn_stage
+from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
+from treewright.parsing.weights import make_table, pack, table_shift, unpack
+from treewright.persist import State
+
+Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+"""Where the arcs of each sentence begin, and their codes."""
+
+N_EPOCHS = 2
+COARSE_BITS, FINE_BITS = 20, 22
+COARSE_THRESHOLD, COARSE_MAX_HEADS = 1e-4, 12
+COARSE_RATE, FINE_RATE = 0.1, 0.05
+NO_CODES = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class PruningReport:
+    """What pruning does to sentences it was not trained on."""
+
+    recall: float
+    """Percent of the gold arcs that are kept."""
+    n_heads: float
+    """Arcs kept a word, gold arcs included."""
+
+
+class Pruner:
+    """Chooses arcs by their marginal probability under first-order models.
+
+    Parameters
+    ----------
+    templates : TemplateSet
+    threshold : float
+        A head is kept if its probability is at least this share of the best head's.
+    max_heads : int
+        Heads kept a word at the most.
+    fine : bool
+        Whether the rich model has the last word; without it the small one decides alone.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        templates: TemplateSet,
+        *,
+        threshold: float = 1e-3,
+        max_heads: int = 8,
+        fine: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.templates = templates
+        self.threshold = threshold
+        self.max_heads = max_heads
+        self.fine = fine
+        self.seed = seed
+
+    def fit(self, corpus: Corpus) -> "Pruner":
+        """Learn from sentences with projective heads."""
+        self.stages_ = self._train(corpus, np.arange(corpus.n_sentences))
+        return self
+
+    def jackknife(self, corpus: Corpus, *, folds: int) -> tuple[Arcs, PruningReport]:
+        """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
+        arcs = self._room(corpus)
+        order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
+        n_lost = n_kept = 0
+        for fold in range(folds):
+            mine = order[fold::folds]
+            stages = self._train(corpus, np.setdiff1d(order, mine) if folds > 1 else order)
+            lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
+            n_lost, n_kept = n_lost + lost, n_kept + kept
+        return arcs, _report(corpus, n_lost, n_kept)
+
+    def report(self, corpus: Corpus) -> PruningReport:
+        """Tell how many gold arcs survive in other sentences."""
+        lost, kept = choose_arcs(
+            self.stages_, corpus, np.arange(corpus.n_sentences), corpus.heads, self._room(corpus)
+        )
+        return _report(corpus, lost, kept)
+
+    def get_state(self) -> State:
+        """Return all that the pruner is."""
+        values = {
+            "threshold": self.threshold,
+            "max_heads": self.max_heads,
+            "fine": self.fine,
+            "seed": self.seed,
+        }
+        parts = {
+            f"stage{at}": State("Stage", {}, pack(stage.weights)) for at, stage in enumerate(self.stages_)
+        }
+        return State("Pruner", values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State, templates: TemplateSet) -> "Pruner":
+        """Make the pruner again."""
+        pruner = cls(templates, **state.values)
+        tables = [unpack(part.arrays) for _, part in sorted(state.parts.items())]
+        pruner.stages_ = pruner._make_stages(tables)
+        return pruner
+
+    def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
+        coarse = compile_templates(self.templates.pruning, roles="hm")
+        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else (self.threshold, self.max_heads)
+        stages = [Stage(coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse))]
+        if self.fine:
+            arc = compile_templates(self.templates.arc, roles="hm")
+            limits = (self.threshold, self.max_heads)
+            stages.append(Stage(arc, True, tables[1], table_shift(tables[1]), *limits, max_keys(arc)))
+        return tuple(stages)
+
+    def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:
+        rng = np.random.default_rng(self.seed)
+        stages = self._make_stages([make_table(COARSE_BITS), make_table(FINE_BITS)])
+        arcs = self._room(corpus)
+        competing: Arcs = (arcs[0], NO_CODES)
+        for at, (stage, rate) in enumerate(zip(stages, (COARSE_RATE, FINE_RATE), strict=False)):
+            squares = np.zeros_like(stage.weights)
+            for _ in range(N_EPOCHS):
+                learn_stage(stage, corpus, corpus.heads, competing, squares, rng.permutation(numbers), rate)
+            if at + 1 < len(stages):
+                choose_arcs(stages[: at + 1], corpus, numbers, corpus.heads, arcs)
+                competing = arcs
+        return stages
+
+    def _room(self, corpus: Corpus) -> Arcs:
+        """Make room for the arcs of each sentence: those kept, and one for gold."""
+        n_arcs = corpus.sizes * (max(self.max_heads, COARSE_MAX_HEADS) + 1)
+        first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
+        return first, np.full(int(first[-1]), -1, dtype=np.int32)
+
+
+def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:
+    n_words = max(1, int(corpus.sizes.sum()))
+    return PruningReport(100.0 * (1 - n_lost / n_words), n_kept / n_words)

@@ -1,0 +1,102 @@
+"""Keys of features from their definition, with Python's integers."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+PRIME = 0x9E3779B97F4A7C15
+ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
+BETWEEN, MORPHS = 4000, 4001
+"""Numbers that the built-in features of arcs have in place of a template's."""
+
+
+class Words(NamedTuple):
+    """A sentence by row: attribute values and morphological features."""
+
+    values: list
+    morphs: list
+
+
+class Placed(NamedTuple):
+    """A part: the number of its kind, the rows of its words by letter, and what else its features know."""
+
+    kind: int
+    rows: dict
+    situation: int
+    distance: int
+
+
+def unpack(sentence):
+    """Make lists of the flat arrays of a sentence."""
+    ends = sentence.first_morph.tolist()
+    morphs = sentence.morphs.tolist()
+    return Words(sentence.values.tolist(), [morphs[a:b] for a, b in pairwise(ends)])
+
+
+def distance_bin(distance):
+    return sum(abs(distance) > edge for edge in (0, 1, 2, 3, 4, 6, 10, 20))
+
+
+def mix(key, value):
+    key = (key ^ value) * PRIME % 2**64
+    return key ^ (key >> 29)
+
+
+def mix_all(*values):
+    key = PRIME
+    for value in values:
+        key = mix(key, value)
+    return key
+
+
+def template_keys(text, words, part):
+    """List the keys of templates, lines of atoms such as ``h-1.tag``."""
+    keys = []
+    for number, line in enumerate(text.strip().splitlines()):
+        values = []
+        for atom in line.replace("*", "").split():
+            word, name = atom.split(".")
+            row = part.rows[word[0]] + int(word[1:] or 0)
+            values.append(words.values[row][ATTRIBUTES.index(name)])
+        key = mix_all((part.kind << 12) + number, *values)
+        keys.append((key ^ part.situation) * PRIME % 2**64)
+        if "*" in line:
+            keys.append((key ^ (part.situation + 16 * (part.distance + 1))) * PRIME % 2**64)
+    return keys
+
+
+def arc_keys(text, words, part):
+    """List the keys of an arc: templates, each tag in between once, and morphological features in pairs."""
+    head, modifier = part.rows["h"], part.rows["m"]
+    pos, tag = ([row[at] for row in words.values] for at in (0, 1))
+    between = tag[min(head, modifier) + 1 : max(head, modifier)][:40]
+    base = ((part.kind << 12) + BETWEEN, tag[head], tag[modifier], part.situation)
+    keys = [mix_all(*base, one) for one in dict.fromkeys(between)]
+    base = ((part.kind << 12) + MORPHS, part.situation, pos[head], pos[modifier])
+    above, below = words.morphs[head][:8], words.morphs[modifier][:8]
+    keys += [mix_all(*base, one, 1) for one in above]
+    keys += [mix_all(*base, one, 3, other) for one in above for other in below]
+    keys += [mix_all(*base, 2, other) for other in below]
+    return template_keys(text, words, part) + keys
+
+
+def random_corpus(rng, trees):
+    """Draw the arrays of a corpus with these trees, lists of heads; words have few different values."""
+    first_row = np.cumsum([0] + [len(heads) + 6 for heads in trees])
+    values = rng.integers(5, 9, size=(first_row[-1], len(ATTRIBUTES))).astype(np.int32)
+    gold = np.full(first_row[-1], -1, np.int32)
+    n_morphs = np.zeros(first_row[-1] + 1, np.int64)
+    for first, heads in zip(first_row, trees, strict=False):
+        values[first : first + 4] = np.arange(4)[:, None]
+        values[first + 4 + len(heads) : first + 6 + len(heads)] = 2
+        gold[first + 4 : first + 4 + len(heads)] = heads
+        n_morphs[first + 5 : first + 5 + len(heads)] = rng.integers(0, 4, size=len(heads))
+    first_morph = np.cumsum(n_morphs)
+    morphs = rng.integers(1, 9, size=first_morph[-1]).astype(np.int32)
+    return first_row, values, first_morph, morphs, gold
+
+
+def random_weights(rng, size):
+    """Draw weights whose sums are exact in any order and precision, and hardly ever equal."""
+    return (rng.integers(-4096, 4097, size=size) / 1024).astype(np.float32)

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from treewright.parsing.calibration import best_scale, gold_loss, reliability
+
+
+def test_honest_confidence_has_no_calibration_error():
+    confidence = np.repeat([0.25, 0.75], 400)
+    is_right = np.concatenate([np.arange(400) % 4 == 0, np.arange(400) % 4 != 0])
+    found = reliability(confidence, is_right)
+    assert found.error == pytest.approx(0)
+    assert (found.counts[2], found.counts[7], sum(found.counts)) == (400, 400, 800)
+
+
+def test_overconfidence_is_measured():
+    found = reliability(np.full(100, 0.95), np.arange(100) < 70)
+    assert found.error == pytest.approx(0.25)
+    assert (found.confidence[9], found.accuracy[9]) == pytest.approx((0.95, 0.7))
+
+
+def test_full_confidence_falls_into_the_last_bin():
+    assert reliability(np.ones(3), np.ones(3, dtype=bool)).counts[-1] == 3
+
+
+def test_the_loss_is_the_mean_negative_log_probability_of_gold_heads():
+    square = np.array([[0, 0.5, 0.2], [0, 0, 0.8], [0, 0.5, 0]])
+    loss = gold_loss([square], [np.array([2, 1], dtype=np.int32)])
+    assert loss == pytest.approx(-(np.log(0.5) + np.log(0.8)) / 2)
+
+
+def test_a_pruned_gold_arc_costs_a_finite_amount():
+    assert gold_loss([np.zeros((2, 2))], [np.array([0], dtype=np.int32)]) == pytest.approx(-np.log(1e-4))
+
+
+@pytest.mark.parametrize("optimum", [0.1, 1.0, 7.0])
+def test_the_best_scale_is_found(optimum):
+    assert best_scale(lambda scale: np.log(scale / optimum) ** 2) == pytest.approx(optimum, rel=0.02)

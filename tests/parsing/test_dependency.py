@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError, TreewrightError
+
+OPTIONS = {"epochs": 3, "table_bits": 18, "folds": 2}
+
+
+@pytest.fixture(scope="module")
+def train():
+    return tw.make_treebank(250, seed=0).dependencies
+
+
+@pytest.fixture(scope="module")
+def test():
+    return tw.make_treebank(60, seed=1).dependencies
+
+
+@pytest.fixture(scope="module")
+def parser(train):
+    return tw.DependencyParser(**OPTIONS).fit(train[:200], train[200:])
+
+
+def heads_of(trees):
+    return [tree.heads.tolist() for tree in trees]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_parsers_of_every_order_learn_a_made_up_language(train, test, order):
+    parsed = tw.DependencyParser(order=order, **OPTIONS).fit(train).predict(test)
+    score = tw.metrics.attachment(test, parsed)
+    assert score.uas > 90
+    assert score.las > 88
+
+
+def test_predict_looks_at_neither_heads_nor_relations(parser, test):
+    stripped = [tree.with_heads([-1] * len(tree), ["_"] * len(tree)) for tree in test]
+    parsed = parser.predict(test)
+    assert heads_of(parser.predict(stripped)) == heads_of(parsed)
+    assert [tree.deprels for tree in parser.predict(stripped)] == [tree.deprels for tree in parsed]
+
+
+def test_predict_keeps_everything_but_heads_and_relations(parser, test):
+    for tree, parsed in zip(test, parser.predict(test), strict=True):
+        assert parsed.with_heads(tree.heads, tree.deprels) == tree
+
+
+def test_candidates_come_best_first_without_duplicates_and_the_first_is_the_prediction(parser, test):
+    predicted = parser.predict(test)
+    for first, candidates in zip(predicted, parser.kbest(test, k=6), strict=True):
+        scores = [one.score for one in candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.tree.heads.tolist()) for one in candidates}) == len(candidates)
+        assert candidates[0].tree == first
+
+
+def test_probabilities_of_all_trees_of_a_short_sentence_add_up_to_one(parser):
+    sentence = tw.DepTree(["the", "fox", "sang"], xpos=["DT", "NN", "VBD"], upos=["DET", "NOUN", "VERB"])
+    (candidates,) = parser.kbest([sentence], k=50)
+    assert sum(one.probability for one in candidates) == pytest.approx(1)
+    assert len(candidates) <= 7
+
+
+def test_marginals_are_the_probabilities_of_heads_summed_over_trees(parser):
+    sentence = tw.DepTree(["the", "fox", "sang"], xpos=["DT", "NN", "VBD"], upos=["DET", "NOUN", "VERB"])
+    (marginals,) = parser.marginals([sentence])
+    expected = np.zeros((3, 4))
+    for one in parser.kbest([sentence], k=50)[0]:
+        expected[np.arange(3), one.tree.heads] += one.probability
+    np.testing.assert_allclose(marginals, expected, atol=1e-9)
+
+
+def test_marginals_of_each_word_add_up_to_one(parser, test):
+    for tree, marginals in zip(test, parser.marginals(test), strict=True):
+        assert marginals.shape == (len(tree), len(tree) + 1)
+        np.testing.assert_allclose(marginals.sum(axis=1), 1, atol=1e-9)
+
+
+def test_every_tree_has_one_root_where_the_treebank_has(parser, test):
+    assert all(tree.n_roots == 1 for tree in parser.predict(test))
+
+
+def test_a_saved_parser_gives_the_same_trees(parser, test, tmp_path):
+    parser.save(tmp_path / "parser.tw")
+    again = tw.load(tmp_path / "parser.tw")
+    same = [
+        one.heads.tolist() == other.heads.tolist()
+        for one, other in zip(parser.predict(test), again.predict(test), strict=True)
+    ]
+    assert np.mean(same) > 0.95  # weights are rounded to a byte
+    again.save(tmp_path / "again.tw")
+    assert heads_of(tw.load(tmp_path / "again.tw").predict(test)) == heads_of(again.predict(test))
+    assert again.scale_ == parser.scale_
+
+
+def test_the_same_seed_gives_the_same_parser(train, test):
+    one, other = (tw.DependencyParser(order=1, **OPTIONS).fit(train[:60]) for _ in range(2))
+    np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)
+    assert heads_of(one.predict(test)) == heads_of(other.predict(test))
+
+
+def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path):
+    checkpoint = tmp_path / "training"
+    options = {**OPTIONS, "order": 2}
+    whole = tw.DependencyParser(**{**options, "epochs": 3}).fit(train[:80])
+    tw.DependencyParser(**{**options, "epochs": 1}).fit(train[:80], checkpoint=checkpoint)
+    resumed = tw.DependencyParser(**{**options, "epochs": 3}).fit(train[:80], checkpoint=checkpoint)
+    np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
+
+
+def test_a_checkpoint_of_another_training_is_refused(train, tmp_path):
+    checkpoint = tmp_path / "training"
+    tw.DependencyParser(order=1, epochs=1, table_bits=16, folds=2).fit(train[:30], checkpoint=checkpoint)
+    with pytest.raises(InputError, match="is of another training; expected one with 17 table bits"):
+        tw.DependencyParser(order=1, epochs=1, table_bits=17, folds=2).fit(train[:30], checkpoint=checkpoint)
+
+
+def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
+    train = tw.make_treebank(400, seed=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(80, seed=3, crossing=0.5).dependencies
+    parsed = tw.DependencyParser(**OPTIONS).fit(train).predict(unseen)
+    assert any(not tw.is_projective(tree) for tree in parsed)
+    assert not any("↑" in relation or "↓" in relation for tree in parsed for relation in tree.deprels)
+    assert tw.metrics.attachment(unseen, parsed).uas > 85
+
+
+def test_training_can_stop_early_and_keeps_the_best(train):
+    lines = []
+    options = {**OPTIONS, "order": 1, "epochs": 30, "patience": 2}
+    tw.DependencyParser(**options).fit(train[:60], train[200:], progress=lines.append)
+    epochs = [line for line in lines if line.startswith("epoch")]
+    assert len(epochs) < 30
+    assert "dev UAS" in epochs[0]
+
+
+def test_odd_sentences_are_parsed(parser):
+    odd = [
+        tw.DepTree([]),
+        tw.DepTree(["hello"]),
+        tw.DepTree(["\u2603", "\U0001f600", "zz"], xpos=["NEW", "TAG", "."], feats=["A=b|C=d", "_", "_"]),
+        tw.DepTree(["w"] * 150, xpos=["NN"] * 150),
+    ]
+    parsed = parser.predict(odd)
+    assert [len(tree) for tree in parsed] == [0, 1, 3, 150]
+    assert all((tree.heads >= 0).all() for tree in parsed)
+    assert [len(one) for one in parser.kbest(odd[:2], k=3)] == [1, 1]
+
+
+def test_own_templates_are_used_and_saved(train, tmp_path):
+    mine = tw.TemplateSet(arc="h.tag m.tag *\nm.word", triple="t.tag m.tag")
+    parser = tw.DependencyParser(templates=mine, **OPTIONS).fit(train[:60])
+    parser.save(tmp_path / "parser.tw")
+    assert tw.load(tmp_path / "parser.tw").templates == mine
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": 4}, "order is 4; expected one of 1, 2, 3"),
+        ({"tags": "own"}, "tags is 'own'; expected one of gold"),
+        ({"k": 0}, "k is 0; expected an integer of at least 1"),
+        ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
+        ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),
+        (
+            {"templates": tw.TemplateSet(arc="h.tag x.tag")},
+            "template 'h.tag x.tag': 'x.tag'; expected one of h, m",
+        ),
+    ],
+)
+def test_bad_options_are_refused(train, options, message):
+    with pytest.raises(TreewrightError, match=message):
+        tw.DependencyParser(**options).fit(train[:5])
+
+
+def test_training_without_sentences_is_refused():
+    with pytest.raises(InputError, match="no training sentences with words were given"):
+        tw.DependencyParser().fit([tw.DepTree([])])
+
+
+def test_training_sentences_need_heads():
+    with pytest.raises(InputError, match="sentence 1 has words without a head; expected whole trees"):
+        tw.DependencyParser().fit([tw.DepTree(["a"])])

@@ -1,0 +1,124 @@
+"""Training and parsing from the command line."""
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import treewright as tw
+from treewright.__main__ import main
+from treewright.cli import app
+from treewright.persist import State, save_state
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make a folder with a small treebank and a parser trained on it."""
+    folder = tmp_path_factory.mktemp("parsing")
+    bank = tw.make_treebank(80, seed=0).dependencies
+    tw.write_conllu(bank[:60], folder / "train.conllu")
+    tw.write_conllu(bank[60:], folder / "test.conllu")
+    options = ["--order", "1", "--epochs", "2", "--dev", folder / "test.conllu"]
+    run("train", "dependency", folder / "train.conllu", "--model", folder / "parser.tw", *options)
+    return folder
+
+
+@pytest.fixture
+def fail(monkeypatch, capsys):
+    def run_and_fail(*arguments):
+        monkeypatch.setattr(sys, "argv", ["treewright", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        return captured.err.rstrip("\n")
+
+    return run_and_fail
+
+
+def test_training_leaves_a_model_and_nothing_else(folder):
+    assert sorted(path.name for path in folder.iterdir()) == ["parser.tw", "test.conllu", "train.conllu"]
+
+
+def test_training_says_how_it_goes(folder, tmp_path):
+    arguments = [folder / "train.conllu", "--model", tmp_path / "m", "--order", "1", "--epochs", "1"]
+    shown = run("train", "dependency", *arguments, "--dev", folder / "test.conllu").stderr
+    assert "epoch 1 of 1: UAS" in shown
+    assert "dev UAS" in shown
+
+
+def test_parse_keeps_comments_multiword_tokens_and_columns(folder, tmp_path):
+    text = "# sent_id = 7\n1-2\tTheox\t_\t_\t_\t_\t_\t_\t_\tA=b\n"
+    text += "1\tThe\tthe\tDET\tDT\t_\t_\t_\t_\t_\n2\tox\tox\tNOUN\tNN\t_\t_\t_\t_\tNote=x\n"
+    text += "3\tsang\tsing\tVERB\tVBD\t_\t_\t_\t3:x\t_\n\n"
+    source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    source.write_text(text)
+    run("parse", folder / "parser.tw", source, "--output", out)
+    (before,) = tw.read_conllu(source, require_heads=False)
+    (after,) = tw.read_conllu(out)
+    assert (after.heads >= 0).all()
+    assert after.with_heads(before.heads, before.deprels) == before
+
+
+def test_parse_scores_well_on_what_it_was_trained_for(folder, tmp_path):
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--output", tmp_path / "out.conllu")
+    gold, parsed = tw.read_conllu(folder / "test.conllu"), tw.read_conllu(tmp_path / "out.conllu")
+    assert tw.metrics.attachment(gold, parsed).uas > 80
+
+
+def test_candidates_are_written_with_rank_score_and_probability(folder, tmp_path):
+    out = tmp_path / "out.conllu"
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--kbest", "3", "--output", out)
+    trees = tw.read_conllu(out)
+    first = trees[0].metadata
+    assert first["parse_rank"] == "1"
+    assert float(first["score"]) >= float(trees[1].metadata["score"])
+    assert 0 < float(first["probability"]) <= 1
+    assert trees[1].metadata["sent_id"] == first["sent_id"]
+
+
+def test_confidence_is_added_to_misc(folder, tmp_path):
+    out = tmp_path / "out.conllu"
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--confidence", "--output", out)
+    for tree in tw.read_conllu(out):
+        shares = [float(misc.rpartition("Confidence=")[2]) for misc in tree.misc]
+        assert all(0 <= share <= 1 for share in shares)
+
+
+def test_plain_text_is_split_into_sentences_and_words(folder, tmp_path):
+    pytest.importorskip("spacy")
+    (tmp_path / "in.txt").write_text("The fox sang. A sailor\nslept!\n\nWhy?\n")
+    run("parse", folder / "parser.tw", tmp_path / "in.txt", "--raw", "--output", tmp_path / "out.conllu")
+    words = [tree.words for tree in tw.read_conllu(tmp_path / "out.conllu")]
+    assert words == [["The", "fox", "sang", "."], ["A", "sailor", "slept", "!"], ["Why", "?"]]
+
+
+def test_a_file_that_is_no_model_is_one_line(fail, folder):
+    message = fail("parse", folder / "test.conllu", folder / "test.conllu")
+    assert message.startswith(f"treewright: {folder / 'test.conllu'}:1: no model that can be read")
+
+
+def test_a_model_of_another_kind_is_one_line(fail, folder, tmp_path):
+    save_state(State("Other"), tmp_path / "other")
+    message = fail("parse", tmp_path / "other", folder / "test.conllu")
+    assert "a file of kind 'Other'; expected one of DependencyParser" in message
+
+
+def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folder):
+    path = folder / "none" / "parser.tw"
+    message = fail("train", "dependency", folder / "train.conllu", "--model", path)
+    assert message == f"treewright: {path}: No such file or directory"
+
+
+def test_training_sentences_without_heads_are_one_line(fail, folder, tmp_path):
+    source = tmp_path / "bare.conllu"
+    tw.write_conllu([tw.DepTree(["a", "b"])], source)
+    message = fail("train", "dependency", source, "--model", tmp_path / "m")
+    assert message == f"treewright: {source}:1: HEAD is '_'; expected an integer from 0 to 2"

@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import treewright as tw
+from treewright.errors import FormatError, InputError
+from treewright.persist import State, load_state, save_state
+
+
+def nested_state():
+    inner = State("Inner", {"names": ["ä", "b"]}, {"table": np.arange(4, dtype=np.uint8)})
+    arrays = {"table": np.ones((2, 3), dtype=np.float32), "empty": np.zeros(0, dtype=np.int64)}
+    return State("Outer", {"number": 3, "share": 0.5, "none": None}, arrays, {"inner": inner})
+
+
+def assert_same(left, right):
+    assert (left.kind, left.values, left.parts.keys()) == (right.kind, right.values, right.parts.keys())
+    assert left.arrays.keys() == right.arrays.keys()
+    for name, array in left.arrays.items():
+        assert array.dtype == right.arrays[name].dtype
+        np.testing.assert_array_equal(array, right.arrays[name])
+    for name, part in left.parts.items():
+        assert_same(part, right.parts[name])
+
+
+def test_a_state_comes_back_with_the_models_inside_it(tmp_path):
+    save_state(nested_state(), tmp_path / "model")
+    assert_same(load_state(tmp_path / "model"), nested_state())
+
+
+def test_the_same_state_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        save_state(nested_state(), tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_failed_save_leaves_the_old_model(tmp_path):
+    path = tmp_path / "model"
+    path.write_text("old")
+    with pytest.raises(InputError, match="expected a name without '/'"):
+        save_state(State("Outer", {}, {"a/b": np.zeros(1)}), path)
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"not a model", b"\xff" * 16])
+def test_a_file_that_is_no_model_is_refused(tmp_path, content):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="expected a model of treewright"):
+        load_state(path)
+
+
+def test_every_truncation_of_a_model_is_refused(tmp_path):
+    path = tmp_path / "model"
+    save_state(nested_state(), path)
+    whole = path.read_bytes()
+    for end in range(0, len(whole), 7):
+        path.write_bytes(whole[:end])
+        with pytest.raises(FormatError):
+            load_state(path)
+
+
+def test_a_file_of_another_program_is_refused(tmp_path):
+    save_file({"a": np.zeros(1)}, tmp_path / "other", {"format": "pt"})
+    with pytest.raises(FormatError, match="a safetensors file of another program"):
+        load_state(tmp_path / "other")
+
+
+def test_a_newer_format_says_to_update(tmp_path):
+    content = {"format": 99, "version": "9.9", "model": {}}
+    save_file({"a": np.zeros(1)}, tmp_path / "newer", {"treewright": json.dumps(content)})
+    with pytest.raises(FormatError, match=r"a model of treewright 9\.9, which is newer"):
+        load_state(tmp_path / "newer")
+
+
+def test_load_refuses_kinds_it_does_not_know(tmp_path):
+    save_state(State("Outer"), tmp_path / "model")
+    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of DependencyParser"):
+        tw.load(tmp_path / "model")
+
+
+def test_a_missing_model_is_the_systems_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        tw.load(tmp_path / "none")
