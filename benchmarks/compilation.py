@@ -18,6 +18,8 @@ import numpy as np
 
 import treewright as tw
 import treewright.native
+from treewright.native.arborescence import best_arborescence, matrix_tree_marginals
+from treewright.native.eisner import arc_marginals
 
 
 def call_projective():
@@ -25,7 +27,25 @@ def call_projective():
     tw.projectivize(tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3]))
 
 
-CALLS = {"projective": call_projective}
+def call_parsers():
+    """Train and use parsers of the first and the third order."""
+    trees = tw.make_treebank(40).dependencies
+    for order in (1, 3):
+        parser = tw.DependencyParser(order=order, epochs=1, table_bits=14, folds=2).fit(trees, trees[:5])
+        parser.kbest(trees[:5], k=2)
+        parser.marginals(trees[:5])
+    # Once more with scores so far apart that sums underflow.
+    arc_marginals(np.diag(np.full(3, 2000.0), k=1) * [[1], [-1], [1], [-1]], np.empty((4, 4)))
+
+
+def call_arborescence():
+    """Find the best tree with crossing arcs, and marginals."""
+    score = np.random.default_rng(0).normal(size=(5, 5))
+    best_arborescence(score, True, np.zeros(5, dtype=np.int32))
+    matrix_tree_marginals(score, np.empty((5, 5)))
+
+
+CALLS = {"projective": call_projective, "parsers": call_parsers, "arborescence": call_arborescence}
 
 
 def compiled_functions():

@@ -2,11 +2,9 @@ import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numba
 import pytest
-from numba.core.caching import _CacheLocator
 
 from treewright.native import compiling
 
@@ -39,22 +37,36 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_silent(tmp_path):
 
 
 @COMPILES
-def test_code_is_kept_in_our_cache_where_numba_can_write_nowhere(tmp_path, monkeypatch):
-    ours = tmp_path / "ours"
-    really_ensure = _CacheLocator.ensure_cache_path
+def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
+    said = run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path))
+    assert f"(kept in {tmp_path / 'numba'}" in said
+    assert run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path)) == ""
 
-    def ensure_if_ours(locator):
-        if not Path(locator.get_cache_path()).is_relative_to(ours):
-            raise PermissionError("read-only")
-        really_ensure(locator)
 
-    monkeypatch.setenv("TREEWRIGHT_CACHE", str(ours))
-    monkeypatch.setattr(_CacheLocator, "ensure_cache_path", ensure_if_ours)
-    folder_before = numba.config.CACHE_DIR
-    function = compiling.compiled(one)
-    assert function() == 1
-    assert Path(function.stats.cache_path).is_relative_to(ours)
-    assert folder_before == numba.config.CACHE_DIR
+@COMPILES
+def test_code_is_kept_elsewhere_where_our_cache_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    said = run_python(
+        PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path / "file" / "x"), TMPDIR=str(tmp_path)
+    )
+    assert f"(kept in {tmp_path}" in said
+
+
+def test_any_change_of_the_source_asks_for_new_code(tmp_path):
+    names = []
+    for content in ("a = 1", "a = 2", "a = 1"):
+        (tmp_path / "one.py").write_text(content)
+        names.append(compiling.fingerprint(tmp_path))
+    (tmp_path / "two.py").write_text("")
+    names.append(compiling.fingerprint(tmp_path))
+    assert names[0] == names[2]
+    assert len(set(names)) == 3
+
+
+def test_the_folder_of_other_packages_is_left_alone():
+    before = numba.config.CACHE_DIR
+    compiling.compiled(one)
+    assert before == numba.config.CACHE_DIR
 
 
 def one():

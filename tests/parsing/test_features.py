@@ -217,3 +217,15 @@ def test_sentences_are_encoded_alike_alone_and_together(trees):
 )
 def test_shape_is_the_kinds_of_characters_with_runs_as_one(word, expected):
     assert shape(word) == expected
+
+
+def test_blank_lines_between_templates_mean_nothing():
+    spaced, dense = (
+        compile_templates(text, roles="hm") for text in ("\nh.tag\n\n m.tag *\n\n", "h.tag\nm.tag *")
+    )
+    assert [one.tolist() for one in spaced] == [one.tolist() for one in dense]
+
+
+def test_an_atom_without_a_word_is_refused():
+    with pytest.raises(InputError, match=r"template '\.word': '\.word'; expected one of h, m"):
+        compile_templates(".word", roles="hm")

@@ -1,7 +1,9 @@
 """The one decorator of all compiled functions: cached on disk, and heard when it compiles."""
 
 import contextlib
+import hashlib
 import logging
+from pathlib import Path
 
 import numba
 from numba.core import event
@@ -11,25 +13,31 @@ from treewright._cache import cache_folder
 logger = logging.getLogger("treewright")
 
 
-def compiled_into(function):
-    """Compile `function` into each of its callers.
+def fingerprint(folder):
+    """Return a name for the source code in `folder`, another one after any change."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(folder).glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
-    A call that hands over groups of arrays costs more than a small function does.
-    """
-    return numba.njit(inline="always")(function)
+
+FINGERPRINT = fingerprint(Path(__file__).parent)
 
 
 def compiled(function):
     """Compile `function` at its first call, for each new set of argument types, and keep the result.
 
-    The machine code goes where Numba puts it: to $NUMBA_CACHE_DIR, beside the source, or to Numba's
-    folder in the user's home; where none of these can be written, to treewright's own cache folder.
+    The machine code goes to $NUMBA_CACHE_DIR if that is set, else to treewright's cache folder, which can
+    always be written; within it, to a folder for this state of the source. Numba alone would go on using
+    a function after a change in another that it calls.
     """
-    try:
+    with _cache_in(_code_folder()):
         return numba.njit(cache=True)(function)
-    except RuntimeError:
-        with _cache_in(cache_folder("numba")):
-            return numba.njit(cache=True)(function)
+
+
+def _code_folder():
+    chosen = numba.config.CACHE_DIR
+    return Path(chosen, FINGERPRINT) if chosen else cache_folder("numba", FINGERPRINT)
 
 
 @contextlib.contextmanager

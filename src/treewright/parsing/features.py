@@ -212,12 +212,17 @@ def compile_templates(text: str, *, roles: str) -> Templates:
     """Turn lines of atoms into arrays; `roles` are the words that the part has."""
     first_atom, with_distance = [0], list[bool]()
     role, offset, attribute = list[int](), list[int](), list[int]()
-    for line in text.strip().splitlines():
+    for line in filter(str.strip, text.splitlines()):
         atoms = line.split()
         with_distance.append(atoms[-1] == "*")
         for atom in atoms[: len(atoms) - with_distance[-1]]:
             word, _, name = atom.partition(".")
-            if word[:1] not in roles or name not in ATTRIBUTES or (word[1:] and not _is_offset(word[1:])):
+            if (
+                not word
+                or word[0] not in roles
+                or name not in ATTRIBUTES
+                or (word[1:] and not _is_offset(word[1:]))
+            ):
                 expected = (
                     f"one of {', '.join(roles)}, an offset from -2 to +2, and one of {', '.join(ATTRIBUTES)}"
                 )
