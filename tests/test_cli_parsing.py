@@ -111,6 +111,28 @@ def test_a_model_of_another_kind_is_one_line(fail, folder, tmp_path):
     assert "a file of kind 'Other'; expected one of DependencyParser" in message
 
 
+def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
+    model = tmp_path / "parser.tw"
+    arguments = [
+        "train",
+        "dependency",
+        folder / "train.conllu",
+        "--model",
+        model,
+        "--order",
+        "1",
+        "--epochs",
+        "2",
+    ]
+    checkpoint = tmp_path / "parser.tw.checkpoint"
+    parser = tw.DependencyParser(order=1, epochs=1)
+    parser.fit(tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint)
+    expected = f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
+    assert fail(*arguments) == f"treewright: {expected}"
+    assert "epoch 1 of 2" not in run(*arguments, "--resume").stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
+
+
 def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folder):
     path = folder / "none" / "parser.tw"
     message = fail("train", "dependency", folder / "train.conllu", "--model", path)

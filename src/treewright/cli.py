@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -12,7 +13,6 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from treewright._version import __version__
-from treewright.data.files import replacing
 from treewright.errors import InputError, TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
@@ -228,8 +228,10 @@ def dependency(
     from treewright.parsing.dependency import DependencyParser
 
     checkpoint = model.with_name(model.name + ".checkpoint")
-    if not resume:
-        checkpoint.unlink(missing_ok=True)
+    if checkpoint.exists() and not resume:
+        raise InputError(
+            f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
+        )
     _check_writable(model)
     parser = DependencyParser(order=order, k=k, epochs=epochs, patience=patience, seed=seed)
     development = read_conllu(dev) if dev else None
@@ -244,11 +246,13 @@ def _say(line: str) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """Find out before hours of work whether the result can be written."""
-    with replacing(path) as stream:
-        stream.write(path.read_bytes() if path.exists() else b"")
-    if path.stat().st_size == 0:
-        path.unlink()
+    """Find out before long work whether the result can be written."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 @app.command()
