@@ -147,10 +147,7 @@ def _pair_score(parts, scores, head, at, pair):
     """Return the score of a pair, together with the grandparent of the `at`-th arc into the head."""
     score = scores.pair[pair]
     if head > 0:
-        n_pairs = parts.first_pair[2 * head + 2] - parts.first_pair[2 * head]
-        score += scores.grand_sibling[
-            parts.first_grand_sibling[head] + at * n_pairs + pair - parts.first_pair[2 * head]
-        ]
+        score += scores.grand_sibling[_chain_number(parts, head, at, pair)]
     return score
 
 
