@@ -1,12 +1,15 @@
 """Fixtures and settings for all tests."""
 
 import os
+import sys
 import tracemalloc
 from collections import deque
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from treewright.__main__ import main
 
 # The same examples on every run, so that a failure is the fault of the change under test;
 # `--hypothesis-profile=thorough` looks for new ones.
@@ -35,3 +38,20 @@ def streaming_peak():
         return peak
 
     return measure
+
+
+@pytest.fixture
+def fail(monkeypatch, capsys):
+    """Return a function that runs a command that should fail and gives its one line of complaint."""
+
+    def run_and_fail(*arguments):
+        monkeypatch.setattr(sys, "argv", ["treewright", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert captured.out == ""
+        return captured.err.rstrip("\n")
+
+    return run_and_fail

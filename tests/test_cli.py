@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 
+import commands
 import pytest
-from typer.testing import CliRunner
 
 import treewright as tw
-from treewright.__main__ import main
-from treewright.cli import app
 
 GOLD = """\
 # text = Mary sleeps .
@@ -23,26 +21,7 @@ BRACKETS = "( (S (NP-SBJ (NNP Mary)) (VP (VBZ sleeps)) (. .)) )\n"
 
 def run(*arguments):
     """Run a command that should succeed; return what it prints."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-@pytest.fixture
-def fail(monkeypatch, capsys):
-    """Run a command that should fail; return its one line of complaint."""
-
-    def run_and_fail(*arguments):
-        monkeypatch.setattr(sys, "argv", ["treewright", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        assert stopped.value.code == 2
-        captured = capsys.readouterr()
-        assert captured.err.count("\n") == 1
-        assert captured.out == ""
-        return captured.err.rstrip("\n")
-
-    return run_and_fail
+    return commands.run(*arguments).output
 
 
 @pytest.fixture

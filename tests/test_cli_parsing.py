@@ -1,20 +1,10 @@
 """Training and parsing from the command line."""
 
-import sys
-
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
 import treewright as tw
-from treewright.__main__ import main
-from treewright.cli import app
 from treewright.persist import State, save_state
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +17,6 @@ def folder(tmp_path_factory):
     options = ["--order", "1", "--epochs", "2", "--dev", folder / "test.conllu"]
     run("train", "dependency", folder / "train.conllu", "--model", folder / "parser.tw", *options)
     return folder
-
-
-@pytest.fixture
-def fail(monkeypatch, capsys):
-    def run_and_fail(*arguments):
-        monkeypatch.setattr(sys, "argv", ["treewright", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        assert stopped.value.code == 2
-        captured = capsys.readouterr()
-        assert captured.err.count("\n") == 1
-        return captured.err.rstrip("\n")
-
-    return run_and_fail
 
 
 def test_training_leaves_a_model_and_nothing_else(folder):

@@ -5,7 +5,7 @@ import numpy as np
 from treewright.native.charts import build_chart
 from treewright.native.compiling import compiled
 from treewright.native.differences import fill_difference
-from treewright.native.features import MAX_EXTRA_KEYS, ROOT
+from treewright.native.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT
 from treewright.native.hypergraph import (
     best_scores,
     derivation_arcs,
@@ -32,6 +32,16 @@ def chart_of(keep, model, sentence, weights, max_keys, single_root):
         scores = score_parts(parts, model, sentence, weights, max_keys)
         graph, is_complete = build_chart(parts, scores, single_root)
     return parts, graph
+
+
+@compiled
+def pruned_chart(stages, model, sentence, weights, options):
+    """Make the chart of a sentence over the arcs that the stages leave."""
+    single_root, max_keys = options
+    keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
+    for stage in stages:
+        filter_arcs(stage, sentence, keep)
+    return chart_of(keep, model, sentence, weights, max_keys, single_root)
 
 
 @compiled
@@ -134,20 +144,16 @@ def _doubled(array):
 def parse_corpus(stages, model, corpus, weights, numbers, options, heads, scores):
     """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
 
-    Ranks beyond the number of trees get a score of -inf.
+    Ranks beyond the number of trees get a score of -inf. `options` are whether trees have one root, and the
+    most keys of a part.
     """
-    single_root, max_keys = options
     k = heads.shape[0]
     for number in numbers:
         n = sentence_size(corpus, number)
         scores[number, :] = -np.inf
         if n == 0:
             continue
-        sentence = take_sentence(corpus, number)
-        keep = all_arcs(n)
-        for stage in stages:
-            filter_arcs(stage, sentence, keep)
-        parts, graph = chart_of(keep, model, sentence, weights, max_keys, single_root)
+        parts, graph = pruned_chart(stages, model, take_sentence(corpus, number), weights, options)
         trees = np.zeros((k, n + 1), np.int32)
         best_trees(parts, graph, trees, scores[number])
         row = corpus.first_row[number] + ROOT
@@ -172,10 +178,7 @@ def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, m
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
-        keep = all_arcs(n)
-        for stage in stages:
-            filter_arcs(stage, sentence, keep)
-        parts, graph = chart_of(keep, model, sentence, weights, max_keys, single_root)
+        parts, graph = pruned_chart(stages, model, sentence, weights, (single_root, max_keys))
         probability = np.empty(graph.arc.size)
         log_sums[number] = fill_marginals(graph, scale, probability)
         for node in range(graph.arc.size):
