@@ -49,12 +49,6 @@ def plain_sentence(tags, n_morphs):
     return native.Sentence(values, np.cumsum(counts), np.arange(counts.sum(), dtype=np.int32))
 
 
-@pytest.mark.parametrize("value", [0, 1, 77, 2**31 - 1])
-def test_mix_is_arithmetic_modulo_two_to_the_64(value):
-    for key in (0, 1, twin.PRIME, 2**64 - 1):
-        assert int(native.mix(np.uint64(key), value)) == twin.mix(key, value)
-
-
 def test_distances_fall_into_nine_bins():
     distances = range(-60, 61)
     assert [native.distance_bin(one) for one in distances] == [twin.distance_bin(one) for one in distances]

@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from oracle.hashing import PRIME, mix_all
 
-PRIME = 0x9E3779B97F4A7C15
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 BETWEEN, MORPHS = 4000, 4001
 """Numbers that the built-in features of arcs have in place of a template's."""
@@ -36,18 +36,6 @@ def unpack(sentence):
 
 def distance_bin(distance):
     return sum(abs(distance) > edge for edge in (0, 1, 2, 3, 4, 6, 10, 20))
-
-
-def mix(key, value):
-    key = (key ^ value) * PRIME % 2**64
-    return key ^ (key >> 29)
-
-
-def mix_all(*values):
-    key = PRIME
-    for value in values:
-        key = mix(key, value)
-    return key
 
 
 def template_keys(text, words, part):

@@ -6,7 +6,8 @@ A tree is a list of heads with an entry for the root.
 from collections import Counter
 from typing import NamedTuple
 
-from oracle.features import Placed, arc_keys, distance_bin, mix, mix_all, template_keys
+from oracle.features import Placed, arc_keys, distance_bin, template_keys
+from oracle.hashing import mix, mix_all
 
 NO_TOKEN, END, ROOT = 0, 1, 3
 OWN, WITH_CHILD, WITH_SIBLING, HISTORY = 5, 6, 7, 8

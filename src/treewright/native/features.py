@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import compiled
+from treewright.native.hashing import PRIME, mix
 
 NO_TOKEN, END, PADDING, ROOT = 0, 1, 2, 3
 """Rows of a sentence that stand for no word; word i stands in row ROOT + i."""
@@ -27,9 +28,6 @@ TAG, BETWEEN_TAG = 0, 1
 """Attributes that the built-in features of arcs use: the coarse tag, and that of words in between."""
 MAX_BETWEEN, MAX_MORPHS = 40, 8
 MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
-
-PRIME = np.uint64(0x9E3779B97F4A7C15)
-FOLD = np.uint64(29)
 
 
 class Templates(NamedTuple):
@@ -65,13 +63,6 @@ def distance_bin(distance):
     if distance <= 10:
         return 6
     return 7 if distance <= 20 else 8
-
-
-@compiled
-def mix(key, value):
-    """Mix a value into a key."""
-    key = (key ^ np.uint64(value)) * PRIME
-    return key ^ (key >> FOLD)
 
 
 @compiled

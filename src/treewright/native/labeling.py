@@ -23,7 +23,6 @@ from treewright.native.features import (
     NO_TOKEN,
     OUTER,
     PART_SIZE,
-    PRIME,
     ROOT,
     SIBLING,
     SITUATION,
@@ -31,8 +30,8 @@ from treewright.native.features import (
     distance_bin,
     fill_arc_keys,
     fill_keys,
-    mix,
 )
+from treewright.native.hashing import PRIME, mix
 from treewright.native.pruning import sentence_size, take_sentence
 
 OWN, WITH_CHILD, WITH_SIBLING, HISTORY = 5, 6, 7, 8
