@@ -6,14 +6,14 @@ from oracle.charts import all_trees, arcs_of, random_tree, tree_score
 from oracle.features import random_corpus, random_weights, unpack
 
 from treewright.native.differences import fill_difference, link_siblings
-from treewright.native.features import Sentence
+from treewright.native.features import make_sentence
 from treewright.native.parts import Model, arrange, score_parts
-from treewright.parsing.features import compile_templates, max_keys
+from treewright.parsing.features import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
 
 SHIFT = np.uint64(52)
-TEMPLATES = [compile_templates(parts.TEMPLATES[kind], roles=parts.ROLES[kind]) for kind in parts.KINDS]
+TEMPLATES = [compile_templates(parts.TEMPLATES[kind], kind) for kind in parts.KINDS]
 CASES = [(seed, order) for seed in range(12) for order in (1, 2, 3)]
 
 
@@ -22,7 +22,7 @@ def draw(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 10))
     _, values, first_morph, morphs, _ = random_corpus(rng, [[0] * n])
-    sentence = Sentence(values, first_morph, morphs)
+    sentence = make_sentence(values, first_morph, morphs)
     return sentence, random_tree(rng, n, single_root=seed % 2 == 0), random_tree(rng, n, single_root=False)
 
 
@@ -44,7 +44,7 @@ def test_keys_are_those_of_the_difference_of_the_sets_of_parts(seed, order):
 def test_all_pairs_of_short_trees_differ_by_their_parts(order):
     trees = all_trees(3, False)
     _, values, first_morph, morphs, _ = random_corpus(np.random.default_rng(0), [[0] * 3])
-    sentence = Sentence(values, first_morph, morphs)
+    sentence = make_sentence(values, first_morph, morphs)
     for heads in trees:
         for others in trees:
             expected = twin.difference_keys(parts.TEMPLATES, unpack(sentence), heads, others, order)
@@ -66,7 +66,7 @@ def test_differences_weigh_as_much_as_the_scores_of_trees_differ(seed, order):
     keep = np.zeros((n + 1, n + 1), np.bool_)
     keep[tuple(zip(*arcs, strict=True))] = True
     model = Model(*TEMPLATES, order, SHIFT)
-    scores = score_parts(arrange(keep), model, sentence, weights, max_keys(*TEMPLATES))
+    scores = score_parts(arrange(keep), model, sentence, weights)
     listed = parts.list_parts(arcs, n)
     by_part = {
         part: score

@@ -8,7 +8,7 @@ from treewright.parsing.features import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
 
-NONE = compile_templates("", roles="hm")
+NONE = compile_templates("", "arc")
 N_WORDS = 9
 
 
@@ -17,7 +17,7 @@ def sentence(request):
     _, values, first_morph, morphs, _ = twin.random_corpus(
         np.random.default_rng(request.param), [[0] * N_WORDS]
     )
-    return native.Sentence(values, first_morph, morphs)
+    return native.make_sentence(values, first_morph, morphs)
 
 
 def make_part(placed):
@@ -25,7 +25,7 @@ def make_part(placed):
     part = np.zeros(native.PART_SIZE, np.int64)
     for letter, row in placed.rows.items():
         part["hmsgt".index(letter)] = row
-    part[native.KIND], part[native.SITUATION] = placed.kind, placed.situation
+    part[native.SITUATION] = placed.situation
     part[native.DISTANCE] = placed.distance
     return part
 
@@ -46,7 +46,7 @@ def plain_sentence(tags, n_morphs):
     values[native.ROOT + 1 : native.ROOT + 1 + len(tags), native.BETWEEN_TAG] = tags
     counts = np.zeros(len(values) + 1, np.int64)
     counts[native.ROOT + 2 : native.ROOT + 2 + len(tags)] = n_morphs
-    return native.Sentence(values, np.cumsum(counts), np.arange(counts.sum(), dtype=np.int32))
+    return native.make_sentence(values, np.cumsum(counts), np.arange(1, counts.sum() + 1, dtype=np.int32))
 
 
 def test_distances_fall_into_nine_bins():
@@ -56,7 +56,7 @@ def test_distances_fall_into_nine_bins():
 
 
 def test_keys_of_arcs_equal_the_twins(sentence):
-    templates, words = compile_templates(TEMPLATES["arc"], roles="hm"), twin.unpack(sentence)
+    templates, words = compile_templates(TEMPLATES["arc"], "arc"), twin.unpack(sentence)
     for head in range(N_WORDS + 1):
         for modifier in range(1, N_WORDS + 1):
             if head != modifier:
@@ -80,35 +80,37 @@ def test_keys_of_arcs_equal_the_twins(sentence):
 def test_keys_of_other_parts_equal_the_twins(sentence, part):
     text = TEMPLATES[part[0]]
     expected = twin.template_keys(text, twin.unpack(sentence), place(part))
-    templates = compile_templates(text, roles="hmsgt")
+    templates = compile_templates(text, part[0])
     assert template_keys(templates, sentence, make_part(place(part))) == expected
 
 
 def test_kinds_situations_and_distances_all_make_different_keys(sentence):
-    templates = compile_templates("h.tag m.tag *", roles="hm")
     rows = {"h": 4, "m": 6}
+    kinds = ("arc", "pair", "grandchild", "grand_sibling", "triple")
     keys = {
         (kind, situation, distance): template_keys(
-            templates, sentence, make_part(twin.Placed(kind, rows, situation, distance))
+            compile_templates("h.tag m.tag *", kind),
+            sentence,
+            make_part(twin.Placed(kind, rows, situation, distance)),
         )
-        for kind in range(5)
+        for kind in kinds
         for situation in range(4)
         for distance in range(9)
     }
-    plain = {keys[kind, situation, 0][0] for kind in range(5) for situation in range(4)}
+    plain = {keys[kind, situation, 0][0] for kind in kinds for situation in range(4)}
     assert len(plain) == 5 * 4
     assert len(plain | {placed for _, placed in keys.values()}) == 5 * 4 * (9 + 1)
 
 
 def test_the_plain_key_does_not_know_the_distance(sentence):
-    templates = compile_templates("h.tag m.tag *", roles="hm")
-    parts = [make_part(twin.Placed(0, {"h": 4, "m": 6}, 1, distance)) for distance in range(9)]
+    templates = compile_templates("h.tag m.tag *", "arc")
+    parts = [make_part(twin.Placed("arc", {"h": 4, "m": 6}, 1, distance)) for distance in range(9)]
     assert len({template_keys(templates, sentence, part)[0] for part in parts}) == 1
 
 
 def test_equal_templates_have_different_keys(sentence):
     keys = template_keys(
-        compile_templates("h.tag m.tag\nh.tag m.tag", roles="hm"), sentence, make_part(place(("arc", 2, 5)))
+        compile_templates("h.tag m.tag\nh.tag m.tag", "arc"), sentence, make_part(place(("arc", 2, 5)))
     )
     assert len(set(keys)) == 2
 

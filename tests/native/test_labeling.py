@@ -53,9 +53,9 @@ def make_case(seed, sizes, n_labels):
 def make_model(weights, groups):
     """Make a model for groups of labels."""
     return native.Labelling(
-        compile_templates(TEXTS.own, roles="hmgsnfl"),
-        compile_templates(TEXTS.child, roles="hmt"),
-        compile_templates(TEXTS.sibling, roles="hmt"),
+        compile_templates(TEXTS.own, "label"),
+        compile_templates(TEXTS.child, "label_child"),
+        compile_templates(TEXTS.sibling, "label_sibling"),
         np.cumsum([0, *map(len, groups)]).astype(np.int32),
         np.concatenate(groups).astype(np.int32),
         weights,

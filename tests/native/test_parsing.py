@@ -22,7 +22,7 @@ N_SLOTS = 1 << (64 - SHIFT)
 
 
 def compile_all(texts):
-    return [compile_templates(texts[kind], roles=parts.ROLES[kind]) for kind in parts.KINDS]
+    return [compile_templates(texts[kind], kind) for kind in parts.KINDS]
 
 
 COMPILED = compile_all(parts.TEMPLATES)
@@ -47,7 +47,7 @@ def parse(stages, model, corpus, weights, k, single_root=True):
     """Return scores and heads of the best trees of each sentence."""
     heads, scores = np.zeros((k, len(corpus.values)), np.int32), np.empty((corpus.n_sentences, k))
     numbers = np.arange(corpus.n_sentences)
-    parsing.parse_corpus(stages, model, corpus, weights, numbers, (single_root, MAX_KEYS), heads, scores)
+    parsing.parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, scores)
     return scores, [
         [tuple(one) for one in heads[:, first + 4 : last - 2].tolist()]
         for first, last in zip(corpus.first_row[:-1], corpus.first_row[1:], strict=True)
@@ -106,7 +106,7 @@ def test_parses_have_only_arcs_that_the_stages_leave(seed):
 
 
 def test_where_the_stages_leave_no_tree_a_chain_is_added():
-    sizes = [4] * 12
+    sizes = [5] * 40
     corpus, _, weights = draw_corpus(0, sizes)
     stage = make_stage(weights / np.float32(4), 0.0, 1)
     _, found = parse((stage,), make_model(2), corpus, weights, 1)
@@ -125,7 +125,7 @@ def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale):
     corpus, trees, weights = draw_corpus(4, [3, 0, 4])
     numbers = np.array([2, 0, 1])
     log_sums, marginals = np.empty(3), np.empty(25 + 16 + 1)
-    options = (True, MAX_KEYS, scale)
+    options = (True, scale)
     parsing.measure_corpus(
         (make_stage(weights),), make_model(3), corpus, weights, numbers, options, log_sums, marginals
     )

@@ -6,12 +6,12 @@ from oracle import parts as twin
 from oracle.features import random_corpus, random_weights, unpack
 
 from treewright.native import features, parts
-from treewright.parsing.features import compile_templates, max_keys
+from treewright.parsing.features import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
 
 SHIFT = np.uint64(52)
-TEMPLATES = [compile_templates(twin.TEMPLATES[kind], roles=twin.ROLES[kind]) for kind in twin.KINDS]
+TEMPLATES = [compile_templates(twin.TEMPLATES[kind], kind) for kind in twin.KINDS]
 ROLES = {
     "h": features.HEAD,
     "m": features.MODIFIER,
@@ -112,8 +112,7 @@ def test_parts_hold_the_rows_of_their_words(kind):
         place(part, name)
         placed = twin.place(name)
         assert {letter: part[ROLES[letter]] for letter in placed.rows} == placed.rows
-        assert (part[features.KIND], part[features.SITUATION]) == (placed.kind, placed.situation)
-        assert part[features.DISTANCE] == placed.distance
+        assert (part[features.SITUATION], part[features.DISTANCE]) == (placed.situation, placed.distance)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -121,10 +120,10 @@ def test_scores_equal_sums_of_weights_by_listed_part(order):
     rng = np.random.default_rng(order)
     keep, arcs = random_arcs(order, 5, 0.7)
     _, values, first_morph, morphs, _ = random_corpus(rng, [[0] * 5])
-    sentence = features.Sentence(values, first_morph, morphs)
+    sentence = features.make_sentence(values, first_morph, morphs)
     weights = random_weights(rng, 1 << 12)
     model = parts.Model(*TEMPLATES, order, SHIFT)
-    scores = parts.score_parts(parts.arrange(keep), model, sentence, weights, max_keys(*TEMPLATES))
+    scores = parts.score_parts(parts.arrange(keep), model, sentence, weights)
     words = unpack(sentence)
     for kind, names in twin.list_parts(arcs, 5).items():
         expected = [

@@ -12,7 +12,7 @@ from treewright.parsing.features import Corpus, compile_templates, max_keys
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
 
 TEXT = TEMPLATES["arc"]
-COMPILED = compile_templates(TEXT, roles="hm")
+COMPILED = compile_templates(TEXT, "arc")
 SHIFT = 52
 CHOICES = [(0.0, 99), (0.0, 2), (0.1, 99), (0.3, 3), (1.0, 99)]
 

@@ -1,14 +1,13 @@
 """Keys of features from their definition, with Python's integers."""
 
+import hashlib
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from oracle.hashing import PRIME, mix_all
+from oracle.hashing import PRIME
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
-BETWEEN, MORPHS = 4000, 4001
-"""Numbers that the built-in features of arcs have in place of a template's."""
 
 
 class Words(NamedTuple):
@@ -19,9 +18,9 @@ class Words(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A part: the number of its kind, the rows of its words by letter, and what else its features know."""
+    """A part: the name of its kind, the rows of its words by letter, and what else its features know."""
 
-    kind: int
+    kind: str
     rows: dict
     situation: int
     distance: int
@@ -38,19 +37,30 @@ def distance_bin(distance):
     return sum(abs(distance) > edge for edge in (0, 1, 2, 3, 4, 6, 10, 20))
 
 
+def number(name, at):
+    """Return the odd number of 64 bits that has this name and place."""
+    return int.from_bytes(hashlib.blake2b(f"{name} {at}".encode(), digest_size=8).digest(), "little") | 1
+
+
+def sum_key(name, values, place):
+    """Return the sum of a seed, the values times numbers of their own, and the place times PRIME."""
+    shares = [value * number(name, at) for at, value in enumerate(values, start=1)]
+    return (number(name, 0) + sum(shares) + place * PRIME) % 2**64
+
+
 def template_keys(text, words, part):
     """List the keys of templates, lines of atoms such as ``h-1.tag``."""
     keys = []
-    for number, line in enumerate(text.strip().splitlines()):
+    for at, line in enumerate(text.strip().splitlines()):
         values = []
-        for atom in line.replace("*", "").split():
+        for atom in sorted(line.replace("*", "").split(), key=lambda atom: atom[0]):
             word, name = atom.split(".")
             row = part.rows[word[0]] + int(word[1:] or 0)
             values.append(words.values[row][ATTRIBUTES.index(name)])
-        key = mix_all((part.kind << 12) + number, *values)
-        keys.append((key ^ part.situation) * PRIME % 2**64)
+        keys.append(sum_key(f"{part.kind} {at}", values, part.situation))
         if "*" in line:
-            keys.append((key ^ (part.situation + 16 * (part.distance + 1))) * PRIME % 2**64)
+            place = part.situation + 16 * (part.distance + 1)
+            keys.append(sum_key(f"{part.kind} {at}", values, place))
     return keys
 
 
@@ -59,13 +69,12 @@ def arc_keys(text, words, part):
     head, modifier = part.rows["h"], part.rows["m"]
     pos, tag = ([row[at] for row in words.values] for at in (0, 1))
     between = tag[min(head, modifier) + 1 : max(head, modifier)][:40]
-    base = ((part.kind << 12) + BETWEEN, tag[head], tag[modifier], part.situation)
-    keys = [mix_all(*base, one) for one in dict.fromkeys(between)]
-    base = ((part.kind << 12) + MORPHS, part.situation, pos[head], pos[modifier])
+    values = [(tag[head], tag[modifier], one) for one in dict.fromkeys(between)]
+    keys = [sum_key(f"{part.kind} between", one, part.situation) for one in values]
     above, below = words.morphs[head][:8], words.morphs[modifier][:8]
-    keys += [mix_all(*base, one, 1) for one in above]
-    keys += [mix_all(*base, one, 3, other) for one in above for other in below]
-    keys += [mix_all(*base, 2, other) for other in below]
+    pairs = [(one, other) for one in [0, *above] for other in [0, *below]][1:]
+    values = [(pos[head], pos[modifier], *pair) for pair in pairs]
+    keys += [sum_key(f"{part.kind} morphs", one, part.situation) for one in values]
     return template_keys(text, words, part) + keys
 
 

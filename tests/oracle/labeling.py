@@ -10,7 +10,6 @@ from oracle.features import Placed, arc_keys, distance_bin, template_keys
 from oracle.hashing import mix, mix_all
 
 NO_TOKEN, END, ROOT = 0, 1, 3
-OWN, WITH_CHILD, WITH_SIBLING, HISTORY = 5, 6, 7, 8
 POS, WORD = 0, 2
 
 
@@ -69,8 +68,8 @@ def history_keys(words, heads, labels, word):
     head = heads[word]
     values = words.values
     is_right = int(head < word)
-    tags = ((HISTORY << 12), values[ROOT + word][POS], values[ROOT + head][POS], is_right)
-    form = ((HISTORY << 12) + 1, values[ROOT + word][WORD], is_right)
+    tags = (0, values[ROOT + word][POS], values[ROOT + head][POS], is_right)
+    form = (1, values[ROOT + word][WORD], is_right)
     above = labels[head]
     top = labels[heads[head]] if head else 0
     left = [labels[other] for other in children(heads, head) if other < word][::-1]
@@ -85,12 +84,12 @@ def label_keys(texts, words, heads, labels, word):
     """List the keys of all features of a word, given the labels so far."""
     head = heads[word]
     siblings = [other for other in children(heads, head) if other != word]
-    part = Placed(OWN, own_rows(heads, word), int(head < word), distance_bin(head - word))
+    part = Placed("label", own_rows(heads, word), int(head < word), distance_bin(head - word))
     return (
         arc_keys(texts.own, words, part)
         + history_keys(words, heads, labels, word)
-        + relative_keys(texts.child, WITH_CHILD, words, heads, word, children(heads, word))
-        + relative_keys(texts.sibling, WITH_SIBLING, words, heads, word, siblings)
+        + relative_keys(texts.child, "label_child", words, heads, word, children(heads, word))
+        + relative_keys(texts.sibling, "label_sibling", words, heads, word, siblings)
     )
 
 

@@ -11,7 +11,6 @@ from oracle.features import Placed, arc_keys, distance_bin, template_keys
 KINDS = ("arc", "pair", "grandchild", "grand_sibling", "triple")
 KINDS_OF_ORDER = {1: KINDS[:1], 2: KINDS[:3], 3: KINDS}
 NO_TOKEN, END, ROOT = 0, 1, 3
-ROLES = {"arc": "hm", "pair": "hsm", "grandchild": "ghm", "grand_sibling": "ghsm", "triple": "htsm"}
 TEMPLATES = {
     "arc": "h.word m.word *\nh.pos m.tag\nh-1.tag h.tag m.tag m+2.tag *\nm.suffix",
     "pair": "h.tag s.tag m.tag *\ns-1.pos m.pos",
@@ -71,11 +70,11 @@ def place(part):
     kind, *words = part
     if kind == "arc":
         head, modifier = words
-        return Placed(0, rows(h=head, m=modifier), int(head < modifier), distance_bin(head - modifier))
+        return Placed(kind, rows(h=head, m=modifier), int(head < modifier), distance_bin(head - modifier))
     if kind == "grandchild":
         up, head, modifier = words
         situation = 2 * (up < head) + (head < modifier)
-        return Placed(2, rows(g=up, h=head, m=modifier), situation, distance_bin(up - modifier))
+        return Placed(kind, rows(g=up, h=head, m=modifier), situation, distance_bin(up - modifier))
     *above, head, side, outer, sibling, modifier = words if kind == "triple" else insert_outer(words)
     placed = rows(h=head) | {
         "s": ROOT + sibling if sibling else NO_TOKEN,
@@ -87,7 +86,7 @@ def place(part):
         placed |= rows(t=outer)
     situation = side + (2 * (above[0] < head) if above else 0)
     distance = distance_bin((sibling or head) - modifier) if modifier else 0
-    return Placed(KINDS.index(kind), placed, situation, distance)
+    return Placed(kind, placed, situation, distance)
 
 
 def insert_outer(words):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 
 EXCLUDED = -1e9
 """The score of an arc that is used only where there is no tree without it."""
@@ -99,7 +99,7 @@ def _single_words(score, single_root):
     return groups
 
 
-@compiled
+@in_place
 def _choose_arc(groups, group):
     """Note the best arc into a group from outside it."""
     score, penalty = groups.score[groups.row[group]], groups.penalty[groups.row[group]]
@@ -115,7 +115,7 @@ def _choose_arc(groups, group):
     groups.target[group] = groups.entry[groups.row[group], best]
 
 
-@compiled
+@in_place
 def _contract(groups, cycle, new):
     """Make the groups of a cycle one new group, in the row of the first."""
     merged = groups.row[cycle[0]]
@@ -232,7 +232,7 @@ def _eliminate(reduced, order, pivots):
     return log_sum
 
 
-@compiled
+@in_place
 def _find_pivot(reduced, is_left, is_last):
     """Return the word with the largest sum of arcs into it, and the sum; the last word hangs on the root."""
     best, largest = 0, -1.0

@@ -1,4 +1,4 @@
-"""The one decorator of all compiled functions: cached on disk, and heard when it compiles."""
+"""The decorators of all compiled functions: cached on disk, and heard when they compile."""
 
 import contextlib
 import hashlib
@@ -33,6 +33,16 @@ def compiled(function):
     """
     with _cache_in(_code_folder()):
         return numba.njit(cache=True)(function)
+
+
+def in_place(function):
+    """Compile a function that makes no arrays, but works in those it is given.
+
+    Numba then does not count references, which in functions that handle tuples of arrays takes longer than
+    all they do.
+    """
+    with _cache_in(_code_folder()):
+        return numba.njit(cache=True, _nrt=False)(function)
 
 
 def _code_folder():

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 from treewright.native.features import PART_SIZE, fill_arc_keys, fill_keys
 from treewright.native.parts import place_arc, place_grand_sibling, place_grandchild, place_pair, place_triple
 
 
-@compiled
+@in_place
 def link_siblings(heads, before, last):
     """Fill the sibling before each word (0 for none) and the last modifier of each word to each side.
 

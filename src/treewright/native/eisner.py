@@ -6,7 +6,7 @@ Scores stand in a square array, heads in rows, modifiers in columns, 0 the root.
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 
 SMALLEST_SUM = 1e-200
 """Above this the sum over all trees, of numbers that are at most 1, is free of underflow."""
@@ -29,7 +29,7 @@ def arc_marginals(score, marginal):
     return np.log(total) + log_scale
 
 
-@compiled
+@in_place
 def _normalize(score, potential):
     """Turn scores into positive numbers that add up to 1 over the heads of each word."""
     n = score.shape[0] - 1
@@ -50,7 +50,7 @@ def _normalize(score, potential):
     return log_scale
 
 
-@compiled
+@in_place
 def _fill_inside(potential, left, right, to_left, to_right):
     """Fill the sums over spans [i, j] headed by j, by i, with an arc j -> i, with an arc i -> j.
 
@@ -131,7 +131,7 @@ def _log_marginals(score, marginal):
     return total
 
 
-@compiled
+@in_place
 def _log_sum(one, other):
     """Return the logarithm of the sum of products of numbers whose logarithms are given."""
     highest = -np.inf

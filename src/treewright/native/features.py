@@ -2,16 +2,17 @@
 
 A sentence is an array of attribute values, one row a token: rows NO_TOKEN, END and PADDING, then the root,
 the words, and padding again. A template is a run of atoms, each an attribute of a token at some distance
-from one of the part's words; its values are mixed into a key of 64 bits, the highest of which number a slot
-of a weight table.
+from one of the part's words. Its key is a sum of 64 bits: the template's seed, each value times a factor of
+its atom, and the part's directions and distance times another; the highest bits number a slot of a weight
+table. Since it is a sum, the share of each word is found once for all parts in which the word has the role.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
-from treewright.native.hashing import PRIME, mix
+from treewright.native.compiling import compiled, in_place
+from treewright.native.hashing import PRIME
 
 NO_TOKEN, END, PADDING, ROOT = 0, 1, 2, 3
 """Rows of a sentence that stand for no word; word i stands in row ROOT + i."""
@@ -20,9 +21,9 @@ N_EXTRA_ROWS = 6
 HEAD, MODIFIER, SIBLING, GRANDPARENT, OUTER, NEXT, FIRST_CHILD, LAST_CHILD = 0, 1, 2, 3, 4, 5, 6, 7
 """Where a part keeps the rows of its words: OUTER is the sibling before the sibling, NEXT the one after the
 modifier, the children are the modifier's."""
-KIND, SITUATION, DISTANCE = 8, 9, 10
-"""Where a part keeps what it is, the directions of its arcs, and a binned distance."""
-PART_SIZE = 11
+SITUATION, DISTANCE = 8, 9
+"""Where a part keeps the directions of its arcs and a binned distance."""
+PART_SIZE = 10
 
 TAG, BETWEEN_TAG = 0, 1
 """Attributes that the built-in features of arcs use: the coarse tag, and that of words in between."""
@@ -31,15 +32,22 @@ MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
 
 
 class Templates(NamedTuple):
-    """Templates of one kind of part."""
+    """Templates of one kind of part, and the numbers that make keys of its built-in features."""
 
     first_atom: np.ndarray
     """Where the atoms of each template begin, and at the end their number."""
     role: np.ndarray
+    """In each template, atoms of one role stand together."""
     offset: np.ndarray
     attribute: np.ndarray
+    factor: np.ndarray
+    seed: np.ndarray
     with_distance: np.ndarray
     """Whether a template is used a second time together with the distance."""
+    between: np.ndarray
+    """A seed; factors of the tags of head and modifier, and of the tag in between."""
+    morphs: np.ndarray
+    """A seed; factors of the tags of head and modifier, and of a morphological feature of each."""
 
 
 class Sentence(NamedTuple):
@@ -50,9 +58,23 @@ class Sentence(NamedTuple):
     first_morph: np.ndarray
     """Where the morphological features of each row begin in `morphs`, and at the end their number."""
     morphs: np.ndarray
+    same_before: np.ndarray
+    """The last row before each that has the same tag, -1 for none."""
 
 
 @compiled
+def make_sentence(values, first_morph, morphs):
+    """Make a sentence of its arrays."""
+    same_before = np.full(values.shape[0], -1, np.int32)
+    for row in range(values.shape[0]):
+        for earlier in range(row - 1, max(-1, row - MAX_BETWEEN - 1), -1):
+            if values[earlier, BETWEEN_TAG] == values[row, BETWEEN_TAG]:
+                same_before[row] = earlier
+                break
+    return Sentence(values, first_morph, morphs, same_before)
+
+
+@in_place
 def distance_bin(distance):
     """Put a distance into one of nine bins."""
     distance = abs(distance)
@@ -65,97 +87,140 @@ def distance_bin(distance):
     return 7 if distance <= 20 else 8
 
 
-@compiled
+@in_place
+def _near(part):
+    """Return the share of a part's directions in its keys."""
+    return np.uint64(part[SITUATION]) * PRIME
+
+
+@in_place
+def _far(part):
+    """Return the share of a part's directions and distance."""
+    return np.uint64(part[SITUATION] + 16 * (part[DISTANCE] + 1)) * PRIME
+
+
+@in_place
 def fill_keys(templates, sentence, part, keys):
     """Fill the keys of a part's features; return how many there are."""
     n_keys = 0
-    situation = np.uint64(part[SITUATION])
-    placed = np.uint64(part[SITUATION] + 16 * (part[DISTANCE] + 1))
-    for template in range(templates.first_atom.size - 1):
-        key = mix(PRIME, (part[KIND] << 12) + template)
+    near, far = _near(part), _far(part)
+    for template in range(templates.seed.size):
+        key = templates.seed[template]
         for atom in range(templates.first_atom[template], templates.first_atom[template + 1]):
             row = part[templates.role[atom]] + templates.offset[atom]
-            key = mix(key, sentence.values[row, templates.attribute[atom]])
-        keys[n_keys] = (key ^ situation) * PRIME
+            key += np.uint64(sentence.values[row, templates.attribute[atom]]) * templates.factor[atom]
+        keys[n_keys] = key + near
         n_keys += 1
         if templates.with_distance[template]:
-            keys[n_keys] = (key ^ placed) * PRIME
+            keys[n_keys] = key + far
             n_keys += 1
     return n_keys
 
 
 @compiled
-def score_rows(templates, values, parts, weights, shift, scores):
-    """Fill the scores of many parts, one a row, by their templates."""
-    first_atom, with_distance = templates.first_atom, templates.with_distance
-    role, offset, attribute = templates.role, templates.offset, templates.attribute
-    for number in range(parts.shape[0]):
-        situation = np.uint64(parts[number, SITUATION])
-        placed = np.uint64(parts[number, SITUATION] + 16 * (parts[number, DISTANCE] + 1))
-        total = 0.0
-        for template in range(first_atom.size - 1):
-            key = mix(PRIME, (parts[number, KIND] << 12) + template)
-            for atom in range(first_atom[template], first_atom[template + 1]):
-                key = mix(key, values[parts[number, role[atom]] + offset[atom], attribute[atom]])
-            total += weights[((key ^ situation) * PRIME) >> shift]
-            if with_distance[template]:
-                total += weights[((key ^ placed) * PRIME) >> shift]
-        scores[number] = total
+def score_columns(templates, values, parts, weights, shift, scores):
+    """Fill the scores of many parts, one a column of `parts`, by their templates."""
+    n_parts = parts.shape[1]
+    near, far = np.empty(n_parts, np.uint64), np.empty(n_parts, np.uint64)
+    for at in range(n_parts):
+        near[at], far[at] = _near(parts[:, at]), _far(parts[:, at])
+    keys = np.empty(n_parts, np.uint64)
+    shares = np.empty(values.shape[0], np.uint64)
+    scores[:] = 0.0
+    for template in range(templates.seed.size):
+        keys[:] = templates.seed[template]
+        atom, last = templates.first_atom[template], templates.first_atom[template + 1]
+        while atom < last:
+            role = templates.role[atom]
+            shares[:] = np.uint64(0)
+            while atom < last and templates.role[atom] == role:
+                _add_shares(templates, values, atom, shares)
+                atom += 1
+            for at in range(n_parts):
+                keys[at] += shares[parts[role, at]]
+        for at in range(n_parts):
+            scores[at] += weights[(keys[at] + near[at]) >> shift]
+        if templates.with_distance[template]:
+            for at in range(n_parts):
+                scores[at] += weights[(keys[at] + far[at]) >> shift]
 
 
-@compiled
+@in_place
+def _add_shares(templates, values, atom, shares):
+    """Add what an atom contributes to a key if the word of its role stands in each row."""
+    attribute, factor = templates.attribute[atom], templates.factor[atom]
+    n_rows = values.shape[0]
+    row = templates.offset[atom] % n_rows
+    for at in range(n_rows):
+        shares[at] += np.uint64(values[row, attribute]) * factor
+        row = row + 1 if row + 1 < n_rows else 0
+
+
+@in_place
 def fill_arc_keys(templates, sentence, part, keys):
     """Fill the keys of an arc: its templates, the tags in between, and pairs of morphological features."""
     n_keys = fill_keys(templates, sentence, part, keys)
-    n_keys = _fill_between_keys(sentence, part, keys, n_keys)
-    return _fill_morph_keys(sentence, part, keys, n_keys)
+    return n_keys + _fill_built_in_keys(templates, sentence, part, keys[n_keys:])
 
 
 @compiled
-def _fill_between_keys(sentence, part, keys, n_keys):
-    """Add a feature for each different tag between head and modifier."""
+def add_built_in(templates, sentence, parts, weights, shift, scores):
+    """Add the scores of the built-in features of many arcs, one a column of `parts`."""
+    keys = np.empty(MAX_EXTRA_KEYS, np.uint64)
+    for at in range(parts.shape[1]):
+        n_keys = _fill_built_in_keys(templates, sentence, parts[:, at], keys)
+        scores[at] += sum_weights(weights, shift, keys, n_keys)
+
+
+@in_place
+def _fill_built_in_keys(templates, sentence, part, keys):
+    n_keys = _fill_between_keys(templates.between, sentence, part, keys)
+    return n_keys + _fill_morph_keys(templates.morphs, sentence, part, keys[n_keys:])
+
+
+@in_place
+def _fill_between_keys(numbers, sentence, part, keys):
+    """Fill a key for each different tag between head and modifier."""
     low = min(part[HEAD], part[MODIFIER]) + 1
     high = min(max(part[HEAD], part[MODIFIER]), low + MAX_BETWEEN)
-    base = mix(PRIME, (part[KIND] << 12) + 4000)
-    base = mix(base, sentence.values[part[HEAD], BETWEEN_TAG])
-    base = mix(base, sentence.values[part[MODIFIER], BETWEEN_TAG])
-    base = mix(base, part[SITUATION])
+    base = _with_tags(numbers, sentence, part, BETWEEN_TAG)
+    n_keys = 0
     for row in range(low, high):
-        tag = sentence.values[row, BETWEEN_TAG]
-        is_new = True
-        for earlier in range(low, row):
-            if sentence.values[earlier, BETWEEN_TAG] == tag:
-                is_new = False
-                break
-        if is_new:
-            keys[n_keys] = mix(base, tag)
+        if sentence.same_before[row] < low:
+            keys[n_keys] = base + np.uint64(sentence.values[row, BETWEEN_TAG]) * numbers[3]
             n_keys += 1
     return n_keys
 
 
-@compiled
-def _fill_morph_keys(sentence, part, keys, n_keys):
-    """Add each morphological feature of one word with each of the other and with the other's tag."""
-    head, modifier = part[HEAD], part[MODIFIER]
-    first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
-    last_h = min(sentence.first_morph[head + 1], first_h + MAX_MORPHS)
-    last_m = min(sentence.first_morph[modifier + 1], first_m + MAX_MORPHS)
-    base = mix(mix(PRIME, (part[KIND] << 12) + 4001), part[SITUATION])
-    tags = mix(mix(base, sentence.values[head, TAG]), sentence.values[modifier, TAG])
-    for at in range(first_h, last_h):
-        above = mix(tags, sentence.morphs[at])
-        keys[n_keys] = mix(above, 1)
-        n_keys += 1
-        for below in range(first_m, last_m):
-            keys[n_keys] = mix(mix(above, 3), sentence.morphs[below])
-            n_keys += 1
+@in_place
+def _fill_morph_keys(numbers, sentence, part, keys):
+    """Fill a key for each morphological feature of one word, alone and with each of the other."""
+    first_h, first_m = sentence.first_morph[part[HEAD]], sentence.first_morph[part[MODIFIER]]
+    last_h = min(sentence.first_morph[part[HEAD] + 1], first_h + MAX_MORPHS)
+    last_m = min(sentence.first_morph[part[MODIFIER] + 1], first_m + MAX_MORPHS)
+    base = _with_tags(numbers, sentence, part, TAG)
+    n_keys = 0
     for below in range(first_m, last_m):
-        keys[n_keys] = mix(mix(tags, 2), sentence.morphs[below])
+        keys[n_keys] = base + np.uint64(sentence.morphs[below]) * numbers[4]
         n_keys += 1
+    for at in range(first_h, last_h):
+        above = np.uint64(sentence.morphs[at]) * numbers[3]
+        keys[n_keys] = base + above
+        for below in range(last_m - first_m):
+            keys[n_keys + 1 + below] = keys[below] + above
+        n_keys += 1 + last_m - first_m
     return n_keys
 
 
-@compiled
+@in_place
+def _with_tags(numbers, sentence, part, attribute):
+    """Return the sum of a seed, the directions, and the tags of head and modifier."""
+    head = np.uint64(sentence.values[part[HEAD], attribute])
+    modifier = np.uint64(sentence.values[part[MODIFIER], attribute])
+    return numbers[0] + _near(part) + head * numbers[1] + modifier * numbers[2]
+
+
+@in_place
 def sum_weights(weights, shift, keys, n_keys):
     """Add up the weights of the slots of some keys."""
     total = 0.0

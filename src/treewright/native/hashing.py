@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import in_place
 
 PRIME = np.uint64(0x9E3779B97F4A7C15)
 FOLD = np.uint64(29)
 
 
-@compiled
+@in_place
 def mix(key, value):
     """Mix a value into a key."""
     key = (key ^ np.uint64(value)) * PRIME

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 
 
 class Hypergraph(NamedTuple):
@@ -52,7 +52,7 @@ class Derivations(NamedTuple):
 START, LEFT_ASKED, RIGHT_ASKED, EXPANDED = 0, 1, 2, 3
 
 
-@compiled
+@in_place
 def best_scores(graph, best, best_edge):
     """Fill the score of the best derivation of each node and its last edge."""
     for node in range(graph.first_edge.size - 1):
@@ -65,7 +65,7 @@ def best_scores(graph, best, best_edge):
                 best_edge[node] = edge
 
 
-@compiled
+@in_place
 def edge_score(graph, edge, best):
     """Return the score of the best derivation that ends in `edge`."""
     score = graph.weight[edge]
@@ -78,9 +78,9 @@ def edge_score(graph, edge, best):
 
 @compiled
 def start_derivations(graph, k):
-    """Make room for `k` derivations of each node."""
-    n = graph.first_edge.size - 1
-    room = graph.left.size + 2 * k * n
+    """Make room for `k` derivations of each node; the best alone needs none."""
+    n, n_edges = (graph.first_edge.size - 1, graph.left.size) if k > 1 else (0, 0)
+    room = n_edges + 2 * k * n
     return Derivations(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
@@ -101,7 +101,7 @@ def start_derivations(graph, k):
     )
 
 
-@compiled
+@in_place
 def find_derivation(graph, best, found, rank):
     """Find the derivation of the goal with `rank` (0 is the best); tell whether there is one.
 
@@ -130,7 +130,7 @@ def find_derivation(graph, best, found, rank):
     return found.n_found[goal] > rank
 
 
-@compiled
+@in_place
 def _expand(graph, best, found, top):
     """Hand on the successors of a node's last derivation, asking for what they need; return the depth."""
     node = found.asked_node[top]
@@ -157,13 +157,13 @@ def _expand(graph, best, found, top):
     return top + 1
 
 
-@compiled
+@in_place
 def _ask(found, top, node, rank):
     found.asked_node[top + 1], found.asked_rank[top + 1], found.stage[top + 1] = node, rank, START
     return top + 2
 
 
-@compiled
+@in_place
 def derivation_score(graph, best, found, edge, i, j):
     """Return the score of an edge with the derivations of ranks `i` and `j` under it."""
     score = graph.weight[edge]
@@ -176,7 +176,7 @@ def derivation_score(graph, best, found, edge, i, j):
     return score
 
 
-@compiled
+@in_place
 def _collect_edges(graph, best, found, node):
     """Give `node` room for candidates and enter its edges with the best derivations under them."""
     first, last = graph.first_edge[node], graph.first_edge[node + 1]
@@ -188,7 +188,7 @@ def _collect_edges(graph, best, found, node):
             _push(found, node, score, edge, 0, 0)
 
 
-@compiled
+@in_place
 def _push(found, node, score, edge, i, j):
     """Enter a candidate into the heap of `node`; of equal scores the earlier edge comes first."""
     start = found.heap_start[node]
@@ -208,7 +208,7 @@ def _push(found, node, score, edge, i, j):
     found.heap_right[slot] = j
 
 
-@compiled
+@in_place
 def _move(found, source, target):
     found.heap_score[target] = found.heap_score[source]
     found.heap_edge[target] = found.heap_edge[source]
@@ -216,7 +216,7 @@ def _move(found, source, target):
     found.heap_right[target] = found.heap_right[source]
 
 
-@compiled
+@in_place
 def _pop(found, node):
     """Make the best candidate of `node` its next derivation."""
     start = found.heap_start[node]
@@ -302,7 +302,7 @@ def fill_marginals(graph, scale, marginal):
     return inside[n - 1]
 
 
-@compiled
+@in_place
 def _inside(graph, scale, node, inside):
     first, last = graph.first_edge[node], graph.first_edge[node + 1]
     highest = -np.inf
@@ -316,7 +316,7 @@ def _inside(graph, scale, node, inside):
     return highest + np.log(total)
 
 
-@compiled
+@in_place
 def _scaled(graph, scale, edge, inside):
     score = scale * graph.weight[edge]
     if graph.left[edge] >= 0:

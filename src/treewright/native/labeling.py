@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 from treewright.native.features import (
     DISTANCE,
     END,
     FIRST_CHILD,
     GRANDPARENT,
     HEAD,
-    KIND,
     LAST_CHILD,
     MODIFIER,
     NEXT,
@@ -34,8 +33,6 @@ from treewright.native.features import (
 from treewright.native.hashing import PRIME, mix
 from treewright.native.pruning import sentence_size, take_sentence
 
-OWN, WITH_CHILD, WITH_SIBLING, HISTORY = 5, 6, 7, 8
-"""Kinds of features: of the word itself, with each child, with each sibling, with the labels before."""
 WORD = 2
 """Attribute that features of labels use: the form."""
 MAX_RELATIVES = 8
@@ -119,14 +116,13 @@ def downward_order(tree):
     return order
 
 
-@compiled
+@in_place
 def place_word(part, tree, word):
     """Make `part` an arc with the words around it; siblings are those on the modifier's side, outwards."""
     head = tree.heads[word]
     inner, outer = tree.before[word], tree.after[word]
     if word < head:
         inner, outer = outer, inner
-    part[KIND] = OWN
     part[HEAD], part[MODIFIER] = ROOT + head, ROOT + word
     part[GRANDPARENT] = ROOT + tree.heads[head] if head > 0 else NO_TOKEN
     part[SIBLING] = ROOT + inner if inner > 0 and (inner < head) == (word < head) else NO_TOKEN
@@ -148,18 +144,16 @@ def fill_label_keys(model, tree, labels, word, keys):
     place_word(part, tree, word)
     n_keys = fill_arc_keys(model.own, tree.sentence, part, keys)
     n_keys = _fill_history_keys(tree, labels, word, keys, n_keys)
-    part[KIND] = WITH_CHILD
-    n_keys = _fill_relative_keys(model.child, tree, word, part, keys, n_keys)
-    part[KIND] = WITH_SIBLING
-    return _fill_relative_keys(model.sibling, tree, word, part, keys, n_keys)
+    children, siblings = tree.first_child[word], tree.first_child[tree.heads[word]]
+    n_keys += _fill_relative_keys(model.child, tree, word, children, part, keys[n_keys:])
+    return n_keys + _fill_relative_keys(model.sibling, tree, word, siblings, part, keys[n_keys:])
 
 
-@compiled
-def _fill_relative_keys(templates, tree, word, part, keys, n_keys):
-    """Add the features with each child or each sibling of the word, as `part` says."""
+@in_place
+def _fill_relative_keys(templates, tree, word, relative, part, keys):
+    """Fill the keys of a word with `relative`, a child or a sibling, and those after it."""
     head = tree.heads[word]
-    relative = tree.first_child[word] if part[KIND] == WITH_CHILD else tree.first_child[head]
-    n_relatives = 0
+    n_keys = n_relatives = 0
     while relative > 0 and n_relatives < MAX_RELATIVES:
         if relative != word:
             part[OUTER] = ROOT + relative
@@ -170,14 +164,14 @@ def _fill_relative_keys(templates, tree, word, part, keys, n_keys):
     return n_keys
 
 
-@compiled
+@in_place
 def _fill_history_keys(tree, labels, word, keys, n_keys):
     """Add the features of the labels above the word and to its left."""
     head = tree.heads[word]
     values = tree.sentence.values
-    tags = mix(mix(mix(PRIME, HISTORY << 12), values[ROOT + word, TAG]), values[ROOT + head, TAG])
+    tags = mix(mix(mix(PRIME, 0), values[ROOT + word, TAG]), values[ROOT + head, TAG])
     tags = mix(tags, head < word)
-    form = mix(mix(mix(PRIME, (HISTORY << 12) + 1), values[ROOT + word, WORD]), head < word)
+    form = mix(mix(mix(PRIME, 1), values[ROOT + word, WORD]), head < word)
     above = labels[head]
     top = labels[tree.heads[head]] if head > 0 else 0
     sibling = tree.before[word]
@@ -199,7 +193,7 @@ def _fill_history_keys(tree, labels, word, keys, n_keys):
     return n_keys
 
 
-@compiled
+@in_place
 def score_labels(model, group, keys, score):
     """Fill the scores of the labels of a group; return the place of the best, the first of equals."""
     first = model.first[group]
@@ -246,7 +240,7 @@ def count_keys(model, corpus, gold, counts):
                 counts[slot] = min(counts[slot] + 1, MIN_COUNT)
 
 
-@compiled
+@in_place
 def _count_shift(counts):
     """Return by how much a key is shifted to number a slot of `counts`."""
     shift = 64
@@ -255,7 +249,7 @@ def _count_shift(counts):
     return np.uint64(shift)
 
 
-@compiled
+@in_place
 def _keep_frequent(keys, counts, shift):
     """Move the keys that are learnt to the front; return how many there are."""
     n_kept = 0
@@ -292,7 +286,7 @@ def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
     return n_wrong
 
 
-@compiled
+@in_place
 def _update(model, group, right, keys, score, totals, step):
     """Put the right label ahead of its best rival by the margin, as far as the bound allows."""
     first = model.first[group]
@@ -311,7 +305,7 @@ def _update(model, group, right, keys, score, totals, step):
         _add(model, keys, model.labels[first + rival], -amount, totals, step)
 
 
-@compiled
+@in_place
 def _add(model, keys, label, amount, totals, step):
     for key in keys:
         slot = mix(key, label) >> model.shift

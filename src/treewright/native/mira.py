@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 
 MAX_SWEEPS = 100
 TOLERANCE = 1e-6
@@ -88,7 +88,7 @@ def _number_slots(slots, local):
     return n_distinct
 
 
-@compiled
+@in_place
 def apply_update(rivals, change, step, weights, totals):
     """Add the change to `weights` and, times `step`, to `totals`, from which averages are made."""
     for i in range(rivals.first.size - 1):

@@ -19,29 +19,26 @@ from treewright.native.pruning import all_arcs, filter_arcs, restore_arcs, sente
 
 
 @compiled
-def chart_of(keep, model, sentence, weights, max_keys, single_root):
+def chart_of(keep, model, sentence, weights, single_root):
     """Make the chart over the kept arcs, adding a chain of arcs if these allow no tree."""
     parts = arrange(keep)
-    graph, is_complete = build_chart(
-        parts, score_parts(parts, model, sentence, weights, max_keys), single_root
-    )
+    graph, is_complete = build_chart(parts, score_parts(parts, model, sentence, weights), single_root)
     if not is_complete:
         for word in range(1, keep.shape[0]):
             keep[word - 1, word] = True
         parts = arrange(keep)
-        scores = score_parts(parts, model, sentence, weights, max_keys)
+        scores = score_parts(parts, model, sentence, weights)
         graph, is_complete = build_chart(parts, scores, single_root)
     return parts, graph
 
 
 @compiled
-def pruned_chart(stages, model, sentence, weights, options):
+def pruned_chart(stages, model, sentence, weights, single_root):
     """Make the chart of a sentence over the arcs that the stages leave."""
-    single_root, max_keys = options
     keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
     for stage in stages:
         filter_arcs(stage, sentence, keep)
-    return chart_of(keep, model, sentence, weights, max_keys, single_root)
+    return chart_of(keep, model, sentence, weights, single_root)
 
 
 @compiled
@@ -81,7 +78,7 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
             continue
         sentence = take_sentence(corpus, number)
         keep = restore_arcs(kept, number, n)
-        parts, graph = chart_of(keep, model, sentence, weights, max_keys, single_root)
+        parts, graph = chart_of(keep, model, sentence, weights, single_root)
         heads = np.zeros((k, n + 1), np.int32)
         scores = np.empty(k)
         n_found = best_trees(parts, graph, heads, scores)
@@ -141,11 +138,10 @@ def _doubled(array):
 
 
 @compiled
-def parse_corpus(stages, model, corpus, weights, numbers, options, heads, scores):
+def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, scores):
     """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
 
-    Ranks beyond the number of trees get a score of -inf. `options` are whether trees have one root, and the
-    most keys of a part.
+    Ranks beyond the number of trees get a score of -inf.
     """
     k = heads.shape[0]
     for number in numbers:
@@ -153,7 +149,7 @@ def parse_corpus(stages, model, corpus, weights, numbers, options, heads, scores
         scores[number, :] = -np.inf
         if n == 0:
             continue
-        parts, graph = pruned_chart(stages, model, take_sentence(corpus, number), weights, options)
+        parts, graph = pruned_chart(stages, model, take_sentence(corpus, number), weights, single_root)
         trees = np.zeros((k, n + 1), np.int32)
         best_trees(parts, graph, trees, scores[number])
         row = corpus.first_row[number] + ROOT
@@ -165,9 +161,9 @@ def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, m
     """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
 
     `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
-    whether trees have one root, the most keys of a part, and what scores are multiplied by.
+    whether trees have one root, and what scores are multiplied by.
     """
-    single_root, max_keys, scale = options
+    single_root, scale = options
     start = 0
     for number in numbers:
         n = sentence_size(corpus, number)
@@ -178,7 +174,7 @@ def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, m
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
-        parts, graph = pruned_chart(stages, model, sentence, weights, (single_root, max_keys))
+        parts, graph = pruned_chart(stages, model, sentence, weights, single_root)
         probability = np.empty(graph.arc.size)
         log_sums[number] = fill_marginals(graph, scale, probability)
         for node in range(graph.arc.size):

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 from treewright.native.features import (
     DISTANCE,
     END,
     GRANDPARENT,
     HEAD,
-    KIND,
     MODIFIER,
     NO_TOKEN,
     OUTER,
@@ -25,14 +24,10 @@ from treewright.native.features import (
     ROOT,
     SIBLING,
     SITUATION,
+    add_built_in,
     distance_bin,
-    fill_arc_keys,
-    score_rows,
-    sum_weights,
+    score_columns,
 )
-
-ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = 0, 1, 2, 3, 4
-"""Kinds of parts."""
 
 
 class Parts(NamedTuple):
@@ -75,8 +70,8 @@ class Model(NamedTuple):
 
 
 @compiled
-def arrange(keep):
-    """Number the parts over the arcs that are true in `keep`, heads in rows."""
+def number_arcs(keep):
+    """Return the heads and modifiers of the arcs that are true in `keep`, and where each group begins."""
     n = keep.shape[0] - 1
     n_arcs = keep[:, 1:].sum()
     head = np.empty(n_arcs, np.int32)
@@ -94,6 +89,15 @@ def arrange(keep):
                 head[at], modifier[at] = word, other
                 at += 1
         first_arc[2 * word + 2] = at
+    return head, modifier, first_arc
+
+
+@compiled
+def arrange(keep):
+    """Number the parts over the arcs that are true in `keep`, heads in rows."""
+    n = keep.shape[0] - 1
+    head, modifier, first_arc = number_arcs(keep)
+    n_arcs = head.size
     first_in = np.zeros(n + 2, np.int32)
     for arc in range(n_arcs):
         first_in[modifier[arc] + 1] += 1
@@ -138,31 +142,29 @@ def _with_offsets(head, modifier, first_arc, first_in, arcs_in):
     )
 
 
-@compiled
+@in_place
 def pair_number(parts, group, j, k):
     """Number the pair of modifier `k` after sibling `j`."""
     return parts.first_pair[group] + k * (k + 1) // 2 + j + 1
 
 
-@compiled
+@in_place
 def triple_number(parts, group, i, j, k):
     """Number the triple of modifiers `i`, `j`, `k`."""
     return parts.first_triple[group] + k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i
 
 
-@compiled
+@in_place
 def place_arc(part, head, modifier):
     """Make `part` an arc."""
-    part[KIND] = ARC
     part[HEAD], part[MODIFIER] = ROOT + head, ROOT + modifier
     part[SITUATION] = 1 if head < modifier else 0
     part[DISTANCE] = distance_bin(head - modifier)
 
 
-@compiled
+@in_place
 def place_pair(part, head, side, sibling, modifier):
     """Make `part` a pair; a sibling of 0 is none, a modifier of 0 the end."""
-    part[KIND] = PAIR
     part[HEAD] = ROOT + head
     part[SIBLING] = ROOT + sibling if sibling > 0 else NO_TOKEN
     part[MODIFIER] = ROOT + modifier if modifier > 0 else END
@@ -171,34 +173,31 @@ def place_pair(part, head, side, sibling, modifier):
     part[DISTANCE] = distance_bin(near - modifier) if modifier > 0 else 0
 
 
-@compiled
+@in_place
 def place_grandchild(part, grandparent, head, modifier):
     """Make `part` a grandchild."""
-    part[KIND] = GRANDCHILD
     part[GRANDPARENT], part[HEAD], part[MODIFIER] = ROOT + grandparent, ROOT + head, ROOT + modifier
     part[SITUATION] = (2 if grandparent < head else 0) + (1 if head < modifier else 0)
     part[DISTANCE] = distance_bin(grandparent - modifier)
 
 
-@compiled
+@in_place
 def place_grand_sibling(part, grandparent, head, side, sibling, modifier):
     """Make `part` a grand-sibling."""
     place_pair(part, head, side, sibling, modifier)
-    part[KIND] = GRAND_SIBLING
     part[GRANDPARENT] = ROOT + grandparent
     part[SITUATION] = (2 if grandparent < head else 0) + side
 
 
-@compiled
+@in_place
 def place_triple(part, head, side, outer, sibling, modifier):
     """Make `part` a triple."""
     place_pair(part, head, side, sibling, modifier)
-    part[KIND] = TRIPLE
     part[OUTER] = ROOT + outer
 
 
 @compiled
-def score_parts(parts, model, sentence, weights, max_keys):
+def score_parts(parts, model, sentence, weights):
     """Score all parts."""
     scores = Scores(
         np.empty(parts.head.size),
@@ -207,41 +206,48 @@ def score_parts(parts, model, sentence, weights, max_keys):
         np.zeros(parts.first_grand_sibling[-1]),
         np.zeros(parts.first_triple[-1]),
     )
-    part = np.zeros(PART_SIZE, np.int64)
-    keys = np.empty(max_keys, np.uint64)
-    for arc in range(parts.head.size):
-        place_arc(part, parts.head[arc], parts.modifier[arc])
-        n_keys = fill_arc_keys(model.arc, sentence, part, keys)
-        scores.arc[arc] = sum_weights(weights, model.shift, keys, n_keys)
     values, shift = sentence.values, model.shift
+    arcs = list_arcs(parts.head, parts.modifier)
+    score_columns(model.arc, values, arcs, weights, shift, scores.arc)
+    add_built_in(model.arc, sentence, arcs, weights, shift, scores.arc)
     if model.order >= 2:
-        score_rows(model.grandchild, values, list_grandchildren(parts), weights, shift, scores.grandchild)
-        score_rows(model.pair, values, list_pairs(parts), weights, shift, scores.pair)
+        pairs = list_pairs(parts)
+        score_columns(model.pair, values, pairs, weights, shift, scores.pair)
+        score_columns(model.grandchild, values, list_grandchildren(parts), weights, shift, scores.grandchild)
     if model.order >= 3:
-        rows = list_grand_siblings(parts, list_pairs(parts))
-        score_rows(model.grand_sibling, values, rows, weights, shift, scores.grand_sibling)
-        score_rows(model.triple, values, list_triples(parts), weights, shift, scores.triple)
+        grand_siblings = list_grand_siblings(parts, pairs)
+        score_columns(model.grand_sibling, values, grand_siblings, weights, shift, scores.grand_sibling)
+        score_columns(model.triple, values, list_triples(parts), weights, shift, scores.triple)
     return scores
 
 
 @compiled
+def list_arcs(head, modifier):
+    """Return arcs, one a column."""
+    columns = np.zeros((PART_SIZE, head.size), np.int32)
+    for arc in range(head.size):
+        place_arc(columns[:, arc], head[arc], modifier[arc])
+    return columns
+
+
+@compiled
 def list_grandchildren(parts):
-    """Return all grandchildren, one a row."""
-    rows = np.zeros((parts.first_grandchild[-1], PART_SIZE), np.int64)
+    """Return all grandchildren, one a column."""
+    columns = np.zeros((PART_SIZE, parts.first_grandchild[-1]), np.int32)
     for arc in range(parts.head.size):
         head = parts.head[arc]
         n_out = parts.first_arc[2 * head + 2] - parts.first_arc[2 * head]
         number = parts.first_grandchild[head] + arc - parts.first_arc[2 * head]
         for at in range(parts.first_in[head], parts.first_in[head + 1]):
-            place_grandchild(rows[number], parts.head[parts.arcs_in[at]], head, parts.modifier[arc])
+            place_grandchild(columns[:, number], parts.head[parts.arcs_in[at]], head, parts.modifier[arc])
             number += n_out
-    return rows
+    return columns
 
 
 @compiled
 def list_pairs(parts):
-    """Return all pairs, one a row."""
-    rows = np.zeros((parts.first_pair[-1], PART_SIZE), np.int64)
+    """Return all pairs, one a column."""
+    columns = np.zeros((PART_SIZE, parts.first_pair[-1]), np.int32)
     for group in range(parts.first_arc.size - 1):
         first = parts.first_arc[group]
         size = parts.first_arc[group + 1] - first
@@ -250,42 +256,42 @@ def list_pairs(parts):
             for j in range(-1, k):
                 sibling = parts.modifier[first + j] if j >= 0 else 0
                 number = pair_number(parts, group, j, k)
-                place_pair(rows[number], group // 2, group % 2, sibling, modifier)
-    return rows
+                place_pair(columns[:, number], group // 2, group % 2, sibling, modifier)
+    return columns
 
 
 @compiled
 def list_grand_siblings(parts, pairs):
-    """Return all grand-siblings, one a row: each pair with each grandparent."""
-    rows = np.empty((parts.first_grand_sibling[-1], PART_SIZE), np.int64)
+    """Return all grand-siblings, one a column: each pair with each grandparent."""
+    columns = np.empty((PART_SIZE, parts.first_grand_sibling[-1]), np.int32)
     for head in range(1, parts.first_in.size - 1):
-        number = parts.first_grand_sibling[head]
+        first, last = parts.first_pair[2 * head], parts.first_pair[2 * head + 2]
+        start = parts.first_grand_sibling[head]
         for at in range(parts.first_in[head], parts.first_in[head + 1]):
             grandparent = parts.head[parts.arcs_in[at]]
-            for pair in range(parts.first_pair[2 * head], parts.first_pair[2 * head + 2]):
-                rows[number] = pairs[pair]
-                rows[number, KIND] = GRAND_SIBLING
-                rows[number, GRANDPARENT] = ROOT + grandparent
-                rows[number, SITUATION] += 2 if grandparent < head else 0
-                number += 1
-    return rows
+            mine = columns[:, start : start + last - first]
+            mine[:, :] = pairs[:, first:last]
+            mine[GRANDPARENT, :] = ROOT + grandparent
+            mine[SITUATION, :] += np.int32(2 if grandparent < head else 0)
+            start += last - first
+    return columns
 
 
 @compiled
 def list_triples(parts):
-    """Return all triples, one a row."""
-    rows = np.zeros((parts.first_triple[-1], PART_SIZE), np.int64)
+    """Return all triples, one a column."""
+    columns = np.zeros((PART_SIZE, parts.first_triple[-1]), np.int32)
     for group in range(parts.first_arc.size - 1):
         first = parts.first_arc[group]
         for k in range(parts.first_arc[group + 1] - first):
             for j in range(k):
                 for i in range(j):
                     place_triple(
-                        rows[triple_number(parts, group, i, j, k)],
+                        columns[:, triple_number(parts, group, i, j, k)],
                         group // 2,
                         group % 2,
                         parts.modifier[first + i],
                         parts.modifier[first + j],
                         parts.modifier[first + k],
                     )
-    return rows
+    return columns

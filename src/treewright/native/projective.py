@@ -3,10 +3,10 @@
 Arrays are indexed by word, 1 to n; index 0 is the root above all, and ``heads[0]`` is 0.
 """
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import in_place
 
 
-@compiled
+@in_place
 def has_gap(heads, n_waiting, low, high, size):
     """Tell whether the words under some word leave a gap, so that arcs cross.
 
@@ -32,7 +32,7 @@ def has_gap(heads, n_waiting, low, high, size):
     return False
 
 
-@compiled
+@in_place
 def is_under(heads, word, ancestor):
     """Tell whether `ancestor` is `word` or stands above it."""
     while word > 0 and word != ancestor:
@@ -40,7 +40,7 @@ def is_under(heads, word, ancestor):
     return word == ancestor
 
 
-@compiled
+@in_place
 def shortest_crossing_arc(heads):
     """Return the dependent of the shortest arc over a word that is not under its head, 0 for none.
 
@@ -60,7 +60,7 @@ def shortest_crossing_arc(heads):
     return shortest
 
 
-@compiled
+@in_place
 def lift_arcs(heads, on_path):
     """Lift the shortest crossing arc to its head's head until no arc crosses another.
 

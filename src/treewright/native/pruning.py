@@ -4,18 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled
+from treewright.native.compiling import compiled, in_place
 from treewright.native.eisner import arc_marginals
 from treewright.native.features import (
     N_EXTRA_ROWS,
     PART_SIZE,
     ROOT,
-    Sentence,
+    add_built_in,
     fill_arc_keys,
     fill_keys,
-    sum_weights,
+    make_sentence,
+    score_columns,
 )
-from treewright.native.parts import place_arc
+from treewright.native.parts import list_arcs, number_arcs, place_arc
 
 EXCLUDED = -1e9
 """The score of an arc that an earlier stage has dropped."""
@@ -36,7 +37,7 @@ class Stage(NamedTuple):
     max_keys: int
 
 
-@compiled
+@in_place
 def sentence_size(corpus, number):
     """Return the number of words of a sentence."""
     return corpus.first_row[number + 1] - corpus.first_row[number] - N_EXTRA_ROWS
@@ -46,7 +47,7 @@ def sentence_size(corpus, number):
 def take_sentence(corpus, number):
     """Return the part of the corpus that is one sentence."""
     first, last = corpus.first_row[number], corpus.first_row[number + 1]
-    return Sentence(corpus.values[first:last], corpus.first_morph[first : last + 1], corpus.morphs)
+    return make_sentence(corpus.values[first:last], corpus.first_morph[first : last + 1], corpus.morphs)
 
 
 @compiled
@@ -58,7 +59,7 @@ def all_arcs(n):
     return keep
 
 
-@compiled
+@in_place
 def _fill(stage, sentence, part, keys):
     if stage.full:
         return fill_arc_keys(stage.templates, sentence, part, keys)
@@ -68,15 +69,15 @@ def _fill(stage, sentence, part, keys):
 @compiled
 def score_arcs(stage, sentence, keep, score):
     """Fill the scores of the arcs in `keep`."""
-    part = np.zeros(PART_SIZE, np.int64)
-    keys = np.empty(stage.max_keys, np.uint64)
-    for head in range(keep.shape[0]):
-        for modifier in range(1, keep.shape[0]):
-            score[head, modifier] = EXCLUDED
-            if keep[head, modifier]:
-                place_arc(part, head, modifier)
-                n_keys = _fill(stage, sentence, part, keys)
-                score[head, modifier] = sum_weights(stage.weights, stage.shift, keys, n_keys)
+    head, modifier, _ = number_arcs(keep)
+    arcs = list_arcs(head, modifier)
+    found = np.empty(head.size)
+    score_columns(stage.templates, sentence.values, arcs, stage.weights, stage.shift, found)
+    if stage.full:
+        add_built_in(stage.templates, sentence, arcs, stage.weights, stage.shift, found)
+    score[:, :] = EXCLUDED
+    for arc in range(head.size):
+        score[head[arc], modifier[arc]] = found[arc]
 
 
 @compiled

@@ -9,6 +9,7 @@ the modifier's first and last child. Every feature knows the directions of its a
 between head and modifier with both tags, and each pair of morphological features of head and modifier.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,17 @@ from treewright.persist import State
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
 ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4, "n": 5, "f": 6, "l": 7}
+KINDS = {
+    "arc": "hm",
+    "pair": "hsm",
+    "grandchild": "ghm",
+    "grand_sibling": "ghsm",
+    "triple": "htsm",
+    "label": "hmgsnfl",
+    "label_child": "hmt",
+    "label_sibling": "hmt",
+}
+"""Kinds of parts and the words that they have; the last three are what labels are told by."""
 
 ARC_TEMPLATES = """
 h.word *
@@ -208,14 +220,19 @@ class TemplateSet:
     pruning: str = field(default=PRUNING_TEMPLATES)
 
 
-def compile_templates(text: str, *, roles: str) -> Templates:
-    """Turn lines of atoms into arrays; `roles` are the words that the part has."""
+def compile_templates(text: str, kind: str) -> Templates:
+    """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
+    roles = KINDS[kind]
     first_atom, with_distance = [0], list[bool]()
     role, offset, attribute = list[int](), list[int](), list[int]()
+    seeds, factors = list[int](), list[int]()
     for line in filter(str.strip, text.splitlines()):
         atoms = line.split()
         with_distance.append(atoms[-1] == "*")
-        for atom in atoms[: len(atoms) - with_distance[-1]]:
+        seed, *numbers = _numbers(f"{kind} {len(seeds)}", len(atoms) + 1)
+        seeds.append(seed)
+        # Atoms of one word stand together, so that their shares are added once for all parts.
+        for at, atom in enumerate(sorted(atoms[: len(atoms) - with_distance[-1]], key=lambda atom: atom[0])):
             word, _, name = atom.partition(".")
             if (
                 not word
@@ -230,14 +247,25 @@ def compile_templates(text: str, *, roles: str) -> Templates:
             role.append(ROLES[word[0]])
             offset.append(int(word[1:] or 0))
             attribute.append(ATTRIBUTES.index(name))
+            factors.append(numbers[at])
         first_atom.append(len(role))
     return Templates(
         np.array(first_atom, dtype=np.int32),
         np.array(role, dtype=np.int32),
         np.array(offset, dtype=np.int32),
         np.array(attribute, dtype=np.int32),
+        np.array(factors, dtype=np.uint64),
+        np.array(seeds, dtype=np.uint64),
         np.array(with_distance, dtype=np.bool_),
+        np.array(_numbers(f"{kind} between", 4), dtype=np.uint64),
+        np.array(_numbers(f"{kind} morphs", 5), dtype=np.uint64),
     )
+
+
+def _numbers(name: str, n: int) -> list[int]:
+    """Return odd numbers of 64 bits that are always the same for a name and have no order."""
+    digests = (hashlib.blake2b(f"{name} {at}".encode(), digest_size=8).digest() for at in range(n))
+    return [int.from_bytes(digest, "little") | 1 for digest in digests]
 
 
 def max_keys(*templates: Templates) -> int:

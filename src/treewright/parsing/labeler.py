@@ -214,9 +214,9 @@ class Labeler:
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
 
     def _model(self, weights: FloatTable) -> Labelling:
-        own = compile_templates(OWN_TEMPLATES, roles="hmgsnfl")
-        child = compile_templates(CHILD_TEMPLATES, roles="hmt")
-        sibling = compile_templates(SIBLING_TEMPLATES, roles="hmt")
+        own = compile_templates(OWN_TEMPLATES, "label")
+        child = compile_templates(CHILD_TEMPLATES, "label_child")
+        sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
         most = (
             max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * (_n_templates(child) + _n_templates(sibling))
         )

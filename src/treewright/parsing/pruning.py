@@ -107,11 +107,11 @@ class Pruner:
         return pruner
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
-        coarse = compile_templates(self.templates.pruning, roles="hm")
+        coarse = compile_templates(self.templates.pruning, "arc")
         limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else (self.threshold, self.max_heads)
         stages = [Stage(coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse))]
         if self.fine:
-            arc = compile_templates(self.templates.arc, roles="hm")
+            arc = compile_templates(self.templates.arc, "arc")
             limits = (self.threshold, self.max_heads)
             stages.append(Stage(arc, True, tables[1], table_shift(tables[1]), *limits, max_keys(arc)))
         return tuple(stages)

@@ -20,9 +20,6 @@ from treewright.parsing.pruning import Arcs
 from treewright.parsing.weights import average, make_table, pack, table_shift, unpack
 from treewright.persist import State, load_state, save_state
 
-KIND_ROLES = {"arc": "hm", "pair": "hsm", "grandchild": "ghm", "grand_sibling": "ghsm", "triple": "htsm"}
-"""The words of each kind of part."""
-
 
 @dataclass(frozen=True)
 class EpochReport:
@@ -55,7 +52,8 @@ class StructureModel:
         self.single_root = single_root
         self.weights_ = make_table(table_bits)
         compiled = [
-            compile_templates(getattr(templates, kind), roles=roles) for kind, roles in KIND_ROLES.items()
+            compile_templates(getattr(templates, kind), kind)
+            for kind in ("arc", "pair", "grandchild", "grand_sibling", "triple")
         ]
         self._max_keys = max_keys(*compiled)
         arc, pair, grandchild, grand_sibling, triple = compiled
@@ -105,8 +103,7 @@ class StructureModel:
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
         scores = np.full((corpus.n_sentences, k), -np.inf)
         numbers = np.arange(corpus.n_sentences)
-        options = (self.single_root, self._max_keys)
-        parse_corpus(stages, self._model, corpus, self.weights_, numbers, options, heads, scores)
+        parse_corpus(stages, self._model, corpus, self.weights_, numbers, self.single_root, heads, scores)
         return heads, scores
 
     def marginals(
@@ -117,7 +114,7 @@ class StructureModel:
         flat = np.empty(int(areas.sum()))
         log_sums = np.empty(corpus.n_sentences)
         numbers = np.arange(corpus.n_sentences)
-        options = (self.single_root, self._max_keys, scale)
+        options = (self.single_root, scale)
         measure_corpus(stages, self._model, corpus, self.weights_, numbers, options, log_sums, flat)
         squares = [
             piece.reshape(size + 1, size + 1)
