@@ -28,8 +28,8 @@ def draw(seed):
 
 def difference(order, sentence, heads, others):
     keys = np.empty(20_000, np.uint64)
-    rooted = (np.array([0, *one], np.int32) for one in (heads, others))
-    return keys[: fill_difference(Model(*TEMPLATES, order, SHIFT), sentence, *rooted, keys)].tolist()
+    trees = (link_siblings(np.array([0, *one], np.int32)) for one in (heads, others))
+    return keys[: fill_difference(Model(*TEMPLATES, order, SHIFT), sentence, *trees, keys)].tolist()
 
 
 @pytest.mark.parametrize(("seed", "order"), CASES)
@@ -82,7 +82,6 @@ def test_differences_weigh_as_much_as_the_scores_of_trees_differ(seed, order):
 
 def test_siblings_are_linked_from_the_head_outwards():
     heads = np.array([0, 3, 3, 0, 3, 3, 5], np.int32)
-    before, last = np.zeros(7, np.int32), np.full((7, 2), -1, np.int32)
-    link_siblings(heads, before, last)
-    assert before.tolist() == [0, 2, 0, 0, 0, 4, 0]
-    assert last.tolist() == [[0, 3], [0, 0], [0, 0], [1, 5], [0, 0], [0, 6], [0, 0]]
+    tree = link_siblings(heads)
+    assert tree.before.tolist() == [0, 2, 0, 0, 0, 4, 0]
+    assert tree.last.tolist() == [[0, 3], [0, 0], [0, 0], [1, 5], [0, 0], [0, 6], [0, 0]]

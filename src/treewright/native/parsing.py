@@ -4,7 +4,7 @@ import numpy as np
 
 from treewright.native.charts import build_chart
 from treewright.native.compiling import compiled
-from treewright.native.differences import fill_difference
+from treewright.native.differences import fill_difference, link_siblings
 from treewright.native.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT
 from treewright.native.hypergraph import (
     best_scores,
@@ -104,12 +104,14 @@ def _update(model, sentence, right, heads, options, weights, totals):
     first = np.zeros(heads.shape[0] + 1, np.int64)
     needed = np.empty(heads.shape[0])
     n_rivals = 0
+    tree = link_siblings(right)
     for rank in range(heads.shape[0]):
         start = first[n_rivals]
+        rival = link_siblings(heads[rank])
         if start + room > keys.size:
             keys, signs = _doubled(keys), _doubled(signs)
-        middle = start + fill_difference(model, sentence, right, heads[rank], keys[start:])
-        end = middle + fill_difference(model, sentence, heads[rank], right, keys[middle:])
+        middle = start + fill_difference(model, sentence, tree, rival, keys[start:])
+        end = middle + fill_difference(model, sentence, rival, tree, keys[middle:])
         signs[start:middle] = 1.0
         signs[middle:end] = -1.0
         margin = 0.0
