@@ -35,7 +35,7 @@ def call_parsers():
         parser.kbest(trees[:5], k=2)
         parser.marginals(trees[:5])
     # Once more with scores so far apart that sums underflow.
-    arc_marginals(np.diag(np.full(3, 2000.0), k=1) * [[1], [-1], [1], [-1]], np.empty((4, 4)))
+    arc_marginals(np.diag(np.full(3, 2000.0), k=1) * [[1], [-1], [1], [-1]], False, np.empty((4, 4)))
 
 
 def call_arborescence():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from oracle import arborescence as oracle
 
-from treewright.native.arborescence import EXCLUDED, best_arborescence, matrix_tree_marginals
+from treewright.native.arborescence import best_arborescence, best_arborescences, matrix_tree_marginals
+from treewright.native.eisner import EXCLUDED
 
 LONG = 500 if not numba.config.DISABLE_JIT else 40
 trees = functools.lru_cache(oracle.trees)
@@ -41,6 +42,26 @@ def test_the_best_tree_has_the_highest_score_of_all(single_root):
         found = best_tree(score, single_root)
         assert found in trees(len(found), single_root)
         assert oracle.total(score, found) == pytest.approx(oracle.best_total(score, single_root), rel=1e-12)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize("k", [1, 4, 400])
+def test_the_best_trees_are_those_of_the_sorted_list(single_root, k):
+    for score in draws(2, range(1, 5), 3):
+        n = len(score) - 1
+        listed = [one for one in trees(n, single_root) if oracle.total(score, one) > EXCLUDED / 2]
+        heads, totals = np.full((k, n + 1), -1, np.int32), np.empty(k)
+        n_found = best_arborescences(score, single_root, heads, totals)
+        if not listed:
+            assert n_found == 1  # With a root or an arc that is not wanted, rather than none.
+            continue
+        assert n_found == min(k, len(listed))
+        found = [tuple(one[1:]) for one in heads[:n_found].tolist()]
+        assert len(set(found)) == n_found
+        assert set(found) <= set(listed)
+        expected = sorted((oracle.total(score, one) for one in listed), reverse=True)[:k]
+        assert totals[:n_found].tolist() == pytest.approx(expected, rel=1e-12)
+        assert [oracle.total(score, one) for one in found] == pytest.approx(expected, rel=1e-12)
 
 
 def test_scores_are_not_blurred_by_excluded_arcs():

@@ -13,9 +13,9 @@ UNLESS_SLOW = pytest.mark.skipif(
 )
 
 
-def measure(score):
+def measure(score, *, single_root=True):
     marginal = np.full(score.shape, np.nan)
-    log_sum = arc_marginals(score, marginal)
+    log_sum = arc_marginals(score, single_root, marginal)
     return marginal, log_sum
 
 
@@ -25,10 +25,11 @@ def random_scores(n, spread, seed=0):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("spread", [0.0, 3.0, 30.0, 1000.0])
-def test_marginals_and_log_sum_equal_those_of_listed_trees(n, spread):
+@pytest.mark.parametrize("single_root", [True, False])
+def test_marginals_and_log_sum_equal_those_of_listed_trees(n, spread, single_root):
     score = random_scores(n, spread, seed=n)
-    marginal, log_sum = measure(score)
-    expected, expected_sum = twin.arc_marginals(score)
+    marginal, log_sum = measure(score, single_root=single_root)
+    expected, expected_sum = twin.arc_marginals(score, single_root=single_root)
     np.testing.assert_allclose(marginal, expected, atol=1e-10)
     assert log_sum == pytest.approx(expected_sum, rel=1e-12)
 

@@ -34,7 +34,7 @@ def make_model(order, shift=SHIFT):
 
 
 def make_stage(weights, threshold=0.0, max_heads=99):
-    return Stage(COMPILED[0], True, weights, np.uint64(SHIFT), threshold, max_heads, MAX_KEYS)
+    return Stage(COMPILED[0], True, weights, np.uint64(SHIFT), threshold, max_heads, MAX_KEYS, True)
 
 
 def draw_corpus(seed, sizes):

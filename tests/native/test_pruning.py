@@ -18,7 +18,9 @@ CHOICES = [(0.0, 99), (0.0, 2), (0.1, 99), (0.3, 3), (1.0, 99)]
 
 
 def make_stage(weights, threshold=0.0, max_heads=99, full=True):
-    return pruning.Stage(COMPILED, full, weights, np.uint64(SHIFT), threshold, max_heads, max_keys(COMPILED))
+    return pruning.Stage(
+        COMPILED, full, weights, np.uint64(SHIFT), threshold, max_heads, max_keys(COMPILED), True
+    )
 
 
 def draw_corpus(seed, sizes):

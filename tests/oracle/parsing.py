@@ -30,15 +30,15 @@ def best_trees(templates, order, words, weights, shift, arcs, single_root):
     return ranked_trees(arcs, n, single_root, scores, order)
 
 
-def train(templates, order, weights, shift, sentences, k, bound):
+def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees):
     """Update the weights with each sentence in turn; return them after each, and the number of wrong heads.
 
-    `sentences` are words, heads, and arcs.
+    `sentences` are words, heads, and arcs; `rank` lists all trees over the arcs, the best first.
     """
     history, n_wrong = [weights.astype(float)], 0
     for words, right, arcs in sentences:
         weights = history[-1]
-        rivals = best_trees(templates, order, words, weights, shift, arcs, True)[:k]
+        rivals = rank(templates, order, words, weights, shift, arcs, True)[:k]
         n_wrong += n_different(rivals[0][1], right)
         differences, needed = [], []
         for _, heads in rivals:

@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import compiled, in_place
-
-EXCLUDED = -1e9
-"""The score of an arc that is used only where there is no tree without it."""
+from treewright.native.eisner import EXCLUDED
 
 
 class Contraction(NamedTuple):
@@ -154,6 +152,73 @@ def _expand(groups, n_groups, heads):
         while word != group:
             is_replaced[word] = True
             word = groups.container[word]
+
+
+@compiled
+def best_arborescences(score, single_root, heads, totals):
+    """Fill the heads (with an entry for the root) and scores of the best trees; return their number.
+
+    Lawler (1972): each found tree divides the others of its set by the first word whose head differs; the
+    best of each share waits for its turn. Those of a set agree in the words before its `first` and have
+    none of its `banned` heads there.
+    """
+    k, n = heads.shape[0], heads.shape[1] - 1
+    trees = np.zeros((k * n + 1, n + 1), np.int32)
+    waiting = np.full(k * n + 1, -np.inf)
+    first = np.ones(k * n + 1, np.int32)
+    banned = np.zeros((k * n + 1, n + 1), np.bool_)
+    best_arborescence(score, single_root, trees[0])
+    waiting[0] = _total(score, trees[0])
+    n_trees = 1
+    for rank in range(k):
+        taken = waiting[:n_trees].argmax()
+        if waiting[taken] == -np.inf:
+            return rank
+        heads[rank], totals[rank] = trees[taken], waiting[taken]
+        waiting[taken] = -np.inf
+        for word in range(first[taken], n + 1 if rank + 1 < k else 0):
+            first[n_trees] = word
+            if word == first[taken]:
+                banned[n_trees] = banned[taken]
+            banned[n_trees, trees[taken, word]] = True
+            left = score.copy()
+            _restrict(left, trees[taken], word, banned[n_trees])
+            best_arborescence(left, single_root, trees[n_trees])
+            if _is_allowed(left, trees[n_trees], single_root):
+                waiting[n_trees] = _total(score, trees[n_trees])
+            n_trees += 1
+    return k
+
+
+@in_place
+def _total(score, tree):
+    total = 0.0
+    for word in range(1, tree.size):
+        total += score[tree[word], word]
+    return total
+
+
+@in_place
+def _restrict(score, tree, first, banned):
+    """Exclude other heads than the tree's of words before `first`, and the banned heads of this."""
+    for word in range(1, first):
+        for head in range(tree.size):
+            if head != tree[word]:
+                score[head, word] = EXCLUDED
+    for head in range(tree.size):
+        if banned[head]:
+            score[head, first] = EXCLUDED
+
+
+@in_place
+def _is_allowed(score, tree, single_root):
+    """Tell whether a tree has no excluded arc and, if that is wanted, one root."""
+    n_roots = 0
+    for word in range(1, tree.size):
+        n_roots += tree[word] == 0
+        if score[tree[word], word] <= EXCLUDED / 2:
+            return False
+    return n_roots == 1 or not single_root
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Marginals of arcs under a first-order model, over all projective trees whose root has one child.
+"""Marginals of arcs under a first-order model, over all projective trees.
 
 Eisner's (1996) chart in the sum-product semiring, inside by the recursion and outside as its derivative.
 Scores stand in a square array, heads in rows, modifiers in columns, 0 the root.
@@ -8,13 +8,33 @@ import numpy as np
 
 from treewright.native.compiling import compiled, in_place
 
+EXCLUDED = -1e9
+"""The score of an arc that is used only where there is no tree without it."""
 SMALLEST_SUM = 1e-200
 """Above this the sum over all trees, of numbers that are at most 1, is free of underflow."""
 
 
 @compiled
-def arc_marginals(score, marginal):
-    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees."""
+def arc_marginals(score, single_root, marginal):
+    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees.
+
+    With `single_root` these are the trees in which one word hangs on the root.
+    """
+    if single_root:
+        return _rooted_marginals(score, marginal)
+    # Else the root is taken for a word, and the only one that may hang on another root.
+    wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
+    wider[0, 1] = 0.0
+    wider[1:, 2:] = score[:, 1:]
+    found = np.empty(wider.shape)
+    log_sum = _rooted_marginals(wider, found)
+    marginal[:, :] = found[1:, 1:]
+    marginal[:, 0] = 0.0
+    return log_sum
+
+
+@compiled
+def _rooted_marginals(score, marginal):
     n = score.shape[0] - 1
     potential = np.zeros((n + 1, n + 1))
     log_scale = _normalize(score, potential)

@@ -82,19 +82,29 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
         heads = np.zeros((k, n + 1), np.int32)
         scores = np.empty(k)
         n_found = best_trees(parts, graph, heads, scores)
-        right = np.zeros(n + 1, np.int32)
-        for word in range(1, n + 1):
-            right[word] = gold[corpus.first_row[number] + ROOT + word]
+        right = gold_tree(corpus, gold, number)
         n_wrong += (heads[0] != right).sum()
-        n_updates += _update(
+        n_updates += learn_from(
             model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals
         )
     return n_wrong, n_updates
 
 
 @compiled
-def _update(model, sentence, right, heads, options, weights, totals):
-    """Put the right tree ahead of each of the others by as much as these are wrong."""
+def gold_tree(corpus, gold, number):
+    """Return the right heads of a sentence, with an entry for the root."""
+    root = corpus.first_row[number] + ROOT
+    right = gold[root : root + sentence_size(corpus, number) + 1].astype(np.int32)
+    right[0] = 0
+    return right
+
+
+@compiled
+def learn_from(model, sentence, right, heads, options, weights, totals):
+    """Put the right tree ahead of the others by as much as these are wrong; return 1 if that took a change.
+
+    `options` are the bound of the update, the most keys of a part, and the number of the step.
+    """
     bound, max_keys, step = options
     # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
     # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import compiled, in_place
-from treewright.native.eisner import arc_marginals
+from treewright.native.eisner import EXCLUDED, arc_marginals
 from treewright.native.features import (
     N_EXTRA_ROWS,
     PART_SIZE,
@@ -18,8 +18,6 @@ from treewright.native.features import (
 )
 from treewright.native.parts import list_arcs, number_arcs, place_arc
 
-EXCLUDED = -1e9
-"""The score of an arc that an earlier stage has dropped."""
 SMALLEST_GRADIENT = 1e-3
 
 
@@ -35,6 +33,8 @@ class Stage(NamedTuple):
     """A head is kept if its probability is at least this share of the best head's."""
     max_heads: int
     max_keys: int
+    single_root: bool
+    """Whether one word hangs on the root."""
 
 
 @in_place
@@ -87,7 +87,7 @@ def filter_arcs(stage, sentence, keep):
     score = np.empty((n + 1, n + 1))
     marginal = np.empty((n + 1, n + 1))
     score_arcs(stage, sentence, keep, score)
-    arc_marginals(score, marginal)
+    arc_marginals(score, stage.single_root, marginal)
     for modifier in range(1, n + 1):
         best = marginal[:, modifier].max()
         n_kept = 0
@@ -164,7 +164,7 @@ def learn_stage(stage, corpus, gold, kept, squares, order, rate):
         score = np.empty((n + 1, n + 1))
         marginal = np.empty((n + 1, n + 1))
         score_arcs(stage, sentence, keep, score)
-        loss += arc_marginals(score, marginal)
+        loss += arc_marginals(score, stage.single_root, marginal)
         for modifier in range(1, n + 1):
             right = gold[corpus.first_row[number] + ROOT + modifier]
             loss -= score[right, modifier]

@@ -43,6 +43,8 @@ class Pruner:
         Heads kept a word at the most.
     fine : bool
         Whether the rich model has the last word; without it the small one decides alone.
+    single_root : bool
+        Whether every tree has exactly one root.
     seed : int
     """
 
@@ -53,12 +55,14 @@ class Pruner:
         threshold: float = 1e-3,
         max_heads: int = 8,
         fine: bool = True,
+        single_root: bool = True,
         seed: int = 0,
     ) -> None:
         self.templates = templates
         self.threshold = threshold
         self.max_heads = max_heads
         self.fine = fine
+        self.single_root = single_root
         self.seed = seed
 
     def fit(self, corpus: Corpus) -> "Pruner":
@@ -91,6 +95,7 @@ class Pruner:
             "threshold": self.threshold,
             "max_heads": self.max_heads,
             "fine": self.fine,
+            "single_root": self.single_root,
             "seed": self.seed,
         }
         parts = {
@@ -109,11 +114,17 @@ class Pruner:
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
         coarse = compile_templates(self.templates.pruning, "arc")
         limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else (self.threshold, self.max_heads)
-        stages = [Stage(coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse))]
+        stages = [
+            Stage(
+                coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse), self.single_root
+            )
+        ]
         if self.fine:
             arc = compile_templates(self.templates.arc, "arc")
             limits = (self.threshold, self.max_heads)
-            stages.append(Stage(arc, True, tables[1], table_shift(tables[1]), *limits, max_keys(arc)))
+            stages.append(
+                Stage(arc, True, tables[1], table_shift(tables[1]), *limits, max_keys(arc), self.single_root)
+            )
         return tuple(stages)
 
     def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:

@@ -78,13 +78,11 @@ class StructureModel:
         checkpoint ends where uninterrupted training does. `after_epoch` sees the averaged weights in
         `weights_` and may end the training by returning True.
         """
-        progress = _Progress.start(self.table_bits, checkpoint)
+        progress = TrainingProgress.start(self.table_bits, checkpoint)
         for epoch in range(progress.n_epochs, epochs):
             order = np.random.default_rng([seed, epoch]).permutation(corpus.n_sentences)
             options = (k, bound, self.single_root, self._max_keys, progress.n_steps)
-            n_wrong, n_updates = train_pass(
-                self._model, corpus, corpus.heads, arcs, progress.weights, progress.totals, order, options
-            )
+            n_wrong, n_updates = self._learn(corpus, arcs, progress, order, options)
             progress.n_steps += corpus.n_sentences
             progress.n_epochs = epoch + 1
             self.weights_ = average(progress.weights, progress.totals, progress.n_steps)
@@ -95,6 +93,18 @@ class StructureModel:
             if after_epoch and after_epoch(report):
                 break
         self.weights_ = average(progress.weights, progress.totals, progress.n_steps)
+
+    def _learn(
+        self,
+        corpus: Corpus,
+        arcs: Arcs,
+        progress: "TrainingProgress",
+        order: npt.NDArray[np.int64],
+        options: tuple[int, float, bool, int, int],
+    ) -> tuple[int, int]:
+        """Take one pass; return how many heads were wrong, and the number of updates."""
+        weights, totals = progress.weights, progress.totals
+        return train_pass(self._model, corpus, corpus.heads, arcs, weights, totals, order, options)
 
     def best_trees(
         self, stages: tuple[Stage, ...], corpus: Corpus, k: int
@@ -110,17 +120,12 @@ class StructureModel:
         self, stages: tuple[Stage, ...], corpus: Corpus, scale: float
     ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
         """Return the log of the sum over all trees, and a square of arc probabilities, of each sentence."""
-        areas = (corpus.sizes + 1) ** 2
-        flat = np.empty(int(areas.sum()))
+        flat = np.empty(int(((corpus.sizes + 1) ** 2).sum()))
         log_sums = np.empty(corpus.n_sentences)
         numbers = np.arange(corpus.n_sentences)
         options = (self.single_root, scale)
         measure_corpus(stages, self._model, corpus, self.weights_, numbers, options, log_sums, flat)
-        squares = [
-            piece.reshape(size + 1, size + 1)
-            for piece, size in zip(np.split(flat, np.cumsum(areas)[:-1]), corpus.sizes.tolist(), strict=True)
-        ]
-        return log_sums, squares
+        return log_sums, cut_squares(flat, corpus)
 
     def get_state(self) -> State:
         """Return all that the model is."""
@@ -136,7 +141,7 @@ class StructureModel:
 
 
 @dataclass
-class _Progress:
+class TrainingProgress:
     """Where training stands between two epochs."""
 
     weights: npt.NDArray[np.float32]
@@ -145,7 +150,8 @@ class _Progress:
     n_steps: int = 0
 
     @classmethod
-    def start(cls, table_bits: int, checkpoint: Path | None) -> "_Progress":
+    def start(cls, table_bits: int, checkpoint: Path | None) -> "TrainingProgress":
+        """Begin, or go on from a checkpoint."""
         if checkpoint is None or not checkpoint.exists():
             weights = make_table(table_bits)
             return cls(weights, np.zeros(weights.size))
@@ -159,6 +165,14 @@ class _Progress:
         return progress
 
     def save(self, checkpoint: Path) -> None:
+        """Write a checkpoint."""
         values: dict[str, Any] = {"n_epochs": self.n_epochs, "n_steps": self.n_steps}
         arrays: dict[str, npt.NDArray[Any]] = {"weights": self.weights, "totals": self.totals}
         save_state(State("TrainingProgress", values, arrays), checkpoint)
+
+
+def cut_squares(flat: npt.NDArray[np.float64], corpus: Corpus) -> list[npt.NDArray[np.float64]]:
+    """Cut numbers for all pairs of words, one sentence after another, into a square for each."""
+    sides = corpus.sizes + 1
+    pieces = np.split(flat, np.cumsum(sides**2)[:-1])
+    return [piece.reshape(side, side) for piece, side in zip(pieces, sides.tolist(), strict=True)]

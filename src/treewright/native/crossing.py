@@ -1,0 +1,78 @@
+"""Parsing and training over whole corpora with a first-order model of trees whose arcs may cross."""
+
+import numpy as np
+
+from treewright.native.arborescence import best_arborescences, matrix_tree_marginals
+from treewright.native.compiling import compiled
+from treewright.native.features import ROOT
+from treewright.native.parsing import gold_tree, learn_from
+from treewright.native.pruning import all_arcs, score_arcs, sentence_size, take_sentence
+
+
+@compiled
+def score_sentence(stage, corpus, number):
+    """Return the scores of all arcs of a sentence, heads in rows."""
+    n = sentence_size(corpus, number)
+    score = np.empty((n + 1, n + 1))
+    score_arcs(stage, take_sentence(corpus, number), all_arcs(n), score)
+    return score
+
+
+@compiled
+def train_crossing(stage, model, corpus, gold, totals, order, options):
+    """Update the weights of `stage` on each sentence; return wrong heads, and the number of updates.
+
+    `model` has the same templates; `options` are k, the bound of an update, whether trees have one root,
+    the most keys of a part, and the number of the first step.
+    """
+    k, bound, single_root, max_keys, step = options
+    n_wrong = n_updates = 0
+    for number in order:
+        step += 1
+        n = sentence_size(corpus, number)
+        if n == 0:
+            continue
+        heads = np.zeros((k, n + 1), np.int32)
+        n_found = best_arborescences(score_sentence(stage, corpus, number), single_root, heads, np.empty(k))
+        right = gold_tree(corpus, gold, number)
+        n_wrong += (heads[0] != right).sum()
+        sentence = take_sentence(corpus, number)
+        n_updates += learn_from(
+            model, sentence, right, heads[:n_found], (bound, max_keys, step), stage.weights, totals
+        )
+    return n_wrong, n_updates
+
+
+@compiled
+def parse_crossing(stage, corpus, single_root, heads, scores):
+    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k).
+
+    Ranks beyond the number of trees get a score of -inf.
+    """
+    k = heads.shape[0]
+    scores[:, :] = -np.inf
+    for number in range(corpus.first_row.size - 1):
+        n = sentence_size(corpus, number)
+        if n == 0:
+            continue
+        trees = np.zeros((k, n + 1), np.int32)
+        best_arborescences(score_sentence(stage, corpus, number), single_root, trees, scores[number])
+        row = corpus.first_row[number] + ROOT
+        heads[:, row : row + n + 1] = trees
+
+
+@compiled
+def measure_crossing(stage, corpus, scale, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees with one root, and the probability of each arc.
+
+    `marginals` are one square after another, heads in rows; scores are multiplied by `scale`.
+    """
+    start = 0
+    for number in range(corpus.first_row.size - 1):
+        n = sentence_size(corpus, number)
+        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
+        start += (n + 1) * (n + 1)
+        square[:, :] = 0.0
+        log_sums[number] = 0.0
+        if n > 0:
+            log_sums[number] = matrix_tree_marginals(scale * score_sentence(stage, corpus, number), square)
