@@ -31,7 +31,9 @@ def call_parsers():
     """Train and use parsers of the first and the third order."""
     trees = tw.make_treebank(40).dependencies
     for order in (1, 3):
-        parser = tw.DependencyParser(order=order, epochs=1, table_bits=14, folds=2).fit(trees, trees[:5])
+        parser = tw.DependencyParser(order=order, epochs=1, runs=1, table_bits=14, folds=2).fit(
+            trees, trees[:5]
+        )
         parser.kbest(trees[:5], k=2)
         parser.marginals(trees[:5])
     # Once more with scores so far apart that sums underflow.

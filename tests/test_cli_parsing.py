@@ -1,5 +1,7 @@
 """Training and parsing from the command line."""
 
+import json
+
 import pytest
 from commands import run
 
@@ -14,7 +16,7 @@ def folder(tmp_path_factory):
     bank = tw.make_treebank(80, seed=0).dependencies
     tw.write_conllu(bank[:60], folder / "train.conllu")
     tw.write_conllu(bank[60:], folder / "test.conllu")
-    options = ["--order", "1", "--epochs", "2", "--dev", folder / "test.conllu"]
+    options = ["--order", "1", "--epochs", "2", "--runs", "1", "--dev", folder / "test.conllu"]
     run("train", "dependency", folder / "train.conllu", "--model", folder / "parser.tw", *options)
     return folder
 
@@ -24,7 +26,17 @@ def test_training_leaves_a_model_and_nothing_else(folder):
 
 
 def test_training_says_how_it_goes(folder, tmp_path):
-    arguments = [folder / "train.conllu", "--model", tmp_path / "m", "--order", "1", "--epochs", "1"]
+    arguments = [
+        folder / "train.conllu",
+        "--model",
+        tmp_path / "m",
+        "--order",
+        "1",
+        "--epochs",
+        "1",
+        "--runs",
+        "1",
+    ]
     shown = run("train", "dependency", *arguments, "--dev", folder / "test.conllu").stderr
     assert "epoch 1 of 1: UAS" in shown
     assert "dev UAS" in shown
@@ -68,12 +80,91 @@ def test_confidence_is_added_to_misc(folder, tmp_path):
         assert all(0 <= share <= 1 for share in shares)
 
 
-def test_plain_text_is_split_into_sentences_and_words(folder, tmp_path):
+def test_candidates_can_have_confidence_too(folder, tmp_path):
+    out = tmp_path / "out.conllu"
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--confidence", "--kbest", 2, "--output", out)
+    trees = tw.read_conllu(out)
+    assert [tree.metadata["parse_rank"] for tree in trees[:3]] == ["1", "2", "1"]
+    assert all("Confidence=" in field for tree in trees for field in tree.misc)
+
+
+def test_confidence_is_scored_and_plotted(folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    out, plot = tmp_path / "out.conllu", tmp_path / "plot.svg"
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--confidence", "--output", out)
+    shown = run("evaluate", folder / "test.conllu", out, "--plot", plot).stdout
+    assert "expected calibration error" in shown
+    assert plot.read_text().startswith("<?xml")
+    as_json = json.loads(run("evaluate", folder / "test.conllu", out, "--json").stdout)
+    assert sum(as_json["calibration"]["counts"]) == sum(map(len, tw.read_conllu(out)))
+
+
+def test_what_cannot_be_plotted_is_one_line(fail, folder, tmp_path):
+    gold = folder / "test.conllu"
+    message = fail("evaluate", gold, gold, "--plot", tmp_path / "plot.png")
+    assert message == f"treewright: {gold} has no confidence in MISC to plot; expected Confidence=..."
+    out = tmp_path / "out.conllu"
+    run("parse", folder / "parser.tw", gold, "--confidence", "--output", out)
+    message = fail("evaluate", gold, out, "--plot", tmp_path / "plot.txt")
+    assert message.endswith("plot.txt is no name for a plot; expected one ending in .png, .svg, .pdf")
+
+
+def test_the_number_of_jobs_does_not_show_in_the_result(folder, tmp_path):
+    for jobs in (1, 3):
+        out = tmp_path / f"{jobs}.conllu"
+        run("parse", folder / "parser.tw", folder / "test.conllu", "--jobs", jobs, "--output", out)
+    assert (tmp_path / "1.conllu").read_bytes() == (tmp_path / "3.conllu").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def own_tags(folder, tmp_path_factory):
+    """Make a parser that tags."""
+    model = tmp_path_factory.mktemp("tagging") / "parser.tw"
+    options = ["--order", "1", "--epochs", "1", "--runs", "1", "--tags", "predicted", "--jobs", "2"]
+    run("train", "dependency", folder / "train.conllu", "--model", model, *options)
+    return model
+
+
+def test_plain_text_is_split_into_sentences_and_words(own_tags, tmp_path):
     pytest.importorskip("spacy")
     (tmp_path / "in.txt").write_text("The fox sang. A sailor\nslept!\n\nWhy?\n")
-    run("parse", folder / "parser.tw", tmp_path / "in.txt", "--raw", "--output", tmp_path / "out.conllu")
-    words = [tree.words for tree in tw.read_conllu(tmp_path / "out.conllu")]
-    assert words == [["The", "fox", "sang", "."], ["A", "sailor", "slept", "!"], ["Why", "?"]]
+    run("parse", own_tags, tmp_path / "in.txt", "--raw", "--output", tmp_path / "out.conllu")
+    trees = tw.read_conllu(tmp_path / "out.conllu")
+    assert [tree.words for tree in trees] == [
+        ["The", "fox", "sang", "."],
+        ["A", "sailor", "slept", "!"],
+        ["Why", "?"],
+    ]
+    assert all(tag != "_" for tree in trees for tag in tree.upos)
+
+
+def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_path):
+    source = tmp_path / "bare.conllu"
+    tw.write_conllu([tw.DepTree(["a", "fox"])], source)
+    message = fail("parse", folder / "parser.tw", source, "--output", tmp_path / "out")
+    assert message.startswith(f"treewright: {source}: sentence 1 has no tags; expected some, or a parser")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_parser_that_tags_can_take_gold_tags(own_tags, folder, tmp_path):
+    run("parse", own_tags, folder / "test.conllu", "--tags", "gold", "--output", tmp_path / "out")
+    gold, parsed = tw.read_conllu(folder / "test.conllu"), tw.read_conllu(tmp_path / "out")
+    assert [tree.lemmas for tree in parsed] == [tree.lemmas for tree in gold]
+
+
+def test_a_tagger_is_trained_and_tags_files(fail, folder, tmp_path):
+    model, out = tmp_path / "tagger.tw", tmp_path / "out.conllu"
+    options = ["--dev", folder / "test.conllu", "--epochs", "3"]
+    shown = run("train", "tagger", folder / "train.conllu", "--model", model, *options).stderr
+    assert "UPOS" in shown
+    run("parse", model, folder / "test.conllu", "--output", out)
+    gold, tagged = tw.read_conllu(folder / "test.conllu"), tw.read_conllu(out)
+    assert [tree.heads.tolist() for tree in tagged] == [tree.heads.tolist() for tree in gold]
+    assert all(tag != "_" for tree in tagged for tag in tree.upos)
+    message = fail("parse", model, folder / "test.conllu", "--kbest", "2")
+    assert message == (
+        "treewright: the model is a tagger, which has no trees; expected a parser for these options"
+    )
 
 
 def test_a_file_that_is_no_model_is_one_line(fail, folder):
@@ -84,7 +175,7 @@ def test_a_file_that_is_no_model_is_one_line(fail, folder):
 def test_a_model_of_another_kind_is_one_line(fail, folder, tmp_path):
     save_state(State("Other"), tmp_path / "other")
     message = fail("parse", tmp_path / "other", folder / "test.conllu")
-    assert "a file of kind 'Other'; expected one of DependencyParser" in message
+    assert "a file of kind 'Other'; expected one of DependencyParser, Tagger" in message
 
 
 def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
@@ -99,10 +190,19 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         "1",
         "--epochs",
         "2",
+        "--runs",
+        "1",
     ]
     checkpoint = tmp_path / "parser.tw.checkpoint"
-    parser = tw.DependencyParser(order=1, epochs=1)
-    parser.fit(tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint)
+
+    def stop_after_an_epoch(line):
+        if line.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tw.DependencyParser(order=1, epochs=2, runs=1).fit(
+            tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint, progress=stop_after_an_epoch
+        )
     expected = f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
     assert "epoch 1 of 2" not in run(*arguments, "--resume").stderr

@@ -40,3 +40,6 @@ from .data.synthetic import make_treebank as make_treebank
 from .parsing.dependency import Candidate as Candidate
 from .parsing.dependency import DependencyParser as DependencyParser
 from .parsing.features import TemplateSet as TemplateSet
+from .parsing.lattice import Lattice as Lattice
+from .parsing.tagger import Tagger as Tagger
+from .parsing.tagger import TaggingScore as TaggingScore

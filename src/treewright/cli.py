@@ -179,12 +179,18 @@ def evaluate(
         str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the test of significance.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="File for a reliability plot (png, svg or pdf), of --confidence.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Score a prediction: attachment scores for CoNLL-U, PARSEVAL (as evalb) for brackets.
 
+    Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
+
     Example: `treewright evaluate gold.conllu parsed.conllu --no-punctuation --against other.conllu`
     """
+    from treewright.report.reliability import plot_reliability
     from treewright.report.scores import draw_scores, score_files, scores_as_json
 
     if penn and no_punctuation:
@@ -198,6 +204,10 @@ def evaluate(
         metric=metric,
         seed=seed,
     )
+    if plot:
+        if scores.reliability is None:
+            raise InputError(f"{predicted} has no confidence in MISC to plot; expected Confidence=...")
+        plot_reliability(scores.reliability, plot)
     if as_json:
         print(scores_as_json(scores))
     else:
@@ -214,10 +224,19 @@ def dependency(
     model: Annotated[Path, typer.Option(help="File for the model.")],
     dev: Annotated[str | None, typer.Option(help="Sentences to score after each epoch.")] = None,
     order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 pairs of arcs, 3 triples.")] = 3,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 10,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 6,
+    runs: Annotated[int, typer.Option(min=1, help="Trainings of which the mean is taken.")] = 4,
     k: Annotated[int, typer.Option(min=1, help="Length of candidate lists in training.")] = 10,
+    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    decoder: Annotated[
+        str, typer.Option(help="projective, or spanning: any tree, crossing arcs or not (order 1).")
+    ] = "projective",
+    jackknife: Annotated[
+        bool, typer.Option("--jackknife", help="Learn labels and probabilities from folds; takes longer.")
+    ] = False,
     patience: Annotated[int | None, typer.Option(min=1, help="Stop when dev does not rise so long.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished epoch.")] = False,
 ) -> None:
     """Train a dependency parser.
@@ -233,11 +252,44 @@ def dependency(
             f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
         )
     _check_writable(model)
-    parser = DependencyParser(order=order, k=k, epochs=epochs, patience=patience, seed=seed)
+    parser = DependencyParser(
+        order=order,
+        k=k,
+        epochs=epochs,
+        runs=runs,
+        tags=tags,
+        decoder=decoder,
+        jackknife=jackknife,
+        patience=patience,
+        seed=seed,
+        jobs=jobs,
+    )
     development = read_conllu(dev) if dev else None
     parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint)
     parser.save(model)
     checkpoint.unlink(missing_ok=True)
+    _say(f"written: {model}")
+
+
+@train.command()
+def tagger(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in CoNLL-U.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[str | None, typer.Option(help="Sentences to score at the end.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+) -> None:
+    """Train a tagger of parts of speech, morphological features and lemmas.
+
+    Example: `treewright train tagger train.conllu --dev dev.conllu --model tagger.tw`
+    """
+    from treewright.data.conllu import read_conllu
+    from treewright.parsing.tagger import Tagger
+
+    _check_writable(model)
+    development = read_conllu(dev, require_heads=False) if dev else None
+    sentences = read_conllu(trees, require_heads=False)
+    Tagger(epochs=epochs, seed=seed).fit(sentences, development, progress=_say).save(model)
     _say(f"written: {model}")
 
 
@@ -257,15 +309,19 @@ def _check_writable(path: Path) -> None:
 
 @app.command()
 def parse(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser or a tagger.")],
     source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
     output: Annotated[str, typer.Option(help="File for the result.")] = "-",
+    tags: Annotated[
+        str | None, typer.Option(help="gold: as in INPUT; predicted: by the parser; as trained otherwise.")
+    ] = None,
     kbest: Annotated[int, typer.Option(min=1, help="Write so many trees a sentence.")] = 1,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
     language: Annotated[str, typer.Option(help="Language of the tokens of --raw, as en or xx.")] = "xx",
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
 ) -> None:
     """Parse sentences and write CoNLL-U; comments, multiword tokens and other columns are kept.
 
@@ -275,7 +331,14 @@ def parse(
     from treewright.parsing.files import parse_file
 
     parse_file(
-        load(model), source, output, kbest=kbest, confidence=confidence, language=language if raw else None
+        load(model),
+        source,
+        output,
+        tags=tags,
+        kbest=kbest,
+        confidence=confidence,
+        language=language if raw else None,
+        jobs=jobs,
     )
 
 

@@ -1,25 +1,7 @@
 import numpy as np
 import pytest
 
-from treewright.parsing.calibration import best_scale, gold_loss, reliability
-
-
-def test_honest_confidence_has_no_calibration_error():
-    confidence = np.repeat([0.25, 0.75], 400)
-    is_right = np.concatenate([np.arange(400) % 4 == 0, np.arange(400) % 4 != 0])
-    found = reliability(confidence, is_right)
-    assert found.error == pytest.approx(0)
-    assert (found.counts[2], found.counts[7], sum(found.counts)) == (400, 400, 800)
-
-
-def test_overconfidence_is_measured():
-    found = reliability(np.full(100, 0.95), np.arange(100) < 70)
-    assert found.error == pytest.approx(0.25)
-    assert (found.confidence[9], found.accuracy[9]) == pytest.approx((0.95, 0.7))
-
-
-def test_full_confidence_falls_into_the_last_bin():
-    assert reliability(np.ones(3), np.ones(3, dtype=bool)).counts[-1] == 3
+from treewright.parsing.calibration import best_scale, gold_loss
 
 
 def test_the_loss_is_the_mean_negative_log_probability_of_gold_heads():

@@ -4,7 +4,22 @@ import pytest
 import treewright as tw
 from treewright.errors import InputError, TreewrightError
 
-OPTIONS = {"epochs": 3, "table_bits": 18, "folds": 2}
+OPTIONS = {"epochs": 3, "runs": 1, "table_bits": 18, "folds": 2}
+
+
+class KilledError(Exception):
+    """Stands for whatever ends a training."""
+
+
+def fit_until(parser, line, *data, checkpoint):
+    """Train until something is told that begins with `line`."""
+
+    def tell(told):
+        if told.startswith(line):
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        parser.fit(*data, checkpoint=checkpoint, progress=tell)
 
 
 @pytest.fixture(scope="module")
@@ -102,18 +117,46 @@ def test_the_same_seed_gives_the_same_parser(train, test):
 
 def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path):
     checkpoint = tmp_path / "training"
-    options = {**OPTIONS, "order": 2}
-    whole = tw.DependencyParser(**{**options, "epochs": 3}).fit(train[:80])
-    tw.DependencyParser(**{**options, "epochs": 1}).fit(train[:80], checkpoint=checkpoint)
-    resumed = tw.DependencyParser(**{**options, "epochs": 3}).fit(train[:80], checkpoint=checkpoint)
+    options = {**OPTIONS, "order": 2, "epochs": 2, "runs": 2}
+    whole = tw.DependencyParser(**options).fit(train[:80])
+    for epoch in (2, 3, 4):
+        fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 4", train[:80], checkpoint=checkpoint)
+    resumed = tw.DependencyParser(**options).fit(train[:80], checkpoint=checkpoint)
     np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
 
 
-def test_a_checkpoint_of_another_training_is_refused(train, tmp_path):
+def test_the_mean_of_runs_is_taken(train):
+    def weights(**options):
+        return tw.DependencyParser(order=1, **{**OPTIONS, **options}).fit(train[:40]).structure_.weights_
+
+    first, both = weights(runs=1), weights(runs=2)
+    second = 2 * both - first
+    assert np.abs(second - first).max() > 0.01
+    assert np.abs(second).max() < 3 * np.abs(first).max()
+
+
+def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path):
     checkpoint = tmp_path / "training"
-    tw.DependencyParser(order=1, epochs=1, table_bits=16, folds=2).fit(train[:30], checkpoint=checkpoint)
-    with pytest.raises(InputError, match="is of another training; expected one with 17 table bits"):
-        tw.DependencyParser(order=1, epochs=1, table_bits=17, folds=2).fit(train[:30], checkpoint=checkpoint)
+    options = {**OPTIONS, "order": 1, "patience": 1, "epochs": 20}
+    data = (train[:60], train[200:])
+    whole = tw.DependencyParser(**options).fit(*data)
+    for epoch in (2, 3):
+        fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 20", *data, checkpoint=checkpoint)
+    resumed = tw.DependencyParser(**options).fit(*data, checkpoint=checkpoint)
+    np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
+
+
+@pytest.mark.parametrize("change", [{"table_bits": 17}, {"seed": 1}, {"k": 3}, {"n_sentences": 29}])
+def test_a_checkpoint_of_another_training_is_refused(train, tmp_path, change):
+    checkpoint = tmp_path / "training"
+
+    def fit(n_sentences=30, **options):
+        options = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 16, "folds": 2} | options
+        tw.DependencyParser(**options).fit(train[:n_sentences], checkpoint=checkpoint)
+
+    fit()
+    with pytest.raises(InputError, match=r"training is of a training with other data or options"):
+        fit(**change)
 
 
 def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
@@ -123,6 +166,90 @@ def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
     assert any(not tw.is_projective(tree) for tree in parsed)
     assert not any("↑" in relation or "↓" in relation for tree in parsed for relation in tree.deprels)
     assert tw.metrics.attachment(unseen, parsed).uas > 85
+
+
+def test_any_tree_can_be_found_without_lifting(tmp_path):
+    train = tw.make_treebank(300, seed=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(60, seed=3, crossing=0.5).dependencies
+    parser = tw.DependencyParser(order=1, decoder="spanning", **OPTIONS).fit(train)
+    parsed = parser.predict(unseen)
+    assert any(not tw.is_projective(tree) for tree in parsed)
+    assert tw.metrics.attachment(unseen, parsed).uas > 80
+    candidates = parser.kbest(unseen[:10], k=4)
+    assert [one[0].tree for one in candidates] == parsed[:10]
+    for tree, marginals in zip(unseen, parser.marginals(unseen), strict=True):
+        np.testing.assert_allclose(marginals.sum(axis=1), 1, atol=1e-6)
+        assert marginals.shape == (len(tree), len(tree) + 1)
+    parser.save(tmp_path / "parser.tw")
+    again = tw.load(tmp_path / "parser.tw")
+    assert tw.metrics.attachment(parsed, again.predict(unseen)).uas > 99
+
+
+def test_folds_teach_labels_and_probabilities(train, test):
+    lines = []
+    parser = tw.DependencyParser(order=1, jackknife=True, **OPTIONS).fit(train[:100], progress=lines.append)
+    assert "parsed 100 sentences by parsers that have not seen them" in lines
+    assert 0.02 < parser.scale_ < 20
+    assert tw.metrics.attachment(test, parser.predict(test)).las > 75
+
+
+def test_trees_with_several_roots_are_learnt():
+    bank = tw.make_treebank(160, seed=4).dependencies
+    split = [
+        tree.with_heads(
+            [
+                0 if head == 0 or rel == "advmod" else head
+                for head, rel in zip(tree.heads, tree.deprels, strict=True)
+            ],
+            tree.deprels,
+        )
+        for tree in bank
+    ]
+    assert any(tree.n_roots > 1 for tree in split)
+    parser = tw.DependencyParser(**OPTIONS).fit(split[:120])
+    assert parser.recall_ > 97
+    parsed = parser.predict(split[120:])
+    assert any(tree.n_roots > 1 for tree in parsed)
+    assert tw.metrics.attachment(split[120:], parsed).uas > 85
+
+
+@pytest.fixture(scope="module")
+def own_tags(train):
+    """Make a parser that tags."""
+    return tw.DependencyParser(order=1, tags="predicted", **OPTIONS).fit(train[:120])
+
+
+def test_with_predicted_tags_nothing_but_words_is_read(own_tags, test):
+    bare = [tw.DepTree(tree.words) for tree in test]
+    parsed = own_tags.predict(test)
+    from_bare = own_tags.predict(bare)
+    assert heads_of(from_bare) == heads_of(parsed)
+    for name in ("deprels", "upos", "xpos", "feats", "lemmas"):
+        assert [getattr(tree, name) for tree in from_bare] == [getattr(tree, name) for tree in parsed]
+    assert tw.metrics.attachment(test, parsed).uas > 80
+
+
+def test_a_saved_parser_keeps_its_tagger(own_tags, test, tmp_path):
+    own_tags.save(tmp_path / "parser.tw")
+    again = tw.load(tmp_path / "parser.tw")
+    assert [tree.xpos for tree in again.predict(test)] == [tree.xpos for tree in own_tags.predict(test)]
+
+
+def test_how_well_training_sentences_are_tagged_is_said(train):
+    lines = []
+    options = {**OPTIONS, "order": 1, "tags": "predicted", "epochs": 1}
+    tw.DependencyParser(**options).fit(train[:40], progress=lines.append)
+    assert lines[0].startswith("tags of sentences not trained on: UPOS ")
+
+
+def test_results_do_not_depend_on_the_number_of_jobs(train, test):
+    one, other = (
+        tw.DependencyParser(order=1, tags="predicted", jobs=jobs, **OPTIONS).fit(train[:60])
+        for jobs in (1, 3)
+    )
+    np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)
+    many = test * 20
+    assert one.predict(many) == other.predict(many)
 
 
 def test_training_can_stop_early_and_keeps_the_best(train):
@@ -158,7 +285,10 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
     ("options", "message"),
     [
         ({"order": 4}, "order is 4; expected one of 1, 2, 3"),
-        ({"tags": "own"}, "tags is 'own'; expected one of gold"),
+        ({"tags": "own"}, "tags is 'own'; expected one of gold, predicted"),
+        ({"decoder": "any"}, "decoder is 'any'; expected one of projective, spanning"),
+        ({"decoder": "spanning"}, "decoder is 'spanning' and order 3; expected order 1"),
+        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
         ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),
@@ -181,3 +311,10 @@ def test_training_without_sentences_is_refused():
 def test_training_sentences_need_heads():
     with pytest.raises(InputError, match="sentence 1 has words without a head; expected whole trees"):
         tw.DependencyParser().fit([tw.DepTree(["a"])])
+
+
+def test_a_parser_without_a_tagger_cannot_tag(train, test):
+    parser = tw.DependencyParser(order=1, **OPTIONS).fit(train[:30])
+    parser.tags = "predicted"
+    with pytest.raises(InputError, match="the parser was trained on gold tags and has no tagger"):
+        parser.predict(test)

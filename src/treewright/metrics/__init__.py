@@ -1,6 +1,7 @@
 """How good a prediction is, and whether a difference between two is more than luck."""
 
 from treewright.metrics.attachment import AttachmentScore, RelationScore, attachment
+from treewright.metrics.calibration import Reliability, calibration
 from treewright.metrics.parseval import ParsevalScore, parseval
 from treewright.metrics.significance import SignificanceResult, significance
 
@@ -8,8 +9,10 @@ __all__ = [
     "AttachmentScore",
     "ParsevalScore",
     "RelationScore",
+    "Reliability",
     "SignificanceResult",
     "attachment",
+    "calibration",
     "parseval",
     "significance",
 ]

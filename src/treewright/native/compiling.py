@@ -27,12 +27,14 @@ FINGERPRINT = fingerprint(Path(__file__).parent)
 def compiled(function):
     """Compile `function` at its first call, for each new set of argument types, and keep the result.
 
+    Several threads can run it at once.
+
     The machine code goes to $NUMBA_CACHE_DIR if that is set, else to treewright's cache folder, which can
     always be written; within it, to a folder for this state of the source. Numba alone would go on using
     a function after a change in another that it calls.
     """
     with _cache_in(_code_folder()):
-        return numba.njit(cache=True)(function)
+        return numba.njit(cache=True, nogil=True)(function)
 
 
 def in_place(function):
@@ -42,7 +44,7 @@ def in_place(function):
     all they do.
     """
     with _cache_in(_code_folder()):
-        return numba.njit(cache=True, _nrt=False)(function)
+        return numba.njit(cache=True, nogil=True, _nrt=False)(function)
 
 
 def _code_folder():

@@ -4,6 +4,8 @@ Eisner's (1996) chart in the sum-product semiring, inside by the recursion and o
 Scores stand in a square array, heads in rows, modifiers in columns, 0 the root.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from treewright.native.compiling import compiled, in_place
@@ -11,7 +13,23 @@ from treewright.native.compiling import compiled, in_place
 EXCLUDED = -1e9
 """The score of an arc that is used only where there is no tree without it."""
 SMALLEST_SUM = 1e-200
-"""Above this the sum over all trees, of numbers that are at most 1, is free of underflow."""
+"""Between this and its inverse, the sum over all trees is taken to be free of underflow and overflow."""
+N_TRIALS = 8
+"""How often potentials are doubled to get there."""
+
+
+class Spans(NamedTuple):
+    """A number for each span [i, j]: headed by j, headed by i, with an arc j -> i, with an arc i -> j.
+
+    Those that are walked along with i fixed have i in rows, those "by end" j, so that memory is too.
+    """
+
+    left: np.ndarray
+    left_by_end: np.ndarray
+    right: np.ndarray
+    right_by_end: np.ndarray
+    to_left_by_end: np.ndarray
+    to_right: np.ndarray
 
 
 @compiled
@@ -38,15 +56,37 @@ def _rooted_marginals(score, marginal):
     n = score.shape[0] - 1
     potential = np.zeros((n + 1, n + 1))
     log_scale = _normalize(score, potential)
-    left = np.zeros((n + 2, n + 2))
-    right = np.zeros((n + 2, n + 2))
-    to_left = np.zeros((n + 2, n + 2))
-    to_right = np.zeros((n + 2, n + 2))
-    total = _fill_inside(potential, left, right, to_left, to_right)
-    if total < SMALLEST_SUM:
-        return _log_marginals(score, marginal)
-    _fill_marginals(potential, left, right, to_left, to_right, total, marginal)
-    return np.log(total) + log_scale
+    spans = Spans(
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+    )
+    for _ in range(N_TRIALS):
+        total = _fill_inside(potential, spans)
+        if total >= SMALLEST_SUM:
+            break
+        potential *= 2.0
+        log_scale -= n * np.log(2.0)
+    if SMALLEST_SUM <= total <= 1 / SMALLEST_SUM:
+        _fill_marginals(potential, spans, total, marginal)
+        if _adds_up(marginal):
+            return np.log(total) + log_scale
+    return _log_marginals(score, marginal)
+
+
+@in_place
+def _adds_up(marginal):
+    """Tell whether the heads of each word have all the probability that there is."""
+    for word in range(1, marginal.shape[0]):
+        total = 0.0
+        for head in range(marginal.shape[0]):
+            total += marginal[head, word]
+        if not abs(total - 1.0) < 1e-9:
+            return False
+    return True
 
 
 @in_place
@@ -71,28 +111,26 @@ def _normalize(score, potential):
 
 
 @in_place
-def _fill_inside(potential, left, right, to_left, to_right):
-    """Fill the sums over spans [i, j] headed by j, by i, with an arc j -> i, with an arc i -> j.
-
-    Returns the sum over all trees.
-    """
+def _fill_inside(potential, spans):
+    """Fill the sums over spans; return the sum over all trees."""
+    left, left_by_end, right, right_by_end, to_left_by_end, to_right = spans
     n = potential.shape[0] - 1
     for word in range(1, n + 1):
-        left[word, word] = right[word, word] = 1.0
+        left[word, word] = left_by_end[word, word] = right[word, word] = right_by_end[word, word] = 1.0
     for width in range(1, n):
         for i in range(1, n - width + 1):
             j = i + width
             apart = 0.0
             for r in range(i, j):
-                apart += right[i, r] * left[r + 1, j]
+                apart += right[i, r] * left_by_end[j, r + 1]
             to_right[i, j] = apart * potential[i, j]
-            to_left[i, j] = apart * potential[j, i]
+            to_left_by_end[j, i] = apart * potential[j, i]
             headed_right = headed_left = 0.0
             for r in range(i, j):
-                headed_right += left[i, r] * to_left[r, j]
-                headed_left += to_right[i, r + 1] * right[r + 1, j]
-            left[i, j] = headed_right
-            right[i, j] = headed_left
+                headed_right += left[i, r] * to_left_by_end[j, r]
+                headed_left += to_right[i, r + 1] * right_by_end[j, r + 1]
+            left[i, j] = left_by_end[j, i] = headed_right
+            right[i, j] = right_by_end[j, i] = headed_left
     total = 0.0
     for word in range(1, n + 1):
         total += potential[0, word] * left[1, word] * right[word, n]
@@ -100,33 +138,48 @@ def _fill_inside(potential, left, right, to_left, to_right):
 
 
 @compiled
-def _fill_marginals(potential, left, right, to_left, to_right, total, marginal):
+def _fill_marginals(potential, spans, total, marginal):
     n = potential.shape[0] - 1
-    left_out = np.zeros((n + 2, n + 2))
-    right_out = np.zeros((n + 2, n + 2))
-    to_left_out = np.zeros((n + 2, n + 2))
-    to_right_out = np.zeros((n + 2, n + 2))
+    # What comes to a span by rows and by columns is gathered apart and added when it is handed on.
+    outside = Spans(
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+        np.zeros((n + 2, n + 2)),
+    )
     marginal[:, :] = 0.0
     for word in range(1, n + 1):
         share = potential[0, word] / total
-        left_out[1, word] += share * right[word, n]
-        right_out[word, n] += share * left[1, word]
-        marginal[0, word] = share * left[1, word] * right[word, n]
+        outside.left[1, word] += share * spans.right[word, n]
+        outside.right[word, n] += share * spans.left[1, word]
+        marginal[0, word] = share * spans.left[1, word] * spans.right[word, n]
+    _hand_down(potential, spans, outside, marginal)
+
+
+@in_place
+def _hand_down(potential, spans, outside, marginal):
+    """Fill the derivatives of the sum by each span, the widest first, and the marginals of arcs."""
+    left, left_by_end, right, right_by_end, to_left_by_end, to_right = spans
+    left_out, left_out_by_end, right_out, right_out_by_end, to_left_out_by_end, to_right_out = outside
+    n = potential.shape[0] - 1
     for width in range(n - 1, 0, -1):
         for i in range(1, n - width + 1):
             j = i + width
-            above_left, above_right = left_out[i, j], right_out[i, j]
+            above_left = left_out[i, j] + left_out_by_end[j, i]
+            above_right = right_out[i, j] + right_out_by_end[j, i]
             for r in range(i, j):
-                left_out[i, r] += above_left * to_left[r, j]
-                to_left_out[r, j] += above_left * left[i, r]
-                to_right_out[i, r + 1] += above_right * right[r + 1, j]
-                right_out[r + 1, j] += above_right * to_right[i, r + 1]
-            above = to_right_out[i, j] * potential[i, j] + to_left_out[i, j] * potential[j, i]
+                left_out[i, r] += above_left * to_left_by_end[j, r]
+                to_left_out_by_end[j, r] += above_left * left[i, r]
+                to_right_out[i, r + 1] += above_right * right_by_end[j, r + 1]
+                right_out_by_end[j, r + 1] += above_right * to_right[i, r + 1]
+            above = to_right_out[i, j] * potential[i, j] + to_left_out_by_end[j, i] * potential[j, i]
             for r in range(i, j):
-                right_out[i, r] += above * left[r + 1, j]
-                left_out[r + 1, j] += above * right[i, r]
+                right_out[i, r] += above * left_by_end[j, r + 1]
+                left_out_by_end[j, r + 1] += above * right[i, r]
             marginal[i, j] = to_right[i, j] * to_right_out[i, j]
-            marginal[j, i] = to_left[i, j] * to_left_out[i, j]
+            marginal[j, i] = to_left_by_end[j, i] * to_left_out_by_end[j, i]
 
 
 @compiled

@@ -77,12 +77,10 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
-        keep = restore_arcs(kept, number, n)
-        parts, graph = chart_of(keep, model, sentence, weights, single_root)
-        heads = np.zeros((k, n + 1), np.int32)
-        scores = np.empty(k)
-        n_found = best_trees(parts, graph, heads, scores)
         right = gold_tree(corpus, gold, number)
+        parts, graph = chart_of(restore_arcs(kept, number, n), model, sentence, weights, single_root)
+        heads = np.zeros((k, n + 1), np.int32)
+        n_found = best_trees(parts, graph, heads, np.empty(k))
         n_wrong += (heads[0] != right).sum()
         n_updates += learn_from(
             model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals

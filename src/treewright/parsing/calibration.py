@@ -1,50 +1,17 @@
-"""How far probabilities can be trusted, and how to make them so.
+"""How probabilities are made such that they can be trusted.
 
 Scores are multiplied by one number before they become probabilities: the one under which the heads of
 sentences that were not trained on are most probable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-N_BINS = 10
 LOWEST_SCALE, HIGHEST_SCALE = 0.02, 20.0
 N_TRIALS = 12
 GOLDEN = (np.sqrt(5) - 1) / 2
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """Confidence against accuracy, in bins of equal width.
-
-    Attributes
-    ----------
-    error : float
-        Expected calibration error: the mean distance between confidence and accuracy.
-    counts, confidence, accuracy : tuple
-        For each bin the number of cases, their mean confidence, and the share that was right.
-    """
-
-    error: float
-    counts: tuple[int, ...]
-    confidence: tuple[float, ...]
-    accuracy: tuple[float, ...]
-
-
-def reliability(confidence: npt.NDArray[np.float64], is_right: npt.NDArray[np.bool_]) -> Reliability:
-    """Compare how sure predictions were with how often they were right."""
-    bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
-    counts = np.bincount(bins, minlength=N_BINS)
-    safe = np.maximum(counts, 1)
-    mean_confidence = np.bincount(bins, weights=confidence, minlength=N_BINS) / safe
-    accuracy = np.bincount(bins, weights=is_right.astype(np.float64), minlength=N_BINS) / safe
-    error = float((counts * np.abs(mean_confidence - accuracy)).sum() / max(1, counts.sum()))
-    return Reliability(
-        error, tuple(counts.tolist()), tuple(mean_confidence.tolist()), tuple(accuracy.tolist())
-    )
 
 
 def gold_loss(marginals: Sequence[npt.NDArray[np.float64]], heads: Sequence[npt.NDArray[np.int32]]) -> float:

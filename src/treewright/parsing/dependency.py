@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,27 @@ from treewright.data.deptree import DepTree
 from treewright.data.projective import SCHEMES, deprojectivize, projectivize
 from treewright.errors import InputError
 from treewright.metrics import attachment
+from treewright.metrics.calibration import reliability
+from treewright.native.pruning import Stage
 from treewright.parsing.calibration import best_scale, gold_loss
 from treewright.parsing.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.labeler import Labeler
+from treewright.parsing.lattice import Lattice
 from treewright.parsing.pruning import Pruner
+from treewright.parsing.spanning import SpanningModel
 from treewright.parsing.structure import EpochReport, StructureModel
+from treewright.parsing.tagger import Tagger, compare_tags, jackknife
 from treewright.persist import State, save_state
+from treewright.scale import map_jobs
 
 Progress = Callable[[str], None]
 """Called with a line for people after each step."""
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 """Of the training sentences, for calibration where there is no dev set."""
-PARSED_AT_A_TIME = 2000
-"""Sentences whose arrays are held at one time."""
+PARSED_AT_A_TIME = 500
+"""Sentences that one thread parses before it takes others."""
+Result = TypeVar("Result")
 
 
 class Candidate(NamedTuple):
@@ -50,8 +57,17 @@ class DependencyParser:
         Length of the candidate lists in training.
     epochs : int
         Passes over the training sentences.
-    tags : {"gold"}
-        Sentences bring their tags, features and lemmas.
+    runs : int
+        Trainings in different orders, whose mean is a better model than each.
+    tags : {"gold", "predicted"}
+        Whether sentences bring their tags, features and lemmas, or the parser's own tagger gives them.
+        In the second case the training sentences are tagged by taggers that have not seen them.
+    decoder : {"projective", "spanning"}
+        Trees without crossing arcs, to which others are lifted and from which they are brought back, or any
+        trees; the second is for order 1 only.
+    jackknife : bool
+        Also train a parser on all but each of the `folds`, whose trees of the sentences that it has not seen
+        show the labeler what mistakes to expect, and calibrate probabilities. Takes so many times longer.
     patience : int, optional
         Stop when the dev score has not risen for so many epochs, and keep the best.
     bound : float
@@ -64,16 +80,19 @@ class DependencyParser:
     max_heads : int
         Heads scored a word at the most.
     folds : int
-        Folds by which training sentences are pruned with models that have not seen them.
+        Folds by which training sentences are tagged, pruned and parsed with models that have not seen them.
     lifting : {"path", "head", "head+path", "baseline"}
         How crossing arcs are made projective for training and brought back after parsing.
     templates : TemplateSet, optional
         Features.
+    jobs : int
+        Threads for folds and for parsing; results do not depend on them.
 
     Attributes
     ----------
     recall_ : float
         Percent of the gold arcs of training sentences that pruning keeps.
+    tagger_ : Tagger or None
     scale_ : float
         What scores are multiplied by to become logarithms of probabilities.
     """
@@ -83,8 +102,11 @@ class DependencyParser:
         *,
         order: int = 3,
         k: int = 10,
-        epochs: int = 10,
+        epochs: int = 6,
+        runs: int = 4,
         tags: str = "gold",
+        decoder: str = "projective",
+        jackknife: bool = False,
         patience: int | None = None,
         bound: float = 1.0,
         seed: int = 0,
@@ -94,11 +116,15 @@ class DependencyParser:
         folds: int = 5,
         lifting: str = "path",
         templates: TemplateSet | None = None,
+        jobs: int = 1,
     ) -> None:
         self.order = order
         self.k = k
         self.epochs = epochs
+        self.runs = runs
         self.tags = tags
+        self.decoder = decoder
+        self.jackknife = jackknife
         self.patience = patience
         self.bound = bound
         self.seed = seed
@@ -108,6 +134,7 @@ class DependencyParser:
         self.folds = folds
         self.lifting = lifting
         self.templates = templates
+        self.jobs = jobs
 
     def fit(
         self,
@@ -132,22 +159,31 @@ class DependencyParser:
         """
         self._check(trees)
         tell = progress or _ignore
-        trees, held_out = (trees, dev) if dev else self._hold_out(trees)
-        lifted = [projectivize(tree, scheme=self.lifting) for tree in trees if len(tree)]
+        trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
+        lifted = [self._lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
         self.encoder_ = Encoder.from_trees(lifted)
         corpus = self.encoder_.encode(lifted)
-        arcs = self._learn_pruning(corpus, tell)
-        self.labeler_ = Labeler(seed=self.seed).fit(lifted, self.encoder_)
-        self.scale_ = 1.0
+        single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
+        arcs = self._learn_pruning(corpus, single_root, tell)
+        parsed, fold_scale = self._jackknifed(lifted, tell) if self.jackknife else (lifted, None)
+        self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
+        self.scale_ = fold_scale or 1.0
+        self.structure_ = MODELS[self.decoder](
+            self.templates or TemplateSet(),
+            order=self.order,
+            table_bits=self.table_bits,
+            single_root=single_root,
+        )
         self._learn_structure(corpus, arcs, dev, tell, Path(checkpoint) if checkpoint else None)
-        if held_out:
+        if held_out and not fold_scale:
             self.scale_ = self._calibrate(held_out)
-            tell(f"probabilities: scores are scaled by {self.scale_:.3f}")
+        if held_out:
+            tell(f"probabilities: {self._describe_calibration(held_out)}")
         return self
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at."""
-        return [candidates[0].tree for batch in _batches(trees) for candidates in self._parse(batch, 1)]
+        return [candidates[0].tree for candidates in self._spread(lambda batch: self._parse(batch, 1), trees)]
 
     def kbest(self, trees: Sequence[DepTree], k: int = 10) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
@@ -155,16 +191,27 @@ class DependencyParser:
         Trees are told apart by their heads before crossing arcs are brought back.
         """
         check_integer("k", k, minimum=1)
-        return [candidates for batch in _batches(trees) for candidates in self._parse(batch, k, sure=True)]
+        return self._spread(lambda batch: self._parse(batch, k, sure=True), trees)
 
     def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column."""
-        found: list[npt.NDArray[np.float64]] = []
-        for batch in _batches(trees):
-            corpus = self.encoder_.encode(batch)
-            _, squares = self.structure_.marginals(self.pruner_.stages_, corpus, self.scale_)
-            found.extend(square.T[1:] for square in squares)
-        return found
+        return self._spread(lambda batch: [square.T[1:] for square in self._squares(batch)], trees)
+
+    def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
+        """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
+
+        Another scorer can take these, or words, and give scores of its own; a sentence whose arcs allow no
+        tree, which `predict` helps with a chain of arcs, has none here.
+        """
+        if self.decoder != "projective":
+            raise InputError(f"decoder is {self.decoder!r}; expected 'projective' for lattices")
+        corpus = self.encoder_.encode(self._tagged(trees))
+        return self.structure_.lattices(self._stages(), corpus)
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring the tags that the parser was trained with."""
+        return self.tags == "gold" and self.encoder_.has_tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the parser to one file."""
@@ -176,10 +223,13 @@ class DependencyParser:
         templates = asdict(self.templates or TemplateSet())
         parts = {
             "encoder": self.encoder_.get_state(),
-            "pruner": self.pruner_.get_state(),
             "structure": self.structure_.get_state(),
             "labeler": self.labeler_.get_state(with_encoder=False),
         }
+        if self.pruner_:
+            parts["pruner"] = self.pruner_.get_state()
+        if self.tagger_:
+            parts["tagger"] = self.tagger_.get_state()
         values = {"options": options, "templates": templates, "scale": self.scale_, "recall": self.recall_}
         return State("DependencyParser", values, {}, parts)
 
@@ -189,8 +239,12 @@ class DependencyParser:
         parser = cls(**state.values["options"], templates=TemplateSet(**state.values["templates"]))
         assert parser.templates
         parser.encoder_ = Encoder.from_state(state.parts["encoder"])
-        parser.pruner_ = Pruner.from_state(state.parts["pruner"], parser.templates)
-        parser.structure_ = StructureModel.from_state(state.parts["structure"], parser.templates)
+        parser.pruner_ = None
+        if "pruner" in state.parts:
+            parser.pruner_ = Pruner.from_state(state.parts["pruner"], parser.templates)
+        parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
+        model = MODELS[parser.decoder]
+        parser.structure_ = model.from_state(state.parts["structure"], parser.templates)
         parser.labeler_ = Labeler.from_state(state.parts["labeler"], parser.encoder_)
         parser.scale_ = state.values["scale"]
         parser.recall_ = state.values["recall"]
@@ -198,10 +252,14 @@ class DependencyParser:
 
     def _check(self, trees: Sequence[DepTree]) -> None:
         check_choice("order", self.order, (1, 2, 3))
-        check_choice("tags", self.tags, ("gold",))
+        check_choice("tags", self.tags, ("gold", "predicted"))
+        check_choice("decoder", self.decoder, tuple(MODELS))
+        if self.decoder == "spanning" and self.order != 1:
+            raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
         check_choice("lifting", self.lifting, SCHEMES)
-        for name, minimum in {"k": 1, "epochs": 1, "seed": 0, "max_heads": 1, "folds": 1}.items():
-            check_integer(name, getattr(self, name), minimum=minimum)
+        for name in ("k", "epochs", "runs", "max_heads", "folds", "jobs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("seed", self.seed, minimum=0)
         check_number("pruning_threshold", self.pruning_threshold, low=0, high=1)
         check_number("table_bits", self.table_bits, low=10, high=28)
         if not any(len(tree) for tree in trees):
@@ -219,22 +277,68 @@ class DependencyParser:
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
+    def _learn_tags(self, trees: Sequence[DepTree], tell: Progress) -> Sequence[DepTree]:
+        """Return the trees with the tags that they are parsed with."""
+        self.tagger_: Tagger | None = None
+        if self.tags == "gold":
+            return trees
+        self.tagger_ = Tagger(seed=self.seed).fit(trees)
+        tagged = jackknife(trees, folds=max(2, self.folds), jobs=self.jobs, seed=self.seed)
+        tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
+        return tagged
+
+    def _lifted(self, tree: DepTree) -> DepTree:
+        return projectivize(tree, scheme=self.lifting) if self.decoder == "projective" else tree
+
     def _learn_pruning(
-        self, corpus: Corpus, tell: Progress
+        self, corpus: Corpus, single_root: bool, tell: Progress
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        self.pruner_: Pruner | None = None
+        self.recall_ = 100.0
+        if self.decoder == "spanning":
+            return np.zeros(corpus.n_sentences + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         self.pruner_ = Pruner(
             self.templates or TemplateSet(),
             threshold=self.pruning_threshold,
             max_heads=self.max_heads,
             fine=self.order > 1,
+            single_root=single_root,
             seed=self.seed,
         )
         folds = min(self.folds, corpus.n_sentences)
-        arcs, report = self.pruner_.jackknife(corpus, folds=folds)
+        arcs, report = self.pruner_.jackknife(corpus, folds=folds, jobs=self.jobs)
         self.pruner_.fit(corpus)
         self.recall_ = report.recall
         tell(f"pruning keeps {report.n_heads:.2f} heads a word and {report.recall:.2f}% of the gold arcs")
         return arcs
+
+    def _jackknifed(self, trees: Sequence[DepTree], tell: Progress) -> tuple[list[DepTree], float]:
+        """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
+        options = {name: getattr(self, name) for name in OPTIONS} | {
+            "tags": "gold",
+            "jackknife": False,
+            "runs": 1,
+        }
+        order = np.random.default_rng(self.seed).permutation(len(trees))
+        folds = [set(order[fold :: self.folds].tolist()) for fold in range(self.folds)]
+
+        def parse_fold(fold: set[int]) -> tuple[dict[int, DepTree], float]:
+            parser = DependencyParser(**options, templates=self.templates)
+            parser.fit([tree for number, tree in enumerate(trees) if number not in fold])
+            mine = {number: trees[number] for number in fold}
+            corpus = parser.encoder_.encode(list(mine.values()))
+            heads, _ = parser.structure_.best_trees(parser._stages(), corpus, 1)
+            parsed = {
+                number: tree.with_heads(heads[0, corpus.words_of(at)], tree.deprels)
+                for at, (number, tree) in enumerate(mine.items())
+            }
+            return parsed, parser._calibrate(list(mine.values()))
+
+        found = map_jobs(parse_fold, folds, jobs=self.jobs)
+        parsed = {number: tree for trees_of_fold, _ in found for number, tree in trees_of_fold.items()}
+        tell(f"parsed {len(parsed)} sentences by parsers that have not seen them")
+        scale = float(np.exp(np.mean([np.log(scale) for _, scale in found])))
+        return [parsed[number] for number in range(len(trees))], scale
 
     def _learn_structure(
         self,
@@ -244,61 +348,87 @@ class DependencyParser:
         tell: Progress,
         checkpoint: Path | None,
     ) -> None:
-        roots = np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1])
-        self.structure_ = StructureModel(
-            self.templates or TemplateSet(),
-            order=self.order,
-            table_bits=self.table_bits,
-            single_root=bool((roots == 1).all()),
-        )
-        best: list[tuple[float, npt.NDArray[np.float32]]] = []
-        n_worse = 0
-
-        def after_epoch(report: EpochReport) -> bool:
-            nonlocal n_worse
+        def after_epoch(report: EpochReport) -> float:
             line = f"epoch {report.epoch} of {report.n_epochs}: UAS {report.train_uas:.2f} in training"
-            if dev:
-                score = attachment(dev, self.predict(dev))
-                line += f", dev UAS {score.uas:.2f}, LAS {score.las:.2f}"
-                n_worse = 0 if not best or score.uas > best[0][0] else n_worse + 1
-                if self.patience is not None and n_worse == 0:
-                    best[:] = [(score.uas, self.structure_.weights_)]
-            tell(line)
-            return self.patience is not None and n_worse >= self.patience
+            if not dev:
+                tell(line)
+                return 0.0
+            score = attachment(dev, self.predict(dev))
+            tell(f"{line}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
+            return score.uas
 
         self.structure_.train(
             corpus,
             arcs,
             epochs=self.epochs,
+            runs=self.runs,
             k=self.k,
             bound=self.bound,
             seed=self.seed,
+            patience=self.patience if dev else None,
             checkpoint=checkpoint,
             after_epoch=after_epoch,
         )
-        if best:
-            self.structure_.weights_ = best[0][1]
 
     def _calibrate(self, held_out: Sequence[DepTree]) -> float:
-        trees = [projectivize(tree, scheme="baseline") for tree in held_out if len(tree)]
+        """Return the scale under which the heads of these sentences are most probable."""
+        trees = [self._lifted(tree) for tree in self._tagged(held_out) if len(tree)]
         corpus = self.encoder_.encode(trees)
         heads = [tree.heads for tree in trees]
-        stages = self.pruner_.stages_
-        return best_scale(lambda scale: gold_loss(self.structure_.marginals(stages, corpus, scale)[1], heads))
+        return best_scale(
+            lambda scale: gold_loss(self.structure_.marginals(self._stages(), corpus, scale)[1], heads)
+        )
+
+    def _describe_calibration(self, trees: Sequence[DepTree]) -> str:
+        """Say what scores are multiplied by and how far that makes them probabilities."""
+        lifted = [self._lifted(tree) for tree in trees]
+        confidence, is_right = list[float](), list[bool]()
+        for tree, square, (best,) in zip(lifted, self._squares(trees), self._parse(trees, 1), strict=True):
+            heads = self._lifted(best.tree).heads
+            confidence += square[heads, np.arange(1, len(tree) + 1)].tolist()
+            is_right += (heads == tree.heads).tolist()
+        error = reliability(np.array(confidence), np.array(is_right)).error
+        return f"scores are scaled by {self.scale_:.3f}, calibration error {error:.4f}"
+
+    def _stages(self) -> tuple[Stage, ...]:
+        return self.pruner_.stages_ if self.pruner_ else ()
+
+    def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
+        if self.tags == "gold":
+            return trees
+        if self.tagger_ is None:
+            raise InputError("tags is 'predicted', but the parser was trained on gold tags and has no tagger")
+        return self.tagger_.predict(trees)
+
+    def _squares(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+        """Return the probabilities of all arcs of each sentence, heads in rows."""
+        corpus = self.encoder_.encode(self._tagged(trees))
+        return self.structure_.marginals(self._stages(), corpus, self.scale_)[1]
+
+    def _spread(
+        self, function: Callable[[Sequence[DepTree]], list[Result]], trees: Sequence[DepTree]
+    ) -> list[Result]:
+        """Return what `function` finds for each sentence, some sentences at a time."""
+        batches = [
+            trees[start : start + PARSED_AT_A_TIME] for start in range(0, len(trees), PARSED_AT_A_TIME)
+        ]
+        return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
 
     def _parse(self, trees: Sequence[DepTree], k: int, *, sure: bool = False) -> list[list[Candidate]]:
         """Return candidates for each sentence, with probabilities if `sure`."""
-        corpus = self.encoder_.encode(trees)
-        heads, scores = self.structure_.best_trees(self.pruner_.stages_, corpus, k)
+        tagged = self._tagged(trees)
+        corpus = self.encoder_.encode(tagged)
+        heads, scores = self.structure_.best_trees(self._stages(), corpus, k)
         scores[corpus.sizes == 0, 0] = 0.0
         log_sums = np.zeros(len(trees))
         if sure:
-            log_sums, _ = self.structure_.marginals(self.pruner_.stages_, corpus, self.scale_)
+            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_)
         candidates: list[list[Candidate]] = [[] for _ in trees]
         for rank in range(k):
             numbers = np.flatnonzero(scores[:, rank] > -np.inf).tolist()
-            bare = [trees[number].with_heads(heads[rank, corpus.words_of(number)]) for number in numbers]
-            for number, tree, labels in zip(numbers, bare, self.labeler_.predict(bare), strict=True):
+            bare = [tagged[number].with_heads(heads[rank, corpus.words_of(number)]) for number in numbers]
+            known = corpus if len(numbers) == len(trees) else None
+            for number, tree, labels in zip(numbers, bare, self.labeler_.predict(bare, known), strict=True):
                 score = float(scores[number, rank])
                 probability = float(np.exp(self.scale_ * score - log_sums[number])) if sure else np.nan
                 whole = deprojectivize(tree.with_heads(tree.heads, labels))
@@ -306,16 +436,14 @@ class DependencyParser:
         return candidates
 
 
+MODELS: dict[str, type[StructureModel]] = {"projective": StructureModel, "spanning": SpanningModel}
+"""By decoder."""
 OPTIONS = (
-    *("order", "k", "epochs", "tags", "patience", "bound", "seed", "table_bits"),
-    *("pruning_threshold", "max_heads", "folds", "lifting"),
+    *("order", "k", "epochs", "runs", "tags", "decoder", "jackknife", "patience", "bound", "seed"),
+    *("table_bits", "pruning_threshold", "max_heads", "folds", "lifting"),
 )
 """The parameters of a parser that are saved with it."""
 
 
 def _ignore(line: str) -> None:
     """Tell nobody."""
-
-
-def _batches(trees: Sequence[DepTree]) -> list[Sequence[DepTree]]:
-    return [trees[start : start + PARSED_AT_A_TIME] for start in range(0, len(trees), PARSED_AT_A_TIME)]

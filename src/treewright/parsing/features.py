@@ -331,6 +331,11 @@ class Encoder:
                 counts[-1][morph] += n
         return cls([Vocabulary.from_counts(counter) for counter in counts])
 
+    @property
+    def has_tags(self) -> bool:
+        """Whether some of the training sentences had tags."""
+        return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
+
     def get_state(self) -> State:
         """Return all that the encoder is."""
         return State("Encoder", {"vocabularies": [one.strings for one in self.vocabularies]})

@@ -3,42 +3,72 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright._optional import require
 from treewright.data.conllu import iter_conllu, write_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.files import numbered_lines
 from treewright.errors import InputError
+from treewright.metrics.calibration import CONFIDENCE
 from treewright.parsing.dependency import Candidate, DependencyParser
+from treewright.parsing.tagger import Tagger
 
-BATCH_SIZE = 500
+BATCH_SIZE = 2000
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
 
 
 def parse_file(
-    parser: DependencyParser,
+    model: DependencyParser | Tagger,
     source: str,
     target: str,
     *,
+    tags: str | None = None,
     kbest: int = 1,
     confidence: bool = False,
     language: str | None = None,
+    jobs: int = 1,
 ) -> None:
-    """Parse a file.
+    """Parse, or only tag, a file.
 
     Parameters
     ----------
-    parser : DependencyParser
+    model : DependencyParser or Tagger
     source, target : str
         Files, or ``"-"``.
+    tags : {"gold", "predicted"}, optional
+        Whether a parser takes the tags of `source` or its own; by default what it was trained with.
     kbest : int
         Trees a sentence; if there are more than one, comments tell rank, score and probability.
     confidence : bool
         Add the probability of each arc to MISC.
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
+    jobs : int
+        Threads.
     """
     sentences = iter_conllu(source, require_heads=False) if language is None else iter_text(source, language)
-    write_conllu(_parsed(parser, sentences, kbest=kbest, confidence=confidence), target)
+    if isinstance(model, Tagger):
+        if kbest > 1 or confidence or tags:
+            raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
+        found: Iterator[DepTree] = (tree for batch in _batches(sentences) for tree in model.predict(batch))
+    else:
+        model.jobs = jobs
+        model.tags = tags or model.tags
+        found = _parsed(model, _with_tags(model, sentences, source), kbest=kbest, confidence=confidence)
+    write_conllu(found, target)
+
+
+def _with_tags(parser: DependencyParser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+    """Hand on the sentences if they have what the parser needs."""
+    for number, tree in enumerate(sentences, start=1):
+        if parser.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:
+            raise InputError(
+                f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of its "
+                "own (--tags predicted in training)"
+            )
+        yield tree
 
 
 def iter_text(source: str, language: str) -> Iterator[DepTree]:
@@ -73,18 +103,23 @@ def _paragraphs(source: str) -> Iterator[str]:
         yield " ".join(lines)
 
 
+def _batches(sentences: Iterable[DepTree]) -> Iterator[list[DepTree]]:
+    waiting = iter(sentences)
+    while batch := list(islice(waiting, BATCH_SIZE)):
+        yield batch
+
+
 def _parsed(
     parser: DependencyParser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
 ) -> Iterator[DepTree]:
-    waiting = iter(sentences)
-    while batch := list(islice(waiting, BATCH_SIZE)):
+    for batch in _batches(sentences):
+        probabilities = parser.marginals(batch) if confidence else [None] * len(batch)
         if kbest > 1:
-            for candidates in parser.kbest(batch, kbest):
-                yield from (_announced(one, rank) for rank, one in enumerate(candidates, start=1))
-        elif confidence:
-            yield from _with_confidence(parser, batch)
+            for candidates, each in zip(parser.kbest(batch, kbest), probabilities, strict=True):
+                for rank, candidate in enumerate(candidates, start=1):
+                    yield _with_confidence(_announced(candidate, rank), each)
         else:
-            yield from parser.predict(batch)
+            yield from map(_with_confidence, parser.predict(batch), probabilities)
 
 
 def _announced(candidate: Candidate, rank: int) -> DepTree:
@@ -95,10 +130,10 @@ def _announced(candidate: Candidate, rank: int) -> DepTree:
     return candidate.tree.with_comments(kept + comments)
 
 
-def _with_confidence(parser: DependencyParser, batch: list[DepTree]) -> Iterator[DepTree]:
-    for tree, probabilities in zip(parser.predict(batch), parser.marginals(batch), strict=True):
-        shown = [f"Confidence={row[head]:.4f}" for row, head in zip(probabilities, tree.heads, strict=True)]
-        kept = [
-            [one for one in old.split("|") if not one.startswith(("_", "Confidence="))] for old in tree.misc
-        ]
-        yield tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])
+def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64] | None) -> DepTree:
+    """Put the probability of each arc, if known, into MISC."""
+    if probabilities is None:
+        return tree
+    shown = [f"{CONFIDENCE}{row[head]:.4f}" for row, head in zip(probabilities, tree.heads, strict=True)]
+    kept = [[one for one in old.split("|") if not one.startswith(("_", CONFIDENCE))] for old in tree.misc]
+    return tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])

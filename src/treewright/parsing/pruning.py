@@ -10,6 +10,7 @@ from treewright.native.pruning import Stage, choose_arcs, learn_stage
 from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
 from treewright.parsing.weights import make_table, pack, table_shift, unpack
 from treewright.persist import State
+from treewright.scale import map_jobs
 
 Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 """Where the arcs of each sentence begin, and their codes."""
@@ -70,17 +71,18 @@ class Pruner:
         self.stages_ = self._train(corpus, np.arange(corpus.n_sentences))
         return self
 
-    def jackknife(self, corpus: Corpus, *, folds: int) -> tuple[Arcs, PruningReport]:
+    def jackknife(self, corpus: Corpus, *, folds: int, jobs: int = 1) -> tuple[Arcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
         arcs = self._room(corpus)
         order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
-        n_lost = n_kept = 0
-        for fold in range(folds):
-            mine = order[fold::folds]
+
+        def choose(mine: npt.NDArray[np.int64]) -> tuple[int, int]:
             stages = self._train(corpus, np.setdiff1d(order, mine) if folds > 1 else order)
             lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
-            n_lost, n_kept = n_lost + lost, n_kept + kept
-        return arcs, _report(corpus, n_lost, n_kept)
+            return lost, kept
+
+        found = map_jobs(choose, [order[fold::folds] for fold in range(folds)], jobs=jobs)
+        return arcs, _report(corpus, sum(lost for lost, _ in found), sum(kept for _, kept in found))
 
     def report(self, corpus: Corpus) -> PruningReport:
         """Tell how many gold arcs survive in other sentences."""

@@ -38,7 +38,10 @@ class SpanningModel(StructureModel):
         options: tuple[int, float, bool, int, int],
     ) -> tuple[int, int]:
         stage = self._stage(progress.weights)
-        return train_crossing(stage, self._model, corpus, corpus.heads, progress.totals, order, options)
+        found: tuple[int, int] = train_crossing(
+            stage, self._model, corpus, corpus.heads, progress.totals, order, options
+        )
+        return found
 
     def best_trees(
         self, stages: tuple[Stage, ...], corpus: Corpus, k: int

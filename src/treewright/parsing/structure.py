@@ -3,6 +3,7 @@
 Koo & Collins (2010); McDonald et al. (2005). Charts are made over the arcs that a pruner leaves.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,10 @@ import numpy.typing as npt
 
 from treewright.errors import InputError
 from treewright.native.parsing import measure_corpus, parse_corpus, train_pass
-from treewright.native.parts import Model
-from treewright.native.pruning import Stage
+from treewright.native.parts import Model, arrange, score_parts
+from treewright.native.pruning import Stage, all_arcs, filter_arcs, take_sentence
 from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
+from treewright.parsing.lattice import Lattice
 from treewright.parsing.pruning import Arcs
 from treewright.parsing.weights import average, make_table, pack, table_shift, unpack
 from treewright.persist import State, load_state, save_state
@@ -66,33 +68,45 @@ class StructureModel:
         arcs: Arcs,
         *,
         epochs: int,
+        runs: int,
         k: int,
         bound: float,
         seed: int,
+        patience: int | None = None,
         checkpoint: Path | None = None,
-        after_epoch: Callable[[EpochReport], bool] | None = None,
+        after_epoch: Callable[[EpochReport], float] | None = None,
     ) -> None:
-        """Learn from gold trees among `arcs`.
+        """Learn from gold trees among `arcs`: the mean of what is learnt in some runs from the beginning.
 
-        Each epoch's order follows from the seed and its number, so that training which goes on from a
-        checkpoint ends where uninterrupted training does. `after_epoch` sees the averaged weights in
-        `weights_` and may end the training by returning True.
+        The order of sentences follows from the seed and the number of the epoch, so that training which
+        goes on from a checkpoint ends where uninterrupted training does. `after_epoch` sees the mean so far
+        in `weights_` and returns how good that is. With `patience`, training ends when that has not risen
+        for so many epochs, and the best weights are kept.
         """
-        progress = TrainingProgress.start(self.table_bits, checkpoint)
-        for epoch in range(progress.n_epochs, epochs):
+        model = (type(self).__name__, self.templates, self.order, self.table_bits, self.single_root)
+        identity = _fingerprint(corpus, arcs, k, bound, seed, epochs, patience, model)
+        progress = TrainingProgress.start(identity, self.table_bits, checkpoint)
+        for epoch in range(len(progress.scores), epochs * runs):
+            if patience is not None and progress.n_worse() >= patience:
+                break
+            run, epoch_of_run = divmod(epoch, epochs)
+            if epoch_of_run == 0:
+                progress.start_run()
             order = np.random.default_rng([seed, epoch]).permutation(corpus.n_sentences)
-            options = (k, bound, self.single_root, self._max_keys, progress.n_steps)
+            options = (k, bound, self.single_root, self._max_keys, epoch_of_run * corpus.n_sentences)
             n_wrong, n_updates = self._learn(corpus, arcs, progress, order, options)
-            progress.n_steps += corpus.n_sentences
-            progress.n_epochs = epoch + 1
-            self.weights_ = average(progress.weights, progress.totals, progress.n_steps)
+            learnt = average(progress.weights, progress.totals, (epoch_of_run + 1) * corpus.n_sentences)
+            self.weights_ = (progress.finished + learnt) / np.float32(run + 1)
+            if epoch_of_run + 1 == epochs:
+                progress.finished += learnt
+            n_words = max(1, int(corpus.sizes.sum()))
+            report = EpochReport(epoch + 1, epochs * runs, 100 * (1 - n_wrong / n_words), int(n_updates))
+            progress.scores.append(after_epoch(report) if after_epoch else 0.0)
+            if patience is None or progress.n_worse() == 0:
+                progress.best = self.weights_
             if checkpoint:
                 progress.save(checkpoint)
-            n_words = max(1, int(corpus.sizes.sum()))
-            report = EpochReport(epoch + 1, epochs, 100 * (1 - n_wrong / n_words), int(n_updates))
-            if after_epoch and after_epoch(report):
-                break
-        self.weights_ = average(progress.weights, progress.totals, progress.n_steps)
+        self.weights_ = progress.best
 
     def _learn(
         self,
@@ -104,7 +118,10 @@ class StructureModel:
     ) -> tuple[int, int]:
         """Take one pass; return how many heads were wrong, and the number of updates."""
         weights, totals = progress.weights, progress.totals
-        return train_pass(self._model, corpus, corpus.heads, arcs, weights, totals, order, options)
+        found: tuple[int, int] = train_pass(
+            self._model, corpus, corpus.heads, arcs, weights, totals, order, options
+        )
+        return found
 
     def best_trees(
         self, stages: tuple[Stage, ...], corpus: Corpus, k: int
@@ -127,6 +144,18 @@ class StructureModel:
         measure_corpus(stages, self._model, corpus, self.weights_, numbers, options, log_sums, flat)
         return log_sums, cut_squares(flat, corpus)
 
+    def lattices(self, stages: tuple[Stage, ...], corpus: Corpus) -> list[Lattice]:
+        """Return the parts of the trees of each sentence, with the scores of this model."""
+        found = []
+        for number in range(corpus.n_sentences):
+            sentence = take_sentence(corpus, number)
+            keep = all_arcs(int(corpus.sizes[number]))
+            for stage in stages:
+                filter_arcs(stage, sentence, keep)
+            scores = score_parts(arrange(keep), self._model, sentence, self.weights_)
+            found.append(Lattice(keep, single_root=self.single_root, scores=scores._asdict()))
+        return found
+
     def get_state(self) -> State:
         """Return all that the model is."""
         values = {"order": self.order, "table_bits": self.table_bits, "single_root": self.single_root}
@@ -144,31 +173,52 @@ class StructureModel:
 class TrainingProgress:
     """Where training stands between two epochs."""
 
+    identity: str
+    """Of the data and options."""
     weights: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float64]
-    n_epochs: int = 0
-    n_steps: int = 0
+    finished: npt.NDArray[np.float32]
+    """The sum of what finished runs have learnt."""
+    best: npt.NDArray[np.float32]
+    """The averaged weights that are kept if training ends here."""
+    scores: list[float]
+    """Of each epoch."""
 
     @classmethod
-    def start(cls, table_bits: int, checkpoint: Path | None) -> "TrainingProgress":
+    def start(cls, identity: str, table_bits: int, checkpoint: Path | None) -> "TrainingProgress":
         """Begin, or go on from a checkpoint."""
         if checkpoint is None or not checkpoint.exists():
-            weights = make_table(table_bits)
-            return cls(weights, np.zeros(weights.size))
+            finished, best = make_table(table_bits), make_table(table_bits)
+            return cls(identity, best, np.zeros(best.size), finished, best, [])
         state = load_state(checkpoint)
-        arrays, values = state.arrays, state.values
-        progress = cls(arrays["weights"], arrays["totals"], values["n_epochs"], values["n_steps"])
-        if state.kind != "TrainingProgress" or progress.weights.size != 1 << table_bits:
+        if state.kind != "TrainingProgress" or state.values["identity"] != identity:
             raise InputError(
-                f"{checkpoint} is of another training; expected one with {table_bits} table bits"
+                f"{checkpoint} is of a training with other data or options; give those, or delete it"
             )
-        return progress
+        return cls(identity, **state.arrays, scores=state.values["scores"])
+
+    def start_run(self) -> None:
+        """Forget what was learnt in this run."""
+        self.weights, self.totals = np.zeros_like(self.weights), np.zeros_like(self.totals)
+
+    def n_worse(self) -> int:
+        """Return how many epochs have passed since the best."""
+        return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
 
     def save(self, checkpoint: Path) -> None:
         """Write a checkpoint."""
-        values: dict[str, Any] = {"n_epochs": self.n_epochs, "n_steps": self.n_steps}
-        arrays: dict[str, npt.NDArray[Any]] = {"weights": self.weights, "totals": self.totals}
+        values: dict[str, Any] = {"identity": self.identity, "scores": self.scores}
+        names = ("weights", "totals", "finished", "best")
+        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in names}
         save_state(State("TrainingProgress", values, arrays), checkpoint)
+
+
+def _fingerprint(corpus: Corpus, arcs: Arcs, *options: object) -> str:
+    """Return a name for the data and options of a training."""
+    digest = hashlib.sha256(repr(options).encode())
+    for array in (*corpus, *arcs):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def cut_squares(flat: npt.NDArray[np.float64], corpus: Corpus) -> list[npt.NDArray[np.float64]]:

@@ -13,11 +13,15 @@ from treewright.errors import InputError
 from treewright.metrics import (
     AttachmentScore,
     ParsevalScore,
+    Reliability,
     SignificanceResult,
     attachment,
+    calibration,
     parseval,
     significance,
 )
+from treewright.metrics.calibration import has_confidence
+from treewright.report.reliability import reliability_table
 
 
 class Scores(NamedTuple):
@@ -26,6 +30,8 @@ class Scores(NamedTuple):
     predicted: AttachmentScore | ParsevalScore
     against: AttachmentScore | ParsevalScore | None
     test: SignificanceResult | None
+    reliability: Reliability | None
+    """Of the predicted heads, if they come with a confidence."""
 
 
 def score_files(
@@ -58,11 +64,13 @@ def score_files(
         else parseval(right, guess, max_length=max_length)
         for guess in guesses
     ]
+    sure = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
     if len(guesses) == 1:
-        return Scores(found[0], None, None)
+        return Scores(found[0], None, None, sure)
     metric = metric or ("uas" if by_arcs else "f1")
     options = {"punctuation": punctuation} if by_arcs else {"max_length": max_length}
-    return Scores(found[0], found[1], significance(right, *guesses, metric=metric, seed=seed, **options))
+    test = significance(right, *guesses, metric=metric, seed=seed, **options)
+    return Scores(found[0], found[1], test, sure)
 
 
 def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
@@ -82,6 +90,8 @@ def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
 def scores_as_json(scores: Scores) -> str:
     """Return the scores as a JSON object."""
     shown: dict[str, Any] = asdict(scores.predicted)
+    if scores.reliability:
+        shown["calibration"] = asdict(scores.reliability)
     if scores.against and scores.test:
         shown |= {"against": asdict(scores.against), "significance": asdict(scores.test)}
     return json.dumps(shown, indent=2)
@@ -100,6 +110,8 @@ def draw_scores(console: Console, scores: Scores, *, relations: bool = False) ->
     console.print(table)
     if relations and isinstance(scores.predicted, AttachmentScore):
         console.print(relation_table(scores.predicted))
+    if scores.reliability:
+        console.print(reliability_table(scores.reliability))
     if scores.test:
         console.print(describe_test(scores.test), soft_wrap=True)
 

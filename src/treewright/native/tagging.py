@@ -1,0 +1,353 @@
+"""Choosing an outcome, such as a combination of tags, for each word of a text.
+
+An outcome is made of pieces, which it may share with others, and its score is the sum of theirs. A feature
+has a weight for each piece that it met in an update; together they are the feature's row in a table. Words
+are taken from left to right, so that a word knows the outcomes before it. Weights are learnt by the averaged
+perceptron (Collins 2002) with a margin.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place
+from treewright.native.hashing import PRIME, mix
+
+WORD, LOWER, CLASS, SHAPE, PREFIX, SUFFIX = 0, 1, 2, 3, 4, 8
+"""Attributes of a word; those of its affixes of 1 letter, 2 letters and so on follow each other."""
+N_PREFIXES, N_SUFFIXES = 4, 6
+N_WORD_ATTRIBUTES = 14
+UPOS, TAG, LABEL = 14, 15, 16
+"""Attributes of the label of a word."""
+TOO_SHORT = np.uint64(0)
+BEFORE, AFTER = np.uint64(1), np.uint64(2)
+"""Values of an attribute where there is no such affix, before the sentence, and after it."""
+KEY_SHIFT = np.uint64(32)
+
+
+class Letters(NamedTuple):
+    """Distinct words, letter by letter."""
+
+    first: np.ndarray
+    points: np.ndarray
+    folded: np.ndarray
+    """In lower case, and all digits alike."""
+    shapes: np.ndarray
+    """Kinds of letters."""
+
+
+class Lexicon(NamedTuple):
+    """Lower-case words with a class, in order of their hashes."""
+
+    forms: np.ndarray
+    classes: np.ndarray
+
+
+class Text(NamedTuple):
+    """Sentences, one after another."""
+
+    first: np.ndarray
+    types: np.ndarray
+    """The number of each word in `attributes`."""
+    attributes: np.ndarray
+    label_values: np.ndarray
+    """Attributes of labels, by label."""
+
+
+class Templates(NamedTuple):
+    """What features are made of: attributes of words at offsets."""
+
+    numbers: np.ndarray
+    sizes: np.ndarray
+    parts: np.ndarray
+    is_lexical: np.ndarray
+    """Whether the word itself is a part, or its class."""
+
+
+class Table(NamedTuple):
+    """Weights, with a row for each feature."""
+
+    slots: np.ndarray
+    """The row of each key, at the key's low bits or after them; -1 is none. Its size is a power of 2."""
+    keys: np.ndarray
+    first: np.ndarray
+    sizes: np.ndarray
+    rooms: np.ndarray
+    """How many pieces a row can hold before it must move."""
+    used: np.ndarray
+    """One number: where new rows can begin."""
+    pieces: np.ndarray
+    weights: np.ndarray
+    totals: np.ndarray
+    """Changes of weights times their step."""
+
+
+class Choosing(NamedTuple):
+    """What outcomes are scored with."""
+
+    fixed: Templates
+    moving: Templates
+    """Those that look at outcomes before the word."""
+    first: np.ndarray
+    pieces: np.ndarray
+    """Pieces of each outcome."""
+    n_pieces: int
+    table: Table
+
+
+@in_place
+def fill_attributes(letters, lexicon, attributes):
+    """Fill the attributes of each distinct word."""
+    for number in range(letters.first.size - 1):
+        begin, end = letters.first[number], letters.first[number + 1]
+        folded, shapes = letters.folded[begin:end], letters.shapes[begin:end]
+        values = attributes[number]
+        values[WORD] = hash_runs(letters.points[begin:end], end - begin)
+        values[LOWER] = hash_runs(folded, end - begin)
+        values[SHAPE] = hash_runs(shapes, 1)
+        _fill_affixes(folded, values)
+        values[CLASS] = word_class(lexicon, values, shapes)
+
+
+@in_place
+def hash_runs(points, longest):
+    """Hash letters, of equal ones in a row no more than `longest`."""
+    key = PRIME
+    n_equal = 0
+    for at in range(points.size):
+        n_equal = n_equal + 1 if at > 0 and points[at] == points[at - 1] else 1
+        if n_equal <= longest:
+            key = mix(key, points[at])
+    return key
+
+
+@in_place
+def _fill_affixes(folded, values):
+    key = PRIME
+    for at in range(N_PREFIXES):
+        if at < folded.size:
+            key = mix(key, folded[at])
+        values[PREFIX + at] = key if at < folded.size else TOO_SHORT
+    key = PRIME
+    for at in range(N_SUFFIXES):
+        if at < folded.size:
+            key = mix(key, folded[folded.size - 1 - at])
+        values[SUFFIX + at] = key if at < folded.size else TOO_SHORT
+
+
+@in_place
+def word_class(lexicon, values, shapes):
+    """Return the class of a word from the lexicon or, without one, its first letter's kind and its ending."""
+    at = np.searchsorted(lexicon.forms, values[LOWER])
+    if at < lexicon.forms.size and lexicon.forms[at] == values[LOWER]:
+        return mix(PRIME, lexicon.classes[at])
+    return mix(values[SUFFIX + 1], shapes[0] if shapes.size > 0 else 0)
+
+
+@in_place
+def fill_keys(templates, text, labels, sentence, at, keys):
+    """Fill the keys of the features of one word."""
+    begin, end = text.first[sentence], text.first[sentence + 1]
+    for number in range(templates.sizes.size):
+        key = mix(PRIME, templates.numbers[number])
+        for part in range(templates.sizes[number]):
+            attribute = templates.parts[number, part, 0]
+            place = at + templates.parts[number, part, 1]
+            if place < begin:
+                value = BEFORE
+            elif place >= end:
+                value = AFTER
+            elif attribute >= UPOS:
+                value = text.label_values[labels[place], attribute - UPOS]
+            else:
+                value = text.attributes[text.types[place], attribute]
+            key = mix(key, value)
+        keys[number] = key >> KEY_SHIFT
+
+
+@in_place
+def fill_text_keys(templates, text, labels, keys):
+    """Fill the keys of the features of all words, a row of `keys` each."""
+    for sentence in range(text.first.size - 1):
+        for at in range(text.first[sentence], text.first[sentence + 1]):
+            fill_keys(templates, text, labels, sentence, at, keys[at])
+
+
+@in_place
+def index_keys(keys, slots):
+    """Fill `slots`, which are -1, with the places of distinct keys."""
+    for row in range(keys.size):
+        slot = np.int64(keys[row]) & (slots.size - 1)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (slots.size - 1)
+        slots[slot] = row
+
+
+@in_place
+def find_row(table, key):
+    """Return the row of a feature, -1 if it has none."""
+    slots = table.slots
+    slot = np.int64(key) & (slots.size - 1)
+    while slots[slot] >= 0 and table.keys[slots[slot]] != key:
+        slot = (slot + 1) & (slots.size - 1)
+    return slots[slot]
+
+
+@in_place
+def fill_rows(table, keys, rows):
+    """Fill the row of each key."""
+    for at in range(keys.shape[0]):
+        for number in range(keys.shape[1]):
+            rows[at, number] = find_row(table, keys[at, number])
+
+
+@compiled
+def gather_rows(model, text, rows, found, sentence, at, is_hidden, chosen):
+    """Fill the rows of a word's features; return how many there are.
+
+    `rows` are those of the fixed templates, `found` the outcomes of the words before. A hidden word has no
+    lexical features.
+    """
+    n_rows = 0
+    for number in range(rows.shape[1]):
+        row = rows[at, number]
+        if row >= 0 and not (is_hidden and model.fixed.is_lexical[number]):
+            chosen[n_rows] = row
+            n_rows += 1
+    keys = np.empty(model.moving.sizes.size, np.uint32)
+    fill_keys(model.moving, text, found, sentence, at, keys)
+    for number in range(keys.size):
+        row = find_row(model.table, keys[number])
+        if row >= 0 and not (is_hidden and model.moving.is_lexical[number]):
+            chosen[n_rows] = row
+            n_rows += 1
+    return n_rows
+
+
+@in_place
+def best_outcome(model, rows, right, margin, score):
+    """Return the best outcome, the first of equals, where all but the right one are ahead by the margin."""
+    table = model.table
+    score[:] = 0.0
+    for row in rows:
+        begin = table.first[row]
+        for at in range(begin, begin + table.sizes[row]):
+            score[table.pieces[at]] += table.weights[at]
+    best, best_total = 0, -np.inf
+    for outcome in range(model.first.size - 1):
+        total = 0.0 if outcome == right else margin
+        for at in range(model.first[outcome], model.first[outcome + 1]):
+            total += score[model.pieces[at]]
+        if total > best_total:
+            best, best_total = outcome, total
+    return best
+
+
+@compiled
+def choose(model, text, rows, found):
+    """Fill the outcomes of all words."""
+    chosen = np.empty(rows.shape[1] + model.moving.sizes.size, np.int32)
+    score = np.empty(model.n_pieces)
+    for sentence in range(text.first.size - 1):
+        for at in range(text.first[sentence], text.first[sentence + 1]):
+            n_rows = gather_rows(model, text, rows, found, sentence, at, False, chosen)
+            found[at] = best_outcome(model, chosen[:n_rows], -1, 0.0, score)
+
+
+@compiled
+def learn(model, text, rows, gold, is_hidden, margin, order, step):
+    """Take one pass over the sentences in `order`; return the table and the number of updates.
+
+    The outcomes that a word knows are those that were best just before, margin included. `step` counts
+    words and goes on from pass to pass.
+    """
+    chosen = np.empty(rows.shape[1] + model.moving.sizes.size, np.int32)
+    score = np.empty(model.n_pieces)
+    found = np.zeros(gold.size, np.int32)
+    n_updates = 0
+    for sentence in order:
+        for at in range(text.first[sentence], text.first[sentence + 1]):
+            n_rows = gather_rows(model, text, rows, found, sentence, at, is_hidden[at], chosen)
+            found[at] = best_outcome(model, chosen[:n_rows], gold[at], margin, score)
+            step += 1
+            if found[at] != gold[at]:
+                n_updates += 1
+                model = with_room(model, chosen[:n_rows], n_pieces_of(model, gold[at], found[at]))
+                _add(model, chosen[:n_rows], gold[at], found[at], 1.0, step)
+                _add(model, chosen[:n_rows], found[at], gold[at], -1.0, step)
+    return model.table, n_updates
+
+
+@in_place
+def n_pieces_of(model, outcome, other):
+    """Return how many pieces two outcomes have, each for itself."""
+    first = model.first
+    return first[outcome + 1] - first[outcome] + first[other + 1] - first[other]
+
+
+@compiled
+def with_room(model, rows, n_more):
+    """Return the model with enough room in its table to add up to `n_more` pieces to each of `rows`."""
+    table = model.table
+    need = 0
+    for row in rows:
+        # A row that grows leaves its old places behind, all in all less than thrice its last room.
+        need += 5 * (table.rooms[row] + n_more) + 8
+    size = table.pieces.size
+    if table.used[0] + need <= size:
+        return model
+    more = need + size // 2
+    table = Table(
+        table.slots,
+        table.keys,
+        table.first,
+        table.sizes,
+        table.rooms,
+        table.used,
+        np.concatenate((table.pieces, np.zeros(more, np.int32))),
+        np.concatenate((table.weights, np.zeros(more, np.float32))),
+        np.concatenate((table.totals, np.zeros(more, np.float64))),
+    )
+    return Choosing(model.fixed, model.moving, model.first, model.pieces, model.n_pieces, table)
+
+
+@in_place
+def _add(model, rows, outcome, other, amount, step):
+    """Add to the weights of the pieces that an outcome does not share with the other."""
+    others = model.pieces[model.first[other] : model.first[other + 1]]
+    for piece in model.pieces[model.first[outcome] : model.first[outcome + 1]]:
+        is_shared = False
+        for each in others:
+            is_shared |= each == piece
+        if not is_shared:
+            for row in rows:
+                at = place_of(model.table, row, piece)
+                model.table.weights[at] += amount
+                model.table.totals[at] += amount * step
+
+
+@in_place
+def place_of(table, row, piece):
+    """Return where the weight of a piece stands; the row is moved if it must grow."""
+    begin, size = table.first[row], table.sizes[row]
+    for at in range(begin, begin + size):
+        if table.pieces[at] == piece:
+            return at
+    if size == table.rooms[row]:
+        begin = _move(table, row)
+    table.sizes[row] += 1
+    table.pieces[begin + size] = piece
+    return begin + size
+
+
+@in_place
+def _move(table, row):
+    """Move a row to where it has half as much room again; return its new beginning."""
+    old, new, size = table.first[row], table.used[0], table.sizes[row]
+    table.pieces[new : new + size] = table.pieces[old : old + size]
+    table.weights[new : new + size] = table.weights[old : old + size]
+    table.totals[new : new + size] = table.totals[old : old + size]
+    table.first[row] = new
+    table.rooms[row] += size // 2 + 2
+    table.used[0] += table.rooms[row]
+    return new
