@@ -95,7 +95,7 @@ class Choosing(NamedTuple):
     table: Table
 
 
-@in_place
+@compiled
 def fill_attributes(letters, lexicon, attributes):
     """Fill the attributes of each distinct word."""
     for number in range(letters.first.size - 1):
@@ -135,7 +135,7 @@ def _fill_affixes(folded, values):
         values[SUFFIX + at] = key if at < folded.size else TOO_SHORT
 
 
-@in_place
+@compiled
 def word_class(lexicon, values, shapes):
     """Return the class of a word from the lexicon or, without one, its first letter's kind and its ending."""
     at = np.searchsorted(lexicon.forms, values[LOWER])
@@ -344,9 +344,10 @@ def place_of(table, row, piece):
 def _move(table, row):
     """Move a row to where it has half as much room again; return its new beginning."""
     old, new, size = table.first[row], table.used[0], table.sizes[row]
-    table.pieces[new : new + size] = table.pieces[old : old + size]
-    table.weights[new : new + size] = table.weights[old : old + size]
-    table.totals[new : new + size] = table.totals[old : old + size]
+    for at in range(size):
+        table.pieces[new + at] = table.pieces[old + at]
+        table.weights[new + at] = table.weights[old + at]
+        table.totals[new + at] = table.totals[old + at]
     table.first[row] = new
     table.rooms[row] += size // 2 + 2
     table.used[0] += table.rooms[row]
