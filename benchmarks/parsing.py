@@ -1,6 +1,10 @@
-"""Accuracy, speed, memory and size of dependency parsers of each order.
+"""Accuracy, speed, memory and size of dependency parsers.
 
-python benchmarks/parsing.py train.conllu dev.conllu test.conllu [order ...]
+    python benchmarks/parsing.py train.conllu dev.conllu test.conllu [name ...]
+
+Names are 1, 2 and 3 for parsers of these orders with gold tags, spanning for one of order 1 that finds any
+tree, jackknife for one of order 3 whose labels are learnt on folds, predicted for one of order 3 with tags of
+its own; without names, the orders. Several test files are joined with +, and scored as one.
 """
 
 import os
@@ -11,22 +15,41 @@ import time
 
 import treewright as tw
 
+OPTIONS = {
+    "1": {"order": 1},
+    "2": {"order": 2},
+    "3": {"order": 3},
+    "spanning": {"order": 1, "decoder": "spanning"},
+    "jackknife": {"jackknife": True},
+    "predicted": {"tags": "predicted"},
+}
 
-def score_line(test, parsed):
+
+def score_line(gold, parsed):
     """Return UAS and LAS with and without punctuation."""
     cells = []
     for rule in (True, "unicode", "penn"):
-        score = tw.metrics.attachment(test, parsed, punctuation=rule)
+        score = tw.metrics.attachment(gold, parsed, punctuation=rule)
         cells.append(f"{rule}: {score.uas:.2f}/{score.las:.2f}")
     return "  ".join(cells)
 
 
-def main(train_path, dev_path, test_path, *orders):
-    """Train and test one parser for each order."""
-    train, dev, test = (tw.read_conllu(path) for path in (train_path, dev_path, test_path))
-    for order in map(int, orders or ("1", "2", "3")):
+def describe_calibration(parser, test, parsed):
+    """Return the expected calibration error."""
+    confident = [
+        tree.with_misc([f"Confidence={row[head]:.4f}" for row, head in zip(rows, tree.heads, strict=True)])
+        for tree, rows in zip(parsed, parser.marginals(test), strict=True)
+    ]
+    return f"calibration error {tw.metrics.calibration(test, confident).error:.4f}"
+
+
+def main(train_path, dev_path, test_paths, *names):
+    """Train and test one parser for each name."""
+    train, dev = tw.read_conllu(train_path), tw.read_conllu(dev_path)
+    test = [tree for path in test_paths.split("+") for tree in tw.read_conllu(path)]
+    for name in names or ("1", "2", "3"):
         start = time.perf_counter()
-        parser = tw.DependencyParser(order=order).fit(train, dev, progress=print)
+        parser = tw.DependencyParser(**OPTIONS[name]).fit(train, dev, progress=print)
         seconds = time.perf_counter() - start
         parser.predict(test[:10])
         start = time.perf_counter()
@@ -37,8 +60,15 @@ def main(train_path, dev_path, test_path, *orders):
             parser.save(path)
             size = os.path.getsize(path) / 1e6
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"order {order}: UAS/LAS {score_line(test, parsed)}")
-        print(f"  {seconds:.0f} s to train, {rate:.0f} sentences a second, {size:.1f} MB, {memory:.0f} MiB")
+        print(f"{name} dev: UAS/LAS {score_line(dev, parser.predict(dev))}")
+        print(f"{name} test: UAS/LAS {score_line(test, parsed)}")
+        if parser.tagger_:
+            print(f"  tags: {parser.tagger_.score(test)}")
+        print(
+            f"  {seconds:.0f} s to train, {rate:.0f} sentences a second, {size:.1f} MB, {memory:.0f} MiB, "
+            f"{describe_calibration(parser, test, parsed)}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

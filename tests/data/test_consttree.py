@@ -447,3 +447,9 @@ def test_deep_python_code_is_read_or_refused(source):
         "True",
         "<python>:1: code nested too deep for Python's own parser; expected Python source code",
     )
+
+
+def test_sizes_cannot_be_changed():
+    tree = ConstTree.parse("(S (NP we) (VP sang))")
+    with pytest.raises(ValueError, match="read-only"):
+        tree.sizes[0] = 2

@@ -143,7 +143,9 @@ class ConstTree:
     @property
     def sizes(self) -> npt.NDArray[np.int32]:
         """The number of nodes under each node, itself included, in post-order."""
-        return self._all_sizes[self._start : self._root + 1]
+        sizes = self._all_sizes[self._start : self._root + 1]
+        sizes.flags.writeable = False
+        return sizes
 
     def child_positions(self) -> list[list[int]]:
         """Return, for each node in post-order, the positions of its children from left to right."""
