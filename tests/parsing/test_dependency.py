@@ -168,6 +168,21 @@ def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
     assert tw.metrics.attachment(unseen, parsed).uas > 85
 
 
+def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
+    train = tw.make_treebank(400, seed=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(80, seed=3, crossing=0.5).dependencies
+    parser = tw.DependencyParser(**OPTIONS).fit(train)
+    parsed = parser.predict(unseen)
+    found = parser.confidence(unseen, parsed)
+    crossing = [number for number, tree in enumerate(parsed) if not tw.is_projective(tree)]
+    assert crossing
+    for number in crossing:
+        lifted = tw.projectivize(parsed[number], scheme="path")
+        rows = parser.marginals([unseen[number]])[0]
+        expected = [row[head] for row, head in zip(rows, lifted.heads, strict=True)]
+        np.testing.assert_allclose(found[number], expected)
+
+
 def test_any_tree_can_be_found_without_lifting(tmp_path):
     train = tw.make_treebank(300, seed=2, crossing=0.5).dependencies
     unseen = tw.make_treebank(60, seed=3, crossing=0.5).dependencies
@@ -288,6 +303,8 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"tags": "own"}, "tags is 'own'; expected one of gold, predicted"),
         ({"decoder": "any"}, "decoder is 'any'; expected one of projective, spanning"),
         ({"decoder": "spanning"}, "decoder is 'spanning' and order 3; expected order 1"),
+        ({"patience": 2}, "patience counts epochs without a better dev score; expected a dev set"),
+        ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected two of each or more"),
         ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),

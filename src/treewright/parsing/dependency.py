@@ -157,7 +157,7 @@ class DependencyParser:
             A file that is written after each epoch. If it exists, training goes on from it and ends as if
             it had not been interrupted.
         """
-        self._check(trees)
+        self._check(trees, dev)
         tell = progress or _ignore
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
         lifted = [self._lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
@@ -195,7 +195,24 @@ class DependencyParser:
 
     def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column."""
-        return self._spread(lambda batch: [square.T[1:] for square in self._squares(batch)], trees)
+
+        def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+            corpus = self.encoder_.encode(self._tagged(batch))
+            squares = self.structure_.marginals(self._stages(), corpus, self.scale_)[1]
+            return [square.T[1:] for square in squares]
+
+        return self._spread(find, trees)
+
+    def confidence(
+        self, trees: Sequence[DepTree], parsed: Sequence[DepTree]
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the probability of the head of each word of `parsed`, trees of these sentences.
+
+        A crossing arc that was brought back has the probability of the arc that it was lifted to.
+        """
+        words = (np.arange(len(tree)) for tree in parsed)
+        lifted = (self._lifted(tree).heads for tree in parsed)
+        return [rows[at, heads] for rows, at, heads in zip(self.marginals(trees), words, lifted, strict=True)]
 
     def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
         """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
@@ -250,7 +267,7 @@ class DependencyParser:
         parser.recall_ = state.values["recall"]
         return parser
 
-    def _check(self, trees: Sequence[DepTree]) -> None:
+    def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_choice("order", self.order, (1, 2, 3))
         check_choice("tags", self.tags, ("gold", "predicted"))
         check_choice("decoder", self.decoder, tuple(MODELS))
@@ -260,10 +277,18 @@ class DependencyParser:
         for name in ("k", "epochs", "runs", "max_heads", "folds", "jobs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("seed", self.seed, minimum=0)
+        if self.patience is not None:
+            check_integer("patience", self.patience, minimum=1)
+            if not dev:
+                raise InputError("patience counts epochs without a better dev score; expected a dev set")
         check_number("pruning_threshold", self.pruning_threshold, low=0, high=1)
         check_number("table_bits", self.table_bits, low=10, high=28)
-        if not any(len(tree) for tree in trees):
+        n_sentences = sum(len(tree) > 0 for tree in trees)
+        if n_sentences == 0:
             raise InputError("no training sentences with words were given; expected at least one")
+        if (self.jackknife or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
+            found = f"{n_sentences} sentences and {self.folds} folds"
+            raise InputError(f"{found}; expected two of each or more to train on all but one fold")
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
@@ -283,7 +308,8 @@ class DependencyParser:
         if self.tags == "gold":
             return trees
         self.tagger_ = Tagger(seed=self.seed).fit(trees)
-        tagged = jackknife(trees, folds=max(2, self.folds), jobs=self.jobs, seed=self.seed)
+        folds = min(self.folds, len(trees))
+        tagged = jackknife(trees, folds=folds, jobs=self.jobs, seed=self.seed, tagger=self.tagger_)
         tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
 
@@ -320,7 +346,8 @@ class DependencyParser:
             "runs": 1,
         }
         order = np.random.default_rng(self.seed).permutation(len(trees))
-        folds = [set(order[fold :: self.folds].tolist()) for fold in range(self.folds)]
+        n_folds = min(self.folds, len(trees))
+        folds = [set(order[fold::n_folds].tolist()) for fold in range(n_folds)]
 
         def parse_fold(fold: set[int]) -> tuple[dict[int, DepTree], float]:
             parser = DependencyParser(**options, templates=self.templates)
@@ -381,13 +408,10 @@ class DependencyParser:
 
     def _describe_calibration(self, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""
-        lifted = [self._lifted(tree) for tree in trees]
-        confidence, is_right = list[float](), list[bool]()
-        for tree, square, (best,) in zip(lifted, self._squares(trees), self._parse(trees, 1), strict=True):
-            heads = self._lifted(best.tree).heads
-            confidence += square[heads, np.arange(1, len(tree) + 1)].tolist()
-            is_right += (heads == tree.heads).tolist()
-        error = reliability(np.array(confidence), np.array(is_right)).error
+        parsed = self.predict(trees)
+        confidence = np.concatenate(self.confidence(trees, parsed))
+        is_right = np.concatenate([a.heads == b.heads for a, b in zip(trees, parsed, strict=True)])
+        error = reliability(confidence, is_right).error
         return f"scores are scaled by {self.scale_:.3f}, calibration error {error:.4f}"
 
     def _stages(self) -> tuple[Stage, ...]:
@@ -399,11 +423,6 @@ class DependencyParser:
         if self.tagger_ is None:
             raise InputError("tags is 'predicted', but the parser was trained on gold tags and has no tagger")
         return self.tagger_.predict(trees)
-
-    def _squares(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
-        """Return the probabilities of all arcs of each sentence, heads in rows."""
-        corpus = self.encoder_.encode(self._tagged(trees))
-        return self.structure_.marginals(self._stages(), corpus, self.scale_)[1]
 
     def _spread(
         self, function: Callable[[Sequence[DepTree]], list[Result]], trees: Sequence[DepTree]

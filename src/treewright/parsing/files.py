@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-import numpy as np
-import numpy.typing as npt
-
 from treewright._optional import require
 from treewright.data.conllu import iter_conllu, write_conllu
 from treewright.data.deptree import DepTree
@@ -113,13 +110,17 @@ def _parsed(
     parser: DependencyParser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
 ) -> Iterator[DepTree]:
     for batch in _batches(sentences):
-        probabilities = parser.marginals(batch) if confidence else [None] * len(batch)
-        if kbest > 1:
-            for candidates, each in zip(parser.kbest(batch, kbest), probabilities, strict=True):
-                for rank, candidate in enumerate(candidates, start=1):
-                    yield _with_confidence(_announced(candidate, rank), each)
+        if kbest == 1:
+            parsed = parser.predict(batch)
         else:
-            yield from map(_with_confidence, parser.predict(batch), probabilities)
+            found = parser.kbest(batch, kbest)
+            batch = [tree for tree, candidates in zip(batch, found, strict=True) for _ in candidates]
+            parsed = [
+                _announced(candidate, rank)
+                for candidates in found
+                for rank, candidate in enumerate(candidates, start=1)
+            ]
+        yield from _with_confidence(parser, batch, parsed) if confidence else parsed
 
 
 def _announced(candidate: Candidate, rank: int) -> DepTree:
@@ -130,10 +131,11 @@ def _announced(candidate: Candidate, rank: int) -> DepTree:
     return candidate.tree.with_comments(kept + comments)
 
 
-def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64] | None) -> DepTree:
-    """Put the probability of each arc, if known, into MISC."""
-    if probabilities is None:
-        return tree
-    shown = [f"{CONFIDENCE}{row[head]:.4f}" for row, head in zip(probabilities, tree.heads, strict=True)]
-    kept = [[one for one in old.split("|") if not one.startswith(("_", CONFIDENCE))] for old in tree.misc]
-    return tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])
+def _with_confidence(
+    parser: DependencyParser, sentences: list[DepTree], parsed: list[DepTree]
+) -> Iterator[DepTree]:
+    """Put the probability of each arc into MISC."""
+    for tree, probabilities in zip(parsed, parser.confidence(sentences, parsed), strict=True):
+        kept = [[one for one in old.split("|") if not one.startswith(("_", CONFIDENCE))] for old in tree.misc]
+        shown = [f"{CONFIDENCE}{probability:.4f}" for probability in probabilities.tolist()]
+        yield tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])
