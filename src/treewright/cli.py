@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -267,7 +268,7 @@ def dependency(
     development = read_conllu(dev) if dev else None
     parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint)
     parser.save(model)
-    checkpoint.unlink(missing_ok=True)
+    shutil.rmtree(checkpoint, ignore_errors=True)
     _say(f"written: {model}")
 
 

@@ -99,13 +99,9 @@ def test_every_tree_has_one_root_where_the_treebank_has(parser, test):
 def test_a_saved_parser_gives_the_same_trees(parser, test, tmp_path):
     parser.save(tmp_path / "parser.tw")
     again = tw.load(tmp_path / "parser.tw")
-    same = [
-        one.heads.tolist() == other.heads.tolist()
-        for one, other in zip(parser.predict(test), again.predict(test), strict=True)
-    ]
-    assert np.mean(same) > 0.95  # weights are rounded to a byte
+    assert again.predict(test) == parser.predict(test)
     again.save(tmp_path / "again.tw")
-    assert heads_of(tw.load(tmp_path / "again.tw").predict(test)) == heads_of(again.predict(test))
+    assert (tmp_path / "again.tw").read_bytes() == (tmp_path / "parser.tw").read_bytes()
     assert again.scale_ == parser.scale_
 
 
@@ -115,14 +111,22 @@ def test_the_same_seed_gives_the_same_parser(train, test):
     assert heads_of(one.predict(test)) == heads_of(other.predict(test))
 
 
-def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path):
+@pytest.mark.parametrize(
+    "more",
+    [{"order": 2}, {"order": 1, "tags": "predicted", "jackknife": True}, {"order": 1, "decoder": "spanning"}],
+)
+def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path, more):
     checkpoint = tmp_path / "training"
-    options = {**OPTIONS, "order": 2, "epochs": 2, "runs": 2}
+    options = {**OPTIONS, **more, "epochs": 2, "runs": 2}
     whole = tw.DependencyParser(**options).fit(train[:80])
     for epoch in (2, 3, 4):
         fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 4", train[:80], checkpoint=checkpoint)
-    resumed = tw.DependencyParser(**options).fit(train[:80], checkpoint=checkpoint)
-    np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
+    lines = []
+    resumed = tw.DependencyParser(**options).fit(train[:80], checkpoint=checkpoint, progress=lines.append)
+    assert lines[0].startswith("epoch 4 of 4")  # all before is kept
+    for parser, name in ((whole, "whole"), (resumed, "resumed")):
+        parser.save(tmp_path / name)
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_the_mean_of_runs_is_taken(train):
@@ -146,7 +150,7 @@ def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_
     np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
 
 
-@pytest.mark.parametrize("change", [{"table_bits": 17}, {"seed": 1}, {"k": 3}, {"n_sentences": 29}])
+@pytest.mark.parametrize("change", [{"table_bits": 17}, {"seed": 1}, {"epochs": 2}, {"n_sentences": 29}])
 def test_a_checkpoint_of_another_training_is_refused(train, tmp_path, change):
     checkpoint = tmp_path / "training"
 
@@ -197,7 +201,7 @@ def test_any_tree_can_be_found_without_lifting(tmp_path):
         assert marginals.shape == (len(tree), len(tree) + 1)
     parser.save(tmp_path / "parser.tw")
     again = tw.load(tmp_path / "parser.tw")
-    assert tw.metrics.attachment(parsed, again.predict(unseen)).uas > 99
+    assert again.predict(unseen) == parsed
 
 
 def test_folds_teach_labels_and_probabilities(train, test):

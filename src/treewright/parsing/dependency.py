@@ -1,9 +1,9 @@
 """DependencyParser: from words to labelled dependency trees, the k best of them, and how sure it is."""
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -17,10 +17,11 @@ from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
 from treewright.native.pruning import Stage
 from treewright.parsing.calibration import best_scale, gold_loss
+from treewright.parsing.checkpoint import Checkpoint
 from treewright.parsing.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.labeler import Labeler
 from treewright.parsing.lattice import Lattice
-from treewright.parsing.pruning import Pruner
+from treewright.parsing.pruning import Arcs, Pruner
 from treewright.parsing.spanning import SpanningModel
 from treewright.parsing.structure import EpochReport, StructureModel
 from treewright.parsing.tagger import Tagger, compare_tags, jackknife
@@ -43,6 +44,15 @@ class Candidate(NamedTuple):
     tree: DepTree
     score: float
     probability: float
+
+
+class Preparation(NamedTuple):
+    """What the structure is learnt from."""
+
+    corpus: Corpus
+    arcs: Arcs
+    single_root: bool
+    scale: float
 
 
 class DependencyParser:
@@ -154,28 +164,23 @@ class DependencyParser:
         progress : callable, optional
             Called with a line of text after each step.
         checkpoint : path, optional
-            A file that is written after each epoch. If it exists, training goes on from it and ends as if
-            it had not been interrupted.
+            A folder in which each step and epoch is kept. If it exists, training goes on from it and ends as
+            if it had not been interrupted.
         """
         self._check(trees, dev)
         tell = progress or _ignore
+        kept = Checkpoint(checkpoint, self._fingerprint(trees, dev)) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
-        lifted = [self._lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
-        self.encoder_ = Encoder.from_trees(lifted)
-        corpus = self.encoder_.encode(lifted)
-        single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
-        arcs = self._learn_pruning(corpus, single_root, tell)
-        parsed, fold_scale = self._jackknifed(lifted, tell) if self.jackknife else (lifted, None)
-        self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
-        self.scale_ = fold_scale or 1.0
+        found = self._restore(kept) or self._prepare(trees, kept, tell)
+        self.scale_ = found.scale
         self.structure_ = MODELS[self.decoder](
             self.templates or TemplateSet(),
             order=self.order,
             table_bits=self.table_bits,
-            single_root=single_root,
+            single_root=found.single_root,
         )
-        self._learn_structure(corpus, arcs, dev, tell, Path(checkpoint) if checkpoint else None)
-        if held_out and not fold_scale:
+        self._learn_structure(found, dev, tell, kept)
+        if held_out and not self.jackknife:
             self.scale_ = self._calibrate(held_out)
         if held_out:
             tell(f"probabilities: {self._describe_calibration(held_out)}")
@@ -238,15 +243,7 @@ class DependencyParser:
         """Return all that the parser is."""
         options = {name: getattr(self, name) for name in OPTIONS}
         templates = asdict(self.templates or TemplateSet())
-        parts = {
-            "encoder": self.encoder_.get_state(),
-            "structure": self.structure_.get_state(),
-            "labeler": self.labeler_.get_state(with_encoder=False),
-        }
-        if self.pruner_:
-            parts["pruner"] = self.pruner_.get_state()
-        if self.tagger_:
-            parts["tagger"] = self.tagger_.get_state()
+        parts = {**self._parts(), "structure": self.structure_.get_state()}
         values = {"options": options, "templates": templates, "scale": self.scale_, "recall": self.recall_}
         return State("DependencyParser", values, {}, parts)
 
@@ -255,17 +252,48 @@ class DependencyParser:
         """Make the parser again."""
         parser = cls(**state.values["options"], templates=TemplateSet(**state.values["templates"]))
         assert parser.templates
-        parser.encoder_ = Encoder.from_state(state.parts["encoder"])
-        parser.pruner_ = None
-        if "pruner" in state.parts:
-            parser.pruner_ = Pruner.from_state(state.parts["pruner"], parser.templates)
-        parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
+        parser._set_parts(state)
         model = MODELS[parser.decoder]
         parser.structure_ = model.from_state(state.parts["structure"], parser.templates)
-        parser.labeler_ = Labeler.from_state(state.parts["labeler"], parser.encoder_)
         parser.scale_ = state.values["scale"]
         parser.recall_ = state.values["recall"]
         return parser
+
+    def _parts(self) -> dict[str, State]:
+        """Return the states of all models inside but the structure."""
+        parts = {
+            "encoder": self.encoder_.get_state(),
+            "labeler": self.labeler_.get_state(with_encoder=False),
+        }
+        if self.pruner_:
+            parts["pruner"] = self.pruner_.get_state()
+        if self.tagger_:
+            parts["tagger"] = self.tagger_.get_state()
+        return parts
+
+    def _set_parts(self, state: State) -> None:
+        """Make the models again whose states are in `state`."""
+        parts = state.parts
+        self.encoder_ = Encoder.from_state(parts["encoder"])
+        self.labeler_ = Labeler.from_state(parts["labeler"], self.encoder_)
+        templates = self.templates or TemplateSet()
+        self.pruner_: Pruner | None = None
+        if "pruner" in parts:
+            self.pruner_ = Pruner.from_state(parts["pruner"], templates)
+        self.tagger_: Tagger | None = None
+        if "tagger" in parts:
+            self.tagger_ = Tagger.from_state(parts["tagger"])
+
+    def _fingerprint(self, *treebanks: Sequence[DepTree] | None) -> str:
+        """Return a name for the data and options of a training."""
+        options = [getattr(self, name) for name in (*OPTIONS, "templates")]
+        digest = hashlib.sha256(repr(options).encode())
+        for trees in treebanks:
+            for tree in trees or ():
+                columns = (tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, tree.deprels)
+                digest.update(repr((columns, tree.heads.tolist())).encode())
+            digest.update(b"end")
+        return digest.hexdigest()
 
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_choice("order", self.order, (1, 2, 3))
@@ -302,9 +330,35 @@ class DependencyParser:
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
+    def _prepare(self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress) -> Preparation:
+        """Learn all but the structure."""
+        lifted = [self._lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
+        self.encoder_ = Encoder.from_trees(lifted)
+        corpus = self.encoder_.encode(lifted)
+        single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
+        arcs = self._learn_pruning(corpus, single_root, tell)
+        parsed, scale = self._jackknifed(lifted, tell) if self.jackknife else (lifted, 1.0)
+        self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
+        if kept:
+            values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
+            arrays = {**corpus._asdict(), "first_arc": arcs[0], "arcs": arcs[1]}
+            kept.save("preparation", State("Preparation", values, arrays, self._parts()))
+        return Preparation(corpus, arcs, single_root, scale)
+
+    def _restore(self, kept: Checkpoint | None) -> Preparation | None:
+        """Take back what `_prepare` has learnt, if that is kept."""
+        state = kept.load("preparation") if kept else None
+        if state is None:
+            return None
+        self._set_parts(state)
+        self.recall_ = state.values["recall"]
+        corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
+        arcs = (state.arrays["first_arc"], state.arrays["arcs"])
+        return Preparation(corpus, arcs, state.values["single_root"], state.values["scale"])
+
     def _learn_tags(self, trees: Sequence[DepTree], tell: Progress) -> Sequence[DepTree]:
         """Return the trees with the tags that they are parsed with."""
-        self.tagger_: Tagger | None = None
+        self.tagger_ = None
         if self.tags == "gold":
             return trees
         self.tagger_ = Tagger(seed=self.seed).fit(trees)
@@ -316,10 +370,8 @@ class DependencyParser:
     def _lifted(self, tree: DepTree) -> DepTree:
         return projectivize(tree, scheme=self.lifting) if self.decoder == "projective" else tree
 
-    def _learn_pruning(
-        self, corpus: Corpus, single_root: bool, tell: Progress
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        self.pruner_: Pruner | None = None
+    def _learn_pruning(self, corpus: Corpus, single_root: bool, tell: Progress) -> Arcs:
+        self.pruner_ = None
         self.recall_ = 100.0
         if self.decoder == "spanning":
             return np.zeros(corpus.n_sentences + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -369,11 +421,10 @@ class DependencyParser:
 
     def _learn_structure(
         self,
-        corpus: Corpus,
-        arcs: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+        found: Preparation,
         dev: Sequence[DepTree] | None,
         tell: Progress,
-        checkpoint: Path | None,
+        kept: Checkpoint | None,
     ) -> None:
         def after_epoch(report: EpochReport) -> float:
             line = f"epoch {report.epoch} of {report.n_epochs}: UAS {report.train_uas:.2f} in training"
@@ -385,15 +436,15 @@ class DependencyParser:
             return score.uas
 
         self.structure_.train(
-            corpus,
-            arcs,
+            found.corpus,
+            found.arcs,
             epochs=self.epochs,
             runs=self.runs,
             k=self.k,
             bound=self.bound,
             seed=self.seed,
             patience=self.patience if dev else None,
-            checkpoint=checkpoint,
+            checkpoint=kept,
             after_epoch=after_epoch,
         )
 

@@ -68,7 +68,9 @@ class Pruner:
 
     def fit(self, corpus: Corpus) -> "Pruner":
         """Learn from sentences with projective heads."""
-        self.stages_ = self._train(corpus, np.arange(corpus.n_sentences))
+        stages = self._train(corpus, np.arange(corpus.n_sentences))
+        # Choices must not change by saving, so the weights are rounded now.
+        self.stages_ = self._make_stages([unpack(pack(stage.weights)) for stage in stages])
         return self
 
     def jackknife(self, corpus: Corpus, *, folds: int, jobs: int = 1) -> tuple[Arcs, PruningReport]:

@@ -3,24 +3,22 @@
 Koo & Collins (2010); McDonald et al. (2005). Charts are made over the arcs that a pruner leaves.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import InputError
 from treewright.native.parsing import measure_corpus, parse_corpus, train_pass
 from treewright.native.parts import Model, arrange, score_parts
 from treewright.native.pruning import Stage, all_arcs, filter_arcs, take_sentence
+from treewright.parsing.checkpoint import Checkpoint
 from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
 from treewright.parsing.lattice import Lattice
 from treewright.parsing.pruning import Arcs
 from treewright.parsing.weights import average, make_table, pack, table_shift, unpack
-from treewright.persist import State, load_state, save_state
+from treewright.persist import State
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class StructureModel:
         bound: float,
         seed: int,
         patience: int | None = None,
-        checkpoint: Path | None = None,
+        checkpoint: Checkpoint | None = None,
         after_epoch: Callable[[EpochReport], float] | None = None,
     ) -> None:
         """Learn from gold trees among `arcs`: the mean of what is learnt in some runs from the beginning.
@@ -83,9 +81,7 @@ class StructureModel:
         in `weights_` and returns how good that is. With `patience`, training ends when that has not risen
         for so many epochs, and the best weights are kept.
         """
-        model = (type(self).__name__, self.templates, self.order, self.table_bits, self.single_root)
-        identity = _fingerprint(corpus, arcs, k, bound, seed, epochs, patience, model)
-        progress = TrainingProgress.start(identity, self.table_bits, checkpoint)
+        progress = TrainingProgress.start(self.table_bits, checkpoint)
         for epoch in range(len(progress.scores), epochs * runs):
             if patience is not None and progress.n_worse() >= patience:
                 break
@@ -106,7 +102,8 @@ class StructureModel:
                 progress.best = self.weights_
             if checkpoint:
                 progress.save(checkpoint)
-        self.weights_ = progress.best
+        # Trees must not change by saving, so the weights are rounded now.
+        self.weights_ = unpack(pack(progress.best))
 
     def _learn(
         self,
@@ -173,8 +170,6 @@ class StructureModel:
 class TrainingProgress:
     """Where training stands between two epochs."""
 
-    identity: str
-    """Of the data and options."""
     weights: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float64]
     finished: npt.NDArray[np.float32]
@@ -185,17 +180,13 @@ class TrainingProgress:
     """Of each epoch."""
 
     @classmethod
-    def start(cls, identity: str, table_bits: int, checkpoint: Path | None) -> "TrainingProgress":
+    def start(cls, table_bits: int, checkpoint: Checkpoint | None) -> "TrainingProgress":
         """Begin, or go on from a checkpoint."""
-        if checkpoint is None or not checkpoint.exists():
-            finished, best = make_table(table_bits), make_table(table_bits)
-            return cls(identity, best, np.zeros(best.size), finished, best, [])
-        state = load_state(checkpoint)
-        if state.kind != "TrainingProgress" or state.values["identity"] != identity:
-            raise InputError(
-                f"{checkpoint} is of a training with other data or options; give those, or delete it"
-            )
-        return cls(identity, **state.arrays, scores=state.values["scores"])
+        state = checkpoint.load("progress") if checkpoint else None
+        if state:
+            return cls(**state.arrays, scores=state.values["scores"])
+        finished, best = make_table(table_bits), make_table(table_bits)
+        return cls(best, np.zeros(best.size), finished, best, [])
 
     def start_run(self) -> None:
         """Forget what was learnt in this run."""
@@ -205,20 +196,11 @@ class TrainingProgress:
         """Return how many epochs have passed since the best."""
         return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
 
-    def save(self, checkpoint: Path) -> None:
+    def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint."""
-        values: dict[str, Any] = {"identity": self.identity, "scores": self.scores}
         names = ("weights", "totals", "finished", "best")
         arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in names}
-        save_state(State("TrainingProgress", values, arrays), checkpoint)
-
-
-def _fingerprint(corpus: Corpus, arcs: Arcs, *options: object) -> str:
-    """Return a name for the data and options of a training."""
-    digest = hashlib.sha256(repr(options).encode())
-    for array in (*corpus, *arcs):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+        checkpoint.save("progress", State("TrainingProgress", {"scores": self.scores}, arrays))
 
 
 def cut_squares(flat: npt.NDArray[np.float64], corpus: Corpus) -> list[npt.NDArray[np.float64]]:

@@ -1,0 +1,41 @@
+"""What is kept of an unfinished training, so that it can go on."""
+
+import os
+from pathlib import Path
+
+from treewright.errors import InputError
+from treewright.persist import State, load_state, save_state
+
+
+class Checkpoint:
+    """A folder with what a training has found so far.
+
+    Parameters
+    ----------
+    folder : path
+        Made when something is saved.
+    identity : str
+        A name for the data and options of the training; what another has left is refused.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
+        self.folder = Path(folder)
+        self.identity = identity
+
+    def save(self, name: str, state: State) -> None:
+        """Write a state under a name."""
+        self.folder.mkdir(exist_ok=True)
+        values = {"identity": self.identity, "values": state.values}
+        save_state(State(state.kind, values, state.arrays, state.parts), self.folder / name)
+
+    def load(self, name: str) -> State | None:
+        """Read the state of this name, if there is one."""
+        path = self.folder / name
+        if not path.exists():
+            return None
+        state = load_state(path)
+        if state.values["identity"] != self.identity:
+            raise InputError(
+                f"{self.folder} is of a training with other data or options; give those, or delete it"
+            )
+        return State(state.kind, state.values["values"], state.arrays, state.parts)
