@@ -3,7 +3,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import commands
 import pytest
@@ -249,22 +248,6 @@ def test_ctrl_c_ends_with_one_line(tmp_path):
     program += "sys.argv = ['treewright', 'wait']; from treewright.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stderr, done.returncode) == ("treewright: interrupted\n", 130)
-
-
-@POSIX
-def test_a_polite_kill_leaves_no_half_written_file(tmp_path):
-    command = [sys.executable, "-m", "treewright", "convert", "-", str(tmp_path / "out.conllu")]
-    with subprocess.Popen(
-        [*command, "--from", "conllu"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        process.stdin.write(GOLD)
-        process.stdin.flush()
-        while not list(tmp_path.iterdir()) and process.poll() is None:
-            time.sleep(0.01)
-        process.terminate()
-        assert process.wait(timeout=30) == 130
-        assert process.stderr.read() == "treewright: interrupted\n"
-    assert list(tmp_path.iterdir()) == []
 
 
 @POSIX

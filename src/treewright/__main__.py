@@ -1,12 +1,10 @@
 """The program `treewright`, also as `python -m treewright`."""
 
-import signal
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C is heard even while modules are being loaded, and so is a polite kill."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Run the command line; Ctrl-C is heard even while modules are being loaded."""
     try:
         from treewright.cli import run
 

@@ -316,7 +316,7 @@ def parse(
     tags: Annotated[
         str | None, typer.Option(help="gold: as in INPUT; predicted: by the parser; as trained otherwise.")
     ] = None,
-    kbest: Annotated[int, typer.Option(min=1, help="Write so many trees a sentence.")] = 1,
+    kbest: Annotated[int, typer.Option(min=1, max=10_000, help="Write so many trees a sentence.")] = 1,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
     ] = False,
