@@ -44,7 +44,7 @@ def call_arborescence():
     """Find the best tree with crossing arcs, and marginals."""
     score = np.random.default_rng(0).normal(size=(5, 5))
     best_arborescence(score, True, np.zeros(5, dtype=np.int32))
-    matrix_tree_marginals(score, np.empty((5, 5)))
+    matrix_tree_marginals(score, False, np.empty((5, 5)))
 
 
 CALLS = {"projective": call_projective, "parsers": call_parsers, "arborescence": call_arborescence}

@@ -37,8 +37,8 @@ def score_line(gold, parsed):
 def describe_calibration(parser, test, parsed):
     """Return the expected calibration error."""
     confident = [
-        tree.with_misc([f"Confidence={one:.4f}" for one in confidence.tolist()])
-        for tree, confidence in zip(parsed, parser.confidence(test, parsed), strict=True)
+        tree.with_misc([f"Confidence={one:.4f}" for one in parser.confidence(tree, marginals)])
+        for tree, marginals in zip(parsed, parser.marginals(test), strict=True)
     ]
     return f"calibration error {tw.metrics.calibration(test, confident).error:.4f}"
 

@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.persist import State, save_state
+from treewright.persist import State, load_state, save_state
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_training_says_how_it_goes(folder, tmp_path):
         "1",
     ]
     shown = run("train", "dependency", *arguments, "--dev", folder / "test.conllu").stderr
-    assert "epoch 1 of 1: UAS" in shown
+    assert "epoch 1 of 1: loss" in shown
     assert "dev UAS" in shown
 
 
@@ -78,6 +78,19 @@ def test_confidence_is_added_to_misc(folder, tmp_path):
     for tree in tw.read_conllu(out):
         shares = [float(misc.rpartition("Confidence=")[2]) for misc in tree.misc]
         assert all(0 <= share <= 1 for share in shares)
+
+
+def test_nothing_else_in_misc_is_lost(folder, tmp_path):
+    source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    tree = tw.read_conllu(folder / "test.conllu")[0]
+    comments = [*tree.comments, "# parse_rank = 7"]
+    tw.write_conllu(
+        [tree.with_misc(["_odd=1|X=y|Confidence=0.2"] * len(tree)).with_comments(comments)], source
+    )
+    run("parse", folder / "parser.tw", source, "--confidence", "--output", out)
+    (parsed,) = tw.read_conllu(out)
+    assert all(field.startswith("_odd=1|X=y|Confidence=") for field in parsed.misc)
+    assert parsed.comments == tree.comments  # a rank of another parse is not kept
 
 
 def test_candidates_can_have_confidence_too(folder, tmp_path):
@@ -213,6 +226,39 @@ def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folde
     path = folder / "none" / "parser.tw"
     message = fail("train", "dependency", folder / "train.conllu", "--model", path)
     assert message == f"treewright: {path}: No such file or directory"
+
+
+@pytest.mark.parametrize("kind", ["dependency", "tagger"])
+def test_a_folder_is_no_name_for_a_model(fail, folder, kind):
+    message = fail("train", kind, folder / "train.conllu", "--model", folder)
+    assert message == f"treewright: {folder} is a folder; expected the name of a file for the model"
+
+
+def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
+    model, source = folder / "parser.tw", folder / "test.conllu"
+    assert (
+        fail("parse", model, source, "--tags", "x")
+        == "treewright: tags is 'x'; expected one of gold, predicted"
+    )
+    message = fail("parse", model, source, "--language", "en")
+    assert message == "treewright: --language is for plain text; expected --raw with it"
+
+
+def test_a_damaged_model_is_one_line(fail, folder, tmp_path):
+    state = load_state(folder / "parser.tw")
+    state.parts["structure"].arrays["book"] = state.parts["structure"].arrays["book"][:3]
+    save_state(state, tmp_path / "damaged.tw")
+    message = fail("parse", tmp_path / "damaged.tw", folder / "test.conllu")
+    assert message.startswith(f"treewright: {tmp_path / 'damaged.tw'}:1: a damaged DependencyParser (")
+
+
+def test_only_what_training_has_left_is_deleted(folder, tmp_path):
+    mine = tmp_path / "parser.tw.checkpoint" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("keep me")
+    options = ["--order", 1, "--epochs", 1, "--runs", 1, "--resume"]
+    run("train", "dependency", folder / "train.conllu", "--model", tmp_path / "parser.tw", *options)
+    assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
 
 
 def test_training_sentences_without_heads_are_one_line(fail, folder, tmp_path):

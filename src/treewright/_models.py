@@ -23,4 +23,8 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     if state.kind not in MODELS:
         raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", f"one of {', '.join(MODELS)}")
     module = importlib.import_module(f"treewright.{MODELS[state.kind]}")
-    return getattr(module, state.kind).from_state(state)
+    try:
+        return getattr(module, state.kind).from_state(state)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        found = f"a damaged {state.kind} ({error})"
+        raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error

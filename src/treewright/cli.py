@@ -3,7 +3,6 @@
 import io
 import logging
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -237,6 +236,17 @@ def dependency(
     ] = False,
     patience: Annotated[int | None, typer.Option(min=1, help="Stop when dev does not rise so long.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    table_bits: Annotated[
+        int, typer.Option(min=10, max=28, help="The weight table has 2 ** so many slots.")
+    ] = 23,
+    pruning_threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the best head's probability that others need.")
+    ] = 1e-3,
+    max_heads: Annotated[int, typer.Option(min=1, help="Heads that are scored a word at the most.")] = 8,
+    folds: Annotated[int, typer.Option(min=1, help="Parts that are pruned and tagged as if new.")] = 5,
+    lifting: Annotated[
+        str, typer.Option(help="How crossing arcs are lifted: path, head, head+path or baseline.")
+    ] = "path",
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished epoch.")] = False,
 ) -> None:
@@ -245,9 +255,10 @@ def dependency(
     Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw`
     """
     from treewright.data.conllu import read_conllu
+    from treewright.parsing.checkpoint import Checkpoint
     from treewright.parsing.dependency import DependencyParser
 
-    checkpoint = model.with_name(model.name + ".checkpoint")
+    checkpoint = Path(f"{model}.checkpoint")
     if checkpoint.exists() and not resume:
         raise InputError(
             f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
@@ -263,12 +274,17 @@ def dependency(
         jackknife=jackknife,
         patience=patience,
         seed=seed,
+        table_bits=table_bits,
+        pruning_threshold=pruning_threshold,
+        max_heads=max_heads,
+        folds=folds,
+        lifting=lifting,
         jobs=jobs,
     )
     development = read_conllu(dev) if dev else None
     parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint)
     parser.save(model)
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    Checkpoint.remove(checkpoint)
     _say(f"written: {model}")
 
 
@@ -300,6 +316,8 @@ def _say(line: str) -> None:
 
 def _check_writable(path: Path) -> None:
     """Find out before long work whether the result can be written."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected the name of a file for the model")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -321,7 +339,9 @@ def parse(
         bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
-    language: Annotated[str, typer.Option(help="Language of the tokens of --raw, as en or xx.")] = "xx",
+    language: Annotated[
+        str | None, typer.Option(help="Language of the words of --raw, as en; xx, for any, otherwise.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
 ) -> None:
     """Parse sentences and write CoNLL-U; comments, multiword tokens and other columns are kept.
@@ -331,6 +351,8 @@ def parse(
     from treewright._models import load
     from treewright.parsing.files import parse_file
 
+    if language and not raw:
+        raise InputError("--language is for plain text; expected --raw with it")
     parse_file(
         load(model),
         source,
@@ -338,7 +360,7 @@ def parse(
         tags=tags,
         kbest=kbest,
         confidence=confidence,
-        language=language if raw else None,
+        language=(language or "xx") if raw else None,
         jobs=jobs,
     )
 

@@ -51,9 +51,19 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
     header = _pack(state, "", arrays)
     content = {"format": FORMAT_VERSION, "version": __version__, "model": header}
     # One entry only: safetensors writes several in no fixed order.
-    metadata = {"treewright": json.dumps(content, ensure_ascii=False)}
+    metadata = {"treewright": _as_json(content)}
     with replacing(Path(path)) as stream:
         stream.write(save(arrays, metadata))
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    """Return JSON that can be written as UTF-8, which halves of surrogate pairs can only be with escapes."""
+    text = json.dumps(content, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(content)
+    return text
 
 
 def load_state(path: str | os.PathLike[str]) -> State:

@@ -104,7 +104,7 @@ def test_marginals_equal_those_of_listed_trees():
         for scale in (0.0, 1.0, 4.0):
             score = rng.normal(0, scale, (n + 1, n + 1))
             marginal = np.full((n + 1, n + 1), np.nan)
-            log_sum = matrix_tree_marginals(score, marginal)
+            log_sum = matrix_tree_marginals(score, True, marginal)
             expected, expected_log_sum = oracle.marginals(score.tolist())
             np.testing.assert_allclose(marginal, expected, atol=1e-9)
             assert log_sum == pytest.approx(expected_log_sum, abs=1e-9)
@@ -117,7 +117,7 @@ def test_marginals_survive_words_that_prefer_each_other():
         score[word, other] += 100
         score[other, word] += 100
     marginal = np.empty((6, 6))
-    log_sum = matrix_tree_marginals(score, marginal)
+    log_sum = matrix_tree_marginals(score, True, marginal)
     expected, expected_log_sum = oracle.marginals(score.tolist())
     np.testing.assert_allclose(marginal, expected, atol=1e-12)
     assert log_sum == pytest.approx(expected_log_sum, rel=1e-12)
@@ -127,7 +127,7 @@ def test_without_a_tree_the_sum_is_zero():
     score = np.full((5, 5), EXCLUDED)
     score[0, 1] = score[0, 3] = score[1, 2] = score[2, 1] = score[3, 4] = score[4, 3] = 0.0
     marginal = np.empty((5, 5))
-    assert matrix_tree_marginals(score, marginal) == -np.inf
+    assert matrix_tree_marginals(score, True, marginal) == -np.inf
     assert not marginal.any()
 
 
@@ -135,7 +135,7 @@ def test_excluded_arcs_have_no_probability():
     score = np.full((4, 4), EXCLUDED)
     score[0, 1] = score[0, 2] = score[1, 2] = score[2, 1] = score[1, 3] = score[2, 3] = 0.0
     marginal = np.empty((4, 4))
-    assert matrix_tree_marginals(score, marginal) == pytest.approx(np.log(4))
+    assert matrix_tree_marginals(score, True, marginal) == pytest.approx(np.log(4))
     np.testing.assert_allclose(marginal[:, 1:], [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0, 0, 0]])
 
 
@@ -145,7 +145,7 @@ def test_marginals_of_a_long_sentence_are_probabilities(scale):
     rng = np.random.default_rng(4)
     score = 1000 + rng.normal(0, scale, (n + 1, n + 1))
     marginal = np.empty((n + 1, n + 1))
-    assert np.isfinite(matrix_tree_marginals(score, marginal))
+    assert np.isfinite(matrix_tree_marginals(score, True, marginal))
     np.testing.assert_allclose(marginal[:, 1:].sum(axis=0), 1.0, atol=1e-9)
     assert marginal[0].sum() == pytest.approx(1.0, abs=1e-9)
     assert marginal.min() >= 0

@@ -47,14 +47,15 @@ def test_parses_are_the_best_of_all_trees(single_root):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.4])
-def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale):
+@pytest.mark.parametrize("single_root", [True, False])
+def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale, single_root):
     corpus, trees, stage = draw(1, [3, 4])
     log_sums, marginals = np.empty(2), np.empty(16 + 25)
-    native.measure_crossing(stage, corpus, scale, log_sums, marginals)
+    native.measure_crossing(stage, corpus, single_root, scale, log_sums, marginals)
     for number, flat in enumerate((marginals[:16], marginals[16:])):
         n = len(trees[number])
         square = native.score_sentence(stage, corpus, number)
-        expected, log_sum = arborescence.marginals((scale * square).tolist())
+        expected, log_sum = arborescence.marginals((scale * square).tolist(), single_root)
         assert log_sums[number] == pytest.approx(log_sum)
         np.testing.assert_allclose(flat.reshape(n + 1, n + 1), expected, atol=1e-10)
 
@@ -67,15 +68,16 @@ def test_training_takes_the_updates_of_the_twin(k):
         (unpack(take_sentence(corpus, number)), trees[number], all_arcs(len(trees[number])))
         for number in sequence
     ]
-    history, expected_wrong = parsing.train(
+    history, expected_wrong, expected_loss = parsing.train(
         parts.TEMPLATES, 1, stage.weights, SHIFT, sentences, k, np.inf, crossing.best_trees
     )
     totals = np.zeros(stage.weights.size)
     options = (k, np.inf, True, MAX_KEYS, 0)
     model = Model(*TEMPLATES, 1, np.uint64(SHIFT))
-    n_wrong, n_updates = native.train_crossing(stage, model, corpus, corpus.heads, totals, sequence, options)
+    n_wrong, loss = native.train_crossing(stage, model, corpus, corpus.heads, totals, sequence, options)
     assert n_wrong == expected_wrong
-    assert n_updates > 0
+    assert loss == pytest.approx(expected_loss, abs=1e-2)
+    assert loss > 0
     np.testing.assert_allclose(stage.weights, history[-1], atol=2e-3)
     np.testing.assert_allclose(stage.weights - totals / 5, np.mean(history[:-1], axis=0), atol=2e-3)
 
@@ -85,6 +87,6 @@ def test_an_empty_sentence_has_no_tree():
     _, _, stage = draw(0, [1])
     heads, scores, log_sums = np.zeros((2, 6), np.int32), np.zeros((1, 2)), np.ones(1)
     native.parse_crossing(stage, empty, True, heads, scores)
-    native.measure_crossing(stage, empty, 1.0, log_sums, np.empty(1))
+    native.measure_crossing(stage, empty, True, 1.0, log_sums, np.empty(1))
     assert np.isneginf(scores).all()
     assert log_sums.tolist() == [0.0]

@@ -32,10 +32,10 @@ def best_total(score, single_root):
     return max(total(score, heads) for heads in trees(len(score) - 1, single_root))
 
 
-def marginals(score):
-    """Return the probability of each arc, heads in rows, and the logarithm of the sum, with one root."""
+def marginals(score, single_root=True):
+    """Return the probability of each arc, heads in rows, and the logarithm of the sum."""
     n = len(score) - 1
-    listed = trees(n, True)
+    listed = trees(n, single_root)
     highest = max(total(score, heads) for heads in listed)
     weights = [math.exp(total(score, heads) - highest) for heads in listed]
     found = [[0.0] * (n + 1) for _ in range(n + 1)]

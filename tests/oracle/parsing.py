@@ -31,11 +31,11 @@ def best_trees(templates, order, words, weights, shift, arcs, single_root):
 
 
 def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees):
-    """Update the weights with each sentence in turn; return them after each, and the number of wrong heads.
+    """Update the weights with each sentence in turn; return them after each, wrong heads, and the loss.
 
     `sentences` are words, heads, and arcs; `rank` lists all trees over the arcs, the best first.
     """
-    history, n_wrong = [weights.astype(float)], 0
+    history, n_wrong, loss = [weights.astype(float)], 0, 0.0
     for words, right, arcs in sentences:
         weights = history[-1]
         rivals = rank(templates, order, words, weights, shift, arcs, True)[:k]
@@ -51,10 +51,11 @@ def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees
                 differences.append(difference)
                 needed.append(lacking)
         if needed:
+            loss += max(needed)
             steps = smallest_update(np.array(differences), np.array(needed), bound)
             weights = weights + steps @ np.array(differences)
         history.append(weights)
-    return history, n_wrong
+    return history, n_wrong, loss
 
 
 def n_different(heads, others):

@@ -177,13 +177,13 @@ def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
     unseen = tw.make_treebank(80, seed=3, crossing=0.5).dependencies
     parser = tw.DependencyParser(**OPTIONS).fit(train)
     parsed = parser.predict(unseen)
-    found = parser.confidence(unseen, parsed)
+    marginals = parser.marginals(unseen)
+    found = [parser.confidence(tree, rows) for tree, rows in zip(parsed, marginals, strict=True)]
     crossing = [number for number, tree in enumerate(parsed) if not tw.is_projective(tree)]
     assert crossing
     for number in crossing:
         lifted = tw.projectivize(parsed[number], scheme="path")
-        rows = parser.marginals([unseen[number]])[0]
-        expected = [row[head] for row, head in zip(rows, lifted.heads, strict=True)]
+        expected = [row[head] for row, head in zip(marginals[number], lifted.heads, strict=True)]
         np.testing.assert_allclose(found[number], expected)
 
 
@@ -230,6 +230,28 @@ def test_trees_with_several_roots_are_learnt():
     parsed = parser.predict(split[120:])
     assert any(tree.n_roots > 1 for tree in parsed)
     assert tw.metrics.attachment(split[120:], parsed).uas > 85
+
+
+def with_second_root(tree):
+    """Hang the last word on the root too, if it governs nothing."""
+    heads = tree.heads.copy()
+    heads[-1] = 0 if (heads != len(heads)).all() else heads[-1]
+    return tree.with_heads(heads, [*tree.deprels[:-1], "root" if heads[-1] == 0 else tree.deprels[-1]])
+
+
+def test_probabilities_of_trees_with_several_roots_add_up(train):
+    split = [with_second_root(tree) for tree in train[:80]]
+    parser = tw.DependencyParser(order=1, decoder="spanning", **OPTIONS).fit(split)
+    sentence = tw.DepTree(["fox", "sang", "."], xpos=["NN", "VBD", "."], upos=["NOUN", "VERB", "PUNCT"])
+    (candidates,) = parser.kbest([sentence], k=50)
+    assert len(candidates) == 16
+    assert sum(one.probability for one in candidates) == pytest.approx(1)
+
+
+def test_roots_are_called_so_whatever_their_tag(parser, test):
+    odd = [tree.with_tags(upos=["X"] * len(tree), xpos=["X"] * len(tree)) for tree in test]
+    for tree in [*parser.predict(test), *parser.predict(odd)]:
+        assert [rel for head, rel in zip(tree.heads, tree.deprels, strict=True) if head == 0] == ["root"]
 
 
 @pytest.fixture(scope="module")
@@ -309,6 +331,10 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"decoder": "spanning"}, "decoder is 'spanning' and order 3; expected order 1"),
         ({"patience": 2}, "patience counts epochs without a better dev score; expected a dev set"),
         ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected two of each or more"),
+        ({"table_bits": 18.5}, "table_bits is 18.5; expected an integer of at least 10"),
+        ({"bound": "x"}, "bound is 'x'; expected a number from 0 to inf"),
+        ({"templates": "h.tag"}, "templates is 'h.tag'; expected a TemplateSet"),
+        ({"templates": tw.TemplateSet(arc="h.tag\n*")}, "template '.'; expected an atom at least, as h.word"),
         ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
@@ -322,6 +348,38 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
 def test_bad_options_are_refused(train, options, message):
     with pytest.raises(TreewrightError, match=message):
         tw.DependencyParser(**options).fit(train[:5])
+
+
+def test_small_treebanks_are_calibrated_on_a_tenth(train):
+    lines = []
+    parser = tw.DependencyParser(order=1, **OPTIONS).fit(train[:40], progress=lines.append)
+    assert lines[-1].startswith("probabilities: scores are scaled by")
+    assert parser.scale_ != 1
+    tw.DependencyParser(order=1, **OPTIONS).fit(train[:9], progress=lines.append)
+    assert lines[-1] == "probabilities: not calibrated, for want of sentences"
+
+
+def test_a_parser_that_has_learnt_nothing_says_so(test, tmp_path):
+    parser = tw.DependencyParser()
+    for use in (parser.predict, parser.kbest, parser.marginals, parser.lattices):
+        with pytest.raises(
+            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+        ):
+            use(test)
+    with pytest.raises(InputError, match="the parser has learnt nothing yet"):
+        parser.save(tmp_path / "parser")
+
+
+def test_words_with_halves_of_surrogate_pairs_can_be_saved(tmp_path):
+    odd = [tw.DepTree(["a\ud800", "b"], [2, 0], ["x", "root"])] * 3
+    parser = tw.DependencyParser(order=1, **OPTIONS).fit(odd)
+    parser.save(tmp_path / "parser")
+    assert tw.load(tmp_path / "parser").predict(odd) == parser.predict(odd)
+
+
+def test_an_empty_dev_set_is_refused(train):
+    with pytest.raises(InputError, match="the dev set has no words; expected some, or no dev set"):
+        tw.DependencyParser().fit(train[:5], [])
 
 
 def test_training_without_sentences_is_refused():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import compiled, in_place
-from treewright.native.eisner import EXCLUDED
+from treewright.native.eisner import EXCLUDED, root_as_word
 
 
 class Contraction(NamedTuple):
@@ -222,8 +222,24 @@ def _is_allowed(score, tree, single_root):
 
 
 @compiled
-def matrix_tree_marginals(score, marginal):
-    """Fill `marginal` with the probability of each arc, over all trees with one word under the root.
+def matrix_tree_marginals(score, single_root, marginal):
+    """Fill `marginal` with the probability of each arc; return the logarithm of the sum over all trees.
+
+    With `single_root` these are the trees in which one word hangs on the root.
+    """
+    if single_root:
+        return _rooted_marginals(score, marginal)
+    wider = root_as_word(score)
+    found = np.empty(wider.shape)
+    log_sum = _rooted_marginals(wider, found)
+    marginal[:, :] = found[1:, 1:]
+    marginal[:, 0] = 0.0
+    return log_sum
+
+
+@compiled
+def _rooted_marginals(score, marginal):
+    """Fill the probabilities over all trees with one word under the root.
 
     Returns the logarithm of the sum over these trees. Where excluded arcs leave none, that is minus
     infinity, and all probabilities are 0.

@@ -20,13 +20,13 @@ def score_sentence(stage, corpus, number):
 
 @compiled
 def train_crossing(stage, model, corpus, gold, totals, order, options):
-    """Update the weights of `stage` on each sentence; return wrong heads, and the number of updates.
+    """Update the weights of `stage` on each sentence; return the number of wrong heads, and the loss.
 
     `model` has the same templates; `options` are k, the bound of an update, whether trees have one root,
     the most keys of a part, and the number of the first step.
     """
     k, bound, single_root, max_keys, step = options
-    n_wrong = n_updates = 0
+    n_wrong, loss = 0, 0.0
     for number in order:
         step += 1
         n = sentence_size(corpus, number)
@@ -37,10 +37,10 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
         right = gold_tree(corpus, gold, number)
         n_wrong += (heads[0] != right).sum()
         sentence = take_sentence(corpus, number)
-        n_updates += learn_from(
+        loss += learn_from(
             model, sentence, right, heads[:n_found], (bound, max_keys, step), stage.weights, totals
         )
-    return n_wrong, n_updates
+    return n_wrong, loss
 
 
 @compiled
@@ -62,8 +62,8 @@ def parse_crossing(stage, corpus, single_root, heads, scores):
 
 
 @compiled
-def measure_crossing(stage, corpus, scale, log_sums, marginals):
-    """Fill the logarithm of the sum over all trees with one root, and the probability of each arc.
+def measure_crossing(stage, corpus, single_root, scale, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
 
     `marginals` are one square after another, heads in rows; scores are multiplied by `scale`.
     """
@@ -75,4 +75,5 @@ def measure_crossing(stage, corpus, scale, log_sums, marginals):
         square[:, :] = 0.0
         log_sums[number] = 0.0
         if n > 0:
-            log_sums[number] = matrix_tree_marginals(scale * score_sentence(stage, corpus, number), square)
+            score = scale * score_sentence(stage, corpus, number)
+            log_sums[number] = matrix_tree_marginals(score, single_root, square)

@@ -40,15 +40,24 @@ def arc_marginals(score, single_root, marginal):
     """
     if single_root:
         return _rooted_marginals(score, marginal)
-    # Else the root is taken for a word, and the only one that may hang on another root.
-    wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
-    wider[0, 1] = 0.0
-    wider[1:, 2:] = score[:, 1:]
+    wider = root_as_word(score)
     found = np.empty(wider.shape)
     log_sum = _rooted_marginals(wider, found)
     marginal[:, :] = found[1:, 1:]
     marginal[:, 0] = 0.0
     return log_sum
+
+
+@compiled
+def root_as_word(score):
+    """Return scores by which the root is a word, and the only one that may hang on another root.
+
+    Trees with one root over these are trees with any number of roots over the others.
+    """
+    wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
+    wider[0, 1] = 0.0
+    wider[1:, 2:] = score[:, 1:]
+    return wider
 
 
 @compiled

@@ -64,13 +64,13 @@ def best_trees(parts, graph, heads, scores):
 
 @compiled
 def train_pass(model, corpus, gold, kept, weights, totals, order, options):
-    """Update the weights on each sentence in turn; return wrong heads, and the number of updates.
+    """Update the weights on each sentence in turn; return the number of wrong heads, and the loss.
 
     `kept` are the arcs stored by `choose_arcs`; `options` are k, the bound of an update,
     whether trees have one root, the most keys of a part, and the number of the first step.
     """
     k, bound, single_root, max_keys, step = options
-    n_wrong = n_updates = 0
+    n_wrong, loss = 0, 0.0
     for number in order:
         step += 1
         n = sentence_size(corpus, number)
@@ -82,10 +82,8 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
         heads = np.zeros((k, n + 1), np.int32)
         n_found = best_trees(parts, graph, heads, np.empty(k))
         n_wrong += (heads[0] != right).sum()
-        n_updates += learn_from(
-            model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals
-        )
-    return n_wrong, n_updates
+        loss += learn_from(model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals)
+    return n_wrong, loss
 
 
 @compiled
@@ -99,7 +97,7 @@ def gold_tree(corpus, gold, number):
 
 @compiled
 def learn_from(model, sentence, right, heads, options, weights, totals):
-    """Put the right tree ahead of the others by as much as these are wrong; return 1 if that took a change.
+    """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked.
 
     `options` are the bound of the update, the most keys of a part, and the number of the step.
     """
@@ -130,14 +128,14 @@ def learn_from(model, sentence, right, heads, options, weights, totals):
             n_rivals += 1
             first[n_rivals] = end
     if n_rivals == 0:
-        return 0
+        return 0.0
     n_keys = first[n_rivals]
     slots = (keys[:n_keys] >> model.shift).astype(np.int64)
     rivals = Rivals(first[: n_rivals + 1], slots, signs[:n_keys])
     change = np.zeros(n_rivals)
     solve_update(rivals, needed[:n_rivals], bound, change)
     apply_update(rivals, change, step, weights, totals)
-    return 1
+    return needed[:n_rivals].max()
 
 
 @compiled

@@ -6,6 +6,8 @@ from pathlib import Path
 from treewright.errors import InputError
 from treewright.persist import State, load_state, save_state
 
+SUFFIX = ".step"
+
 
 class Checkpoint:
     """A folder with what a training has found so far.
@@ -26,11 +28,20 @@ class Checkpoint:
         """Write a state under a name."""
         self.folder.mkdir(exist_ok=True)
         values = {"identity": self.identity, "values": state.values}
-        save_state(State(state.kind, values, state.arrays, state.parts), self.folder / name)
+        save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
+
+    @staticmethod
+    def remove(folder: str | os.PathLike[str]) -> None:
+        """Delete what trainings have left in a folder, and the folder if nothing else is in it."""
+        folder = Path(folder)
+        for path in folder.glob("*" + SUFFIX):
+            path.unlink()
+        if folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
 
     def load(self, name: str) -> State | None:
         """Read the state of this name, if there is one."""
-        path = self.folder / name
+        path = self._path(name)
         if not path.exists():
             return None
         state = load_state(path)
@@ -39,3 +50,6 @@ class Checkpoint:
                 f"{self.folder} is of a training with other data or options; give those, or delete it"
             )
         return State(state.kind, state.values["values"], state.arrays, state.parts)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / (name + SUFFIX)

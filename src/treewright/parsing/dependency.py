@@ -32,7 +32,7 @@ Progress = Callable[[str], None]
 """Called with a line for people after each step."""
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
-"""Of the training sentences, for calibration where there is no dev set."""
+"""Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
@@ -172,18 +172,13 @@ class DependencyParser:
         kept = Checkpoint(checkpoint, self._fingerprint(trees, dev)) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
         found = self._restore(kept) or self._prepare(trees, kept, tell)
-        self.scale_ = found.scale
-        self.structure_ = MODELS[self.decoder](
-            self.templates or TemplateSet(),
-            order=self.order,
-            table_bits=self.table_bits,
-            single_root=found.single_root,
-        )
         self._learn_structure(found, dev, tell, kept)
         if held_out and not self.jackknife:
             self.scale_ = self._calibrate(held_out)
         if held_out:
             tell(f"probabilities: {self._describe_calibration(held_out)}")
+        elif not self.jackknife:
+            tell("probabilities: not calibrated, for want of sentences")
         return self
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
@@ -196,7 +191,7 @@ class DependencyParser:
         Trees are told apart by their heads before crossing arcs are brought back.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch: self._parse(batch, k, sure=True), trees)
+        return self._spread(lambda batch: self._parse(batch, k, sure=True), trees, k)
 
     def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column."""
@@ -208,16 +203,12 @@ class DependencyParser:
 
         return self._spread(find, trees)
 
-    def confidence(
-        self, trees: Sequence[DepTree], parsed: Sequence[DepTree]
-    ) -> list[npt.NDArray[np.float64]]:
-        """Return the probability of the head of each word of `parsed`, trees of these sentences.
+    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the probability of the head of each word of a tree, from the marginals of its sentence.
 
         A crossing arc that was brought back has the probability of the arc that it was lifted to.
         """
-        words = (np.arange(len(tree)) for tree in parsed)
-        lifted = (self._lifted(tree).heads for tree in parsed)
-        return [rows[at, heads] for rows, at, heads in zip(self.marginals(trees), words, lifted, strict=True)]
+        return marginals[np.arange(len(parsed)), self._lifted(parsed).heads]
 
     def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
         """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
@@ -225,6 +216,7 @@ class DependencyParser:
         Another scorer can take these, or words, and give scores of its own; a sentence whose arcs allow no
         tree, which `predict` helps with a chain of arcs, has none here.
         """
+        self._check_fitted()
         if self.decoder != "projective":
             raise InputError(f"decoder is {self.decoder!r}; expected 'projective' for lattices")
         corpus = self.encoder_.encode(self._tagged(trees))
@@ -241,6 +233,7 @@ class DependencyParser:
 
     def get_state(self) -> State:
         """Return all that the parser is."""
+        self._check_fitted()
         options = {name: getattr(self, name) for name in OPTIONS}
         templates = asdict(self.templates or TemplateSet())
         parts = {**self._parts(), "structure": self.structure_.get_state()}
@@ -258,6 +251,10 @@ class DependencyParser:
         parser.scale_ = state.values["scale"]
         parser.recall_ = state.values["recall"]
         return parser
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "structure_"):
+            raise InputError("the parser has learnt nothing yet; call fit first, or load one")
 
     def _parts(self) -> dict[str, State]:
         """Return the states of all models inside but the structure."""
@@ -310,7 +307,13 @@ class DependencyParser:
             if not dev:
                 raise InputError("patience counts epochs without a better dev score; expected a dev set")
         check_number("pruning_threshold", self.pruning_threshold, low=0, high=1)
+        check_number("bound", self.bound, low=0, high=np.inf)
+        check_integer("table_bits", self.table_bits, minimum=10)
         check_number("table_bits", self.table_bits, low=10, high=28)
+        if self.templates is not None and not isinstance(self.templates, TemplateSet):
+            raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
+        if dev is not None and not any(len(tree) for tree in dev):
+            raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
         if n_sentences == 0:
             raise InputError("no training sentences with words were given; expected at least one")
@@ -323,8 +326,8 @@ class DependencyParser:
 
     def _hold_out(self, trees: Sequence[DepTree]) -> tuple[Sequence[DepTree], Sequence[DepTree] | None]:
         """Put some sentences aside for calibration, if there are enough."""
-        n = int(len(trees) * HELD_OUT_SHARE)
-        if n < MIN_HELD_OUT:
+        n = max(int(len(trees) * HELD_OUT_SHARE), min(MIN_HELD_OUT, len(trees) // 10))
+        if n == 0:
             return trees, None
         aside = set(np.random.default_rng(self.seed).permutation(len(trees))[:n].tolist())
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
@@ -337,7 +340,7 @@ class DependencyParser:
         corpus = self.encoder_.encode(lifted)
         single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
         arcs = self._learn_pruning(corpus, single_root, tell)
-        parsed, scale = self._jackknifed(lifted, tell) if self.jackknife else (lifted, 1.0)
+        parsed, scale = self._jackknifed(lifted, kept, tell) if self.jackknife else (lifted, 1.0)
         self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
         if kept:
             values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
@@ -390,34 +393,46 @@ class DependencyParser:
         tell(f"pruning keeps {report.n_heads:.2f} heads a word and {report.recall:.2f}% of the gold arcs")
         return arcs
 
-    def _jackknifed(self, trees: Sequence[DepTree], tell: Progress) -> tuple[list[DepTree], float]:
+    def _jackknifed(
+        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress
+    ) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
-        options = {name: getattr(self, name) for name in OPTIONS} | {
-            "tags": "gold",
-            "jackknife": False,
-            "runs": 1,
-        }
+        corpus = self.encoder_.encode(trees)
         order = np.random.default_rng(self.seed).permutation(len(trees))
         n_folds = min(self.folds, len(trees))
-        folds = [set(order[fold::n_folds].tolist()) for fold in range(n_folds)]
 
-        def parse_fold(fold: set[int]) -> tuple[dict[int, DepTree], float]:
-            parser = DependencyParser(**options, templates=self.templates)
-            parser.fit([tree for number, tree in enumerate(trees) if number not in fold])
-            mine = {number: trees[number] for number in fold}
-            corpus = parser.encoder_.encode(list(mine.values()))
-            heads, _ = parser.structure_.best_trees(parser._stages(), corpus, 1)
-            parsed = {
-                number: tree.with_heads(heads[0, corpus.words_of(at)], tree.deprels)
-                for at, (number, tree) in enumerate(mine.items())
-            }
-            return parsed, parser._calibrate(list(mine.values()))
+        def parse_fold(fold: int) -> tuple[npt.NDArray[np.int32], float]:
+            found = kept.load(f"fold{fold}") if kept else None
+            if found is None:
+                found = self._learn_fold(trees, order[fold::n_folds].tolist())
+                if kept:
+                    kept.save(f"fold{fold}", found)
+            return found.arrays["heads"], found.values["scale"]
 
-        found = map_jobs(parse_fold, folds, jobs=self.jobs)
-        parsed = {number: tree for trees_of_fold, _ in found for number, tree in trees_of_fold.items()}
-        tell(f"parsed {len(parsed)} sentences by parsers that have not seen them")
-        scale = float(np.exp(np.mean([np.log(scale) for _, scale in found])))
-        return [parsed[number] for number in range(len(trees))], scale
+        found = map_jobs(parse_fold, range(n_folds), jobs=self.jobs)
+        tell(f"parsed {len(trees)} sentences by parsers that have not seen them")
+        heads = np.zeros(len(corpus.heads), dtype=np.int32)
+        for fold, (heads_of_fold, _) in enumerate(found):
+            words = [np.arange(len(heads))[corpus.words_of(number)] for number in order[fold::n_folds]]
+            heads[np.concatenate(words)] = heads_of_fold
+        parsed = [
+            tree.with_heads(heads[corpus.words_of(number)], tree.deprels) for number, tree in enumerate(trees)
+        ]
+        return parsed, float(np.exp(np.mean([np.log(scale) for _, scale in found])))
+
+    def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
+        """Learn from all but some of the trees; return the heads of these, and their scale."""
+        options = {name: getattr(self, name) for name in OPTIONS}
+        options |= {"tags": "gold", "jackknife": False, "patience": None}
+        parser = DependencyParser(**options, templates=self.templates)
+        aside = set(numbers)
+        rest = [tree for number, tree in enumerate(trees) if number not in aside]
+        parser._learn_structure(parser._prepare(rest, None, _ignore), None, _ignore, None)
+        mine = [trees[number] for number in numbers]
+        corpus = parser.encoder_.encode(mine)
+        heads, _ = parser.structure_.best_trees(parser._stages(), corpus, 1)
+        words = [heads[0, corpus.words_of(at)] for at in range(len(mine))]
+        return State("Fold", {"scale": parser._calibrate(mine)}, {"heads": np.concatenate(words)})
 
     def _learn_structure(
         self,
@@ -427,7 +442,8 @@ class DependencyParser:
         kept: Checkpoint | None,
     ) -> None:
         def after_epoch(report: EpochReport) -> float:
-            line = f"epoch {report.epoch} of {report.n_epochs}: UAS {report.train_uas:.2f} in training"
+            line = f"epoch {report.epoch} of {report.n_epochs}: "
+            line += f"loss {report.loss:.3f}, UAS {report.train_uas:.2f} in training"
             if not dev:
                 tell(line)
                 return 0.0
@@ -435,6 +451,13 @@ class DependencyParser:
             tell(f"{line}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
             return score.uas
 
+        self.scale_ = found.scale
+        self.structure_ = MODELS[self.decoder](
+            self.templates or TemplateSet(),
+            order=self.order,
+            table_bits=self.table_bits,
+            single_root=found.single_root,
+        )
         self.structure_.train(
             found.corpus,
             found.arcs,
@@ -460,7 +483,7 @@ class DependencyParser:
     def _describe_calibration(self, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""
         parsed = self.predict(trees)
-        confidence = np.concatenate(self.confidence(trees, parsed))
+        confidence = np.concatenate(list(map(self.confidence, parsed, self.marginals(trees))))
         is_right = np.concatenate([a.heads == b.heads for a, b in zip(trees, parsed, strict=True)])
         error = reliability(confidence, is_right).error
         return f"scores are scaled by {self.scale_:.3f}, calibration error {error:.4f}"
@@ -476,12 +499,12 @@ class DependencyParser:
         return self.tagger_.predict(trees)
 
     def _spread(
-        self, function: Callable[[Sequence[DepTree]], list[Result]], trees: Sequence[DepTree]
+        self, function: Callable[[Sequence[DepTree]], list[Result]], trees: Sequence[DepTree], k: int = 1
     ) -> list[Result]:
-        """Return what `function` finds for each sentence, some sentences at a time."""
-        batches = [
-            trees[start : start + PARSED_AT_A_TIME] for start in range(0, len(trees), PARSED_AT_A_TIME)
-        ]
+        """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
+        self._check_fitted()
+        size = max(1, PARSED_AT_A_TIME // k)
+        batches = [trees[start : start + size] for start in range(0, len(trees), size)]
         return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
 
     def _parse(self, trees: Sequence[DepTree], k: int, *, sure: bool = False) -> list[list[Candidate]]:

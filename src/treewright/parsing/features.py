@@ -229,6 +229,8 @@ def compile_templates(text: str, kind: str) -> Templates:
     for line in filter(str.strip, text.splitlines()):
         atoms = line.split()
         with_distance.append(atoms[-1] == "*")
+        if atoms == ["*"]:
+            raise InputError(f"template {line.strip()!r}; expected an atom at least, as h.word")
         seed, *numbers = _numbers(f"{kind} {len(seeds)}", len(atoms) + 1)
         seeds.append(seed)
         # Atoms of one word stand together, so that their shares are added once for all parts.

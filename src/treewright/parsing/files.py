@@ -1,9 +1,14 @@
 """Parsing of files, sentence by sentence, whatever their size."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright._optional import require
+from treewright._validate import check_choice
 from treewright.data.conllu import iter_conllu, write_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.files import numbered_lines
@@ -52,7 +57,9 @@ def parse_file(
         found: Iterator[DepTree] = (tree for batch in _batches(sentences) for tree in model.predict(batch))
     else:
         model.jobs = jobs
-        model.tags = tags or model.tags
+        if tags is not None:
+            check_choice("tags", tags, ("gold", "predicted"))
+            model.tags = tags
         found = _parsed(model, _with_tags(model, sentences, source), kbest=kbest, confidence=confidence)
     write_conllu(found, target)
 
@@ -77,8 +84,10 @@ def iter_text(source: str, language: str) -> Iterator[DepTree]:
     try:
         pipeline = spacy.blank(language)
     except ImportError as error:
-        raise InputError(f"language is {language!r}; expected a code that spaCy knows, or xx") from error
+        reason = str(error).splitlines()[0]
+        raise InputError(f"language is {language!r}; expected one that spaCy can split ({reason})") from error
     pipeline.add_pipe("sentencizer")
+    pipeline.max_length = sys.maxsize
     for paragraph in _paragraphs(source):
         for sentence in pipeline(paragraph).sents:
             tokens = [token for token in sentence if not token.text.isspace()]
@@ -100,42 +109,49 @@ def _paragraphs(source: str) -> Iterator[str]:
         yield " ".join(lines)
 
 
-def _batches(sentences: Iterable[DepTree]) -> Iterator[list[DepTree]]:
+def _batches(sentences: Iterable[DepTree], size: int = BATCH_SIZE) -> Iterator[list[DepTree]]:
     waiting = iter(sentences)
-    while batch := list(islice(waiting, BATCH_SIZE)):
+    while batch := list(islice(waiting, size)):
         yield batch
 
 
 def _parsed(
     parser: DependencyParser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
 ) -> Iterator[DepTree]:
-    for batch in _batches(sentences):
+    for batch in _batches(sentences, max(1, BATCH_SIZE // kbest)):
+        found: list[list[DepTree]]
         if kbest == 1:
-            parsed = parser.predict(batch)
+            found = [[_without_announcement(tree)] for tree in parser.predict(batch)]
         else:
-            found = parser.kbest(batch, kbest)
-            batch = [tree for tree, candidates in zip(batch, found, strict=True) for _ in candidates]
-            parsed = [
-                _announced(candidate, rank)
-                for candidates in found
-                for rank, candidate in enumerate(candidates, start=1)
+            found = [
+                [_announced(candidate, rank) for rank, candidate in enumerate(candidates, start=1)]
+                for candidates in parser.kbest(batch, kbest)
             ]
-        yield from _with_confidence(parser, batch, parsed) if confidence else parsed
+        if confidence:
+            for trees, marginals in zip(found, parser.marginals(batch), strict=True):
+                trees[:] = [_with_confidence(tree, parser.confidence(tree, marginals)) for tree in trees]
+        for trees in found:
+            yield from trees
 
 
 def _announced(candidate: Candidate, rank: int) -> DepTree:
     """Put rank, score and probability into the comments of a tree."""
     values = (f"{rank}", f"{candidate.score:.4f}", f"{candidate.probability:.6f}")
     comments = [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
-    kept = [one for one in candidate.tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
-    return candidate.tree.with_comments(kept + comments)
+    bare = _without_announcement(candidate.tree)
+    return bare.with_comments([*bare.comments, *comments])
 
 
-def _with_confidence(
-    parser: DependencyParser, sentences: list[DepTree], parsed: list[DepTree]
-) -> Iterator[DepTree]:
+def _without_announcement(tree: DepTree) -> DepTree:
+    """Leave out rank, score and probability that an earlier parse has left."""
+    kept = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
+    return tree.with_comments(kept) if len(kept) < len(tree.comments) else tree
+
+
+def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64]) -> DepTree:
     """Put the probability of each arc into MISC."""
-    for tree, probabilities in zip(parsed, parser.confidence(sentences, parsed), strict=True):
-        kept = [[one for one in old.split("|") if not one.startswith(("_", CONFIDENCE))] for old in tree.misc]
-        shown = [f"{CONFIDENCE}{probability:.4f}" for probability in probabilities.tolist()]
-        yield tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])
+    kept = [
+        [one for one in old.split("|") if one != "_" and not one.startswith(CONFIDENCE)] for old in tree.misc
+    ]
+    shown = [f"{CONFIDENCE}{probability:.4f}" for probability in probabilities.tolist()]
+    return tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])

@@ -282,12 +282,13 @@ class _Allowed(NamedTuple):
 def _group_codes(
     corpus: Corpus, rows: npt.NDArray[np.int64], n_tags: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Number the groups of words: all; by the tag; by the tag, the head's, and which comes first."""
+    """Number the groups of words: roots or not; so by tag; by tag, head's tag and direction."""
     head_rows = np.repeat(corpus.first_row[:-1], corpus.sizes) + ROOT + corpus.heads[rows]
     tags = corpus.values[rows, 0].astype(np.int64)
     head_tags = corpus.values[head_rows, 0].astype(np.int64)
     arcs = 2 * (tags * n_tags + head_tags) + (head_rows < rows)
-    return np.zeros_like(tags), 1 + tags, 1 + n_tags + arcs
+    is_root = (corpus.heads[rows] == 0).astype(np.int64)
+    return is_root, 2 + 2 * tags + is_root, 2 + 2 * n_tags + arcs
 
 
 def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_integer
 from treewright.errors import InputError
 from treewright.native import parts as native
 from treewright.native.charts import build_chart
@@ -45,6 +46,11 @@ class Lattice:
     def __init__(
         self, keep: npt.NDArray[np.bool_], *, single_root: bool = True, scores: PartScores | None = None
     ) -> None:
+        keep = np.array(keep, dtype=np.bool_)
+        if keep.ndim != 2 or keep.shape[0] != keep.shape[1] or keep.shape[0] == 0:
+            raise InputError(f"keep has shape {keep.shape}; expected a square with a row for the root")
+        if keep[:, 0].any() or keep.diagonal().any():
+            raise InputError("keep has an arc to the root or from a word to itself; expected none")
         self.single_root = single_root
         self._parts = native.arrange(keep)
         self.scores = self._whole(scores or {})
@@ -88,6 +94,7 @@ class Lattice:
         scores : mapping of str to array, optional
             To be used instead of the lattice's own.
         """
+        check_integer("k", k, minimum=1)
         graph, is_complete = self._chart(scores)
         if not is_complete:
             return np.empty((0, self.n_words), dtype=np.int32), np.empty(0)
@@ -132,5 +139,7 @@ class Lattice:
             found = np.ascontiguousarray(scores.get(kind, np.zeros(size)), dtype=np.float64)
             if found.shape != (size,):
                 raise InputError(f"{kind} has scores of shape {found.shape}; expected ({size},)")
+            if not np.isfinite(found).all():
+                raise InputError(f"{kind} has scores that are not finite; expected numbers")
             whole[kind] = found
         return whole

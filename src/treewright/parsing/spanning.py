@@ -23,7 +23,7 @@ class SpanningModel(StructureModel):
     table_bits : int
         The weight table has 2 ** `table_bits` slots.
     single_root : bool
-        Whether every tree has exactly one root; probabilities always suppose so.
+        Whether every tree has exactly one root.
     """
 
     def __init__(self, templates: TemplateSet, *, order: int, table_bits: int, single_root: bool) -> None:
@@ -36,9 +36,9 @@ class SpanningModel(StructureModel):
         progress: TrainingProgress,
         order: npt.NDArray[np.int64],
         options: tuple[int, float, bool, int, int],
-    ) -> tuple[int, int]:
+    ) -> tuple[int, float]:
         stage = self._stage(progress.weights)
-        found: tuple[int, int] = train_crossing(
+        found: tuple[int, float] = train_crossing(
             stage, self._model, corpus, corpus.heads, progress.totals, order, options
         )
         return found
@@ -58,7 +58,7 @@ class SpanningModel(StructureModel):
         """Return the log of the sum over all trees, and a square of arc probabilities, of each sentence."""
         flat = np.empty(int(((corpus.sizes + 1) ** 2).sum()))
         log_sums = np.empty(corpus.n_sentences)
-        measure_crossing(self._stage(self.weights_), corpus, scale, log_sums, flat)
+        measure_crossing(self._stage(self.weights_), corpus, self.single_root, scale, log_sums, flat)
         return log_sums, cut_squares(flat, corpus)
 
     def _stage(self, weights: npt.NDArray[np.float32]) -> Stage:

@@ -29,7 +29,8 @@ class EpochReport:
     n_epochs: int
     train_uas: float
     """Percent of heads right before the update on each sentence."""
-    n_updates: int
+    loss: float
+    """Mean over sentences of what the right tree most lacked to its margin before the update."""
 
 
 class StructureModel:
@@ -90,13 +91,13 @@ class StructureModel:
                 progress.start_run()
             order = np.random.default_rng([seed, epoch]).permutation(corpus.n_sentences)
             options = (k, bound, self.single_root, self._max_keys, epoch_of_run * corpus.n_sentences)
-            n_wrong, n_updates = self._learn(corpus, arcs, progress, order, options)
+            n_wrong, loss = self._learn(corpus, arcs, progress, order, options)
             learnt = average(progress.weights, progress.totals, (epoch_of_run + 1) * corpus.n_sentences)
             self.weights_ = (progress.finished + learnt) / np.float32(run + 1)
             if epoch_of_run + 1 == epochs:
                 progress.finished += learnt
-            n_words = max(1, int(corpus.sizes.sum()))
-            report = EpochReport(epoch + 1, epochs * runs, 100 * (1 - n_wrong / n_words), int(n_updates))
+            train_uas = 100 * (1 - n_wrong / max(1, int(corpus.sizes.sum())))
+            report = EpochReport(epoch + 1, epochs * runs, train_uas, loss / corpus.n_sentences)
             progress.scores.append(after_epoch(report) if after_epoch else 0.0)
             if patience is None or progress.n_worse() == 0:
                 progress.best = self.weights_
@@ -112,10 +113,10 @@ class StructureModel:
         progress: "TrainingProgress",
         order: npt.NDArray[np.int64],
         options: tuple[int, float, bool, int, int],
-    ) -> tuple[int, int]:
-        """Take one pass; return how many heads were wrong, and the number of updates."""
+    ) -> tuple[int, float]:
+        """Take one pass; return how many heads were wrong, and the loss."""
         weights, totals = progress.weights, progress.totals
-        found: tuple[int, int] = train_pass(
+        found: tuple[int, float] = train_pass(
             self._model, corpus, corpus.heads, arcs, weights, totals, order, options
         )
         return found

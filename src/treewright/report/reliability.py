@@ -34,7 +34,7 @@ def _bar(length: float, mark: float) -> str:
 
 def plot_reliability(found: Reliability, path: Path) -> None:
     """Write a reliability plot as PNG, SVG or PDF, told by the name of the file."""
-    if path.suffix not in PLOT_SUFFIXES:
+    if path.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"{path} is no name for a plot; expected one ending in {', '.join(PLOT_SUFFIXES)}")
     figure_module = require("matplotlib.figure", "report")
     figure = figure_module.Figure(figsize=(4, 4), layout="constrained")
