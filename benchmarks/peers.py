@@ -26,7 +26,7 @@ UDPIPE_OPTIONS = (
     "hidden_layer=200;batch_size=10;transition_system=projective;transition_oracle=static;"
     "structured_interval=0"
 )
-SPACY_EPOCHS = 12
+SPACY_EPOCHS = 5
 NAMES = ("treewright-1", "treewright-2", "treewright-3", "udpipe", "spacy")
 
 

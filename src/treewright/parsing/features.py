@@ -160,25 +160,13 @@ GRAND_SIBLING_TEMPLATES = """
 g.tag h.tag s.tag m.tag
 g.pos h.pos s.pos m.pos
 g.tag s.tag m.tag
-g.word h.tag s.tag m.tag
-g.tag h.word s.tag m.tag
-g.tag h.tag s.word m.tag
-g.tag h.tag s.tag m.word
-g.pos h.lemma s.pos m.pos
-g.pos h.lemma s.lemma m.pos
-g.pos h.lemma s.pos m.lemma
 """
 
 TRIPLE_TEMPLATES = """
 h.tag t.tag s.tag m.tag
 h.pos t.pos s.pos m.pos
 t.tag s.tag m.tag
-h.word t.tag s.tag m.tag
-h.tag t.word s.tag m.tag
-h.tag t.tag s.word m.tag
-h.tag t.tag s.tag m.word
 h.tag t.tag m.tag
-h.lemma t.pos s.pos m.pos
 """
 
 PRUNING_TEMPLATES = """
