@@ -65,14 +65,7 @@ def _rooted_marginals(score, marginal):
     n = score.shape[0] - 1
     potential = np.zeros((n + 1, n + 1))
     log_scale = _normalize(score, potential)
-    spans = Spans(
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-    )
+    spans = _no_spans(n)
     for _ in range(N_TRIALS):
         total = _fill_inside(potential, spans)
         if total >= SMALLEST_SUM:
@@ -84,6 +77,14 @@ def _rooted_marginals(score, marginal):
         if _adds_up(marginal):
             return np.log(total) + log_scale
     return _log_marginals(score, marginal)
+
+
+@compiled
+def _no_spans(n):
+    size = (n + 2, n + 2)
+    return Spans(
+        np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    )
 
 
 @in_place
@@ -150,14 +151,7 @@ def _fill_inside(potential, spans):
 def _fill_marginals(potential, spans, total, marginal):
     n = potential.shape[0] - 1
     # What comes to a span by rows and by columns is gathered apart and added when it is handed on.
-    outside = Spans(
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-        np.zeros((n + 2, n + 2)),
-    )
+    outside = _no_spans(n)
     marginal[:, :] = 0.0
     for word in range(1, n + 1):
         share = potential[0, word] / total
