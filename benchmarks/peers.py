@@ -12,7 +12,6 @@ own. UDPipe is trained with the options of its UD models, but with half their it
 
 import json
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -126,7 +125,8 @@ class SpaCy:
         parsed = []
         for tree, document in zip(trees, self.pipeline.pipe(documents), strict=True):
             heads = [0 if token.head.i == token.i else token.head.i + 1 for token in document]
-            parsed.append(tree.with_heads(heads, [token.dep_ or "dep" for token in document]))
+            relations = ["root" if token.dep_ == "ROOT" else token.dep_ or "dep" for token in document]
+            parsed.append(tree.with_heads(heads, relations))
         return parsed
 
 
@@ -164,6 +164,12 @@ def train(folder, name, train_path, dev_path):
         notes.write_text(json.dumps({"training_s": time.perf_counter() - start}))
 
 
+def peak_memory():
+    """Return the most memory that this process has held, in MiB (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
 def measure(folder, name, test_path):
     """Print a line of figures."""
     model = folder / f"{name}.model"
@@ -180,12 +186,11 @@ def measure(folder, name, test_path):
     gold = tw.read_conllu(test_path)
     with_all, without = (tw.metrics.attachment(gold, parsed, punctuation=rule) for rule in (True, "unicode"))
     size = sum(one.stat().st_size for one in ([model] if model.is_file() else model.rglob("*")))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     notes = json.loads((folder / f"{name}.json").read_text())
     print(
         f"{name:12s} UAS/LAS {with_all.uas:.2f}/{with_all.las:.2f}, without punctuation {without.uas:.2f}/"
         f"{without.las:.2f}; {len(gold) / min(seconds):.0f} sentences a second, {size / 1e6:.1f} MB, "
-        f"{memory:.0f} MiB, loads in {loading:.2f} s, trained in {notes['training_s']:.0f} s",
+        f"{peak_memory():.0f} MiB, loads in {loading:.2f} s, trained in {notes['training_s']:.0f} s",
         flush=True,
     )
 
