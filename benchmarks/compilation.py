@@ -40,6 +40,14 @@ def call_parsers():
     arc_marginals(np.diag(np.full(3, 2000.0), k=1) * [[1], [-1], [1], [-1]], False, np.empty((4, 4)))
 
 
+def call_spanning():
+    """Train and use a parser of any trees, with tags of its own."""
+    trees = tw.make_treebank(40).dependencies
+    options = {"order": 1, "decoder": "spanning", "tags": "predicted"}
+    parser = tw.DependencyParser(**options, epochs=1, runs=1, table_bits=14, folds=2).fit(trees, trees[:5])
+    parser.kbest(trees[:5], k=2)
+
+
 def call_arborescence():
     """Find the best tree with crossing arcs, and marginals."""
     score = np.random.default_rng(0).normal(size=(5, 5))
@@ -47,7 +55,12 @@ def call_arborescence():
     matrix_tree_marginals(score, False, np.empty((5, 5)))
 
 
-CALLS = {"projective": call_projective, "parsers": call_parsers, "arborescence": call_arborescence}
+CALLS = {
+    "projective": call_projective,
+    "parsers": call_parsers,
+    "spanning": call_spanning,
+    "arborescence": call_arborescence,
+}
 
 
 def compiled_functions():

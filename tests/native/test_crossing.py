@@ -9,7 +9,7 @@ from treewright.native.parts import Model
 from treewright.native.pruning import Stage, take_sentence
 from treewright.parsing.features import Corpus, compile_templates, max_keys
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SHIFT = 52
 TEMPLATES = [compile_templates(parts.TEMPLATES[kind], kind) for kind in parts.KINDS]

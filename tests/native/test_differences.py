@@ -10,7 +10,7 @@ from treewright.native.features import make_sentence
 from treewright.native.parts import Model, arrange, score_parts
 from treewright.parsing.features import compile_templates
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SHIFT = np.uint64(52)
 TEMPLATES = [compile_templates(parts.TEMPLATES[kind], kind) for kind in parts.KINDS]

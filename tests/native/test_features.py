@@ -6,7 +6,7 @@ from oracle.parts import TEMPLATES, place
 from treewright.native import features as native
 from treewright.parsing.features import compile_templates
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 NONE = compile_templates("", "arc")
 N_WORDS = 9

@@ -4,7 +4,7 @@ from oracle import hashing as twin
 
 from treewright.native import hashing as native
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 
 @pytest.mark.parametrize("value", [0, 1, 77, 2**31 - 1])

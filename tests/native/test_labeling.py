@@ -8,7 +8,7 @@ from oracle import labeling as twin
 from treewright.native import labeling as native
 from treewright.parsing.features import Corpus, compile_templates
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 TEXTS = twin.Texts(
     own="m.word *\nh.tag m.tag\ng.pos h.pos m.pos\ns.tag m.tag n.tag\nf.word m.pos l.word\nm-1.tag l+1.tag",

@@ -13,7 +13,7 @@ from treewright.native.pruning import Stage, filter_arcs, take_sentence
 from treewright.native.pruning import all_arcs as all_arcs_square
 from treewright.parsing.features import Corpus, Encoder, compile_templates, max_keys
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SHIFT = 52
 N_SLOTS = 1 << (64 - SHIFT)

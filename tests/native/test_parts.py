@@ -8,7 +8,7 @@ from oracle.features import random_corpus, random_weights, unpack
 from treewright.native import features, parts
 from treewright.parsing.features import compile_templates
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SHIFT = np.uint64(52)
 TEMPLATES = [compile_templates(twin.TEMPLATES[kind], kind) for kind in twin.KINDS]

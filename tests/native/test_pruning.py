@@ -9,7 +9,7 @@ from oracle.parts import TEMPLATES
 from treewright.native import pruning
 from treewright.parsing.features import Corpus, compile_templates, max_keys
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 TEXT = TEMPLATES["arc"]
 COMPILED = compile_templates(TEXT, "arc")

@@ -9,7 +9,7 @@ from oracle import tagging as twin
 from treewright.native import tagging as native
 from treewright.parsing.words import compile_templates
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 FIXED = "lower\nlower-1 shape+1\nsuffix2\nclass class+1\nprefix3-2"
 MOVING = "tag-1\nlabel-1 label-2 lower\nupos-1 suffix1"

@@ -8,7 +8,7 @@ from treewright.parsing.features import Encoder
 from treewright.parsing.labeler import Labeler
 from treewright.persist import load_state, save_state
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SMALL = {"epochs": 3, "table_bits": 16}
 

@@ -8,7 +8,7 @@ from treewright.parsing.lemmas import Lemmatizer, Script, longest_common, make_s
 from treewright.parsing.words import word_attributes
 from treewright.persist import load_state, save_state
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 NO_WORDS = Lexicon(np.zeros(0, np.uint64), np.zeros(0, np.int32))
 VERBS = ["walk", "talk", "jump", "look", "wait", "play", "call", "show", "open", "turn", "clean"]

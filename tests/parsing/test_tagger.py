@@ -7,7 +7,7 @@ from treewright.errors import InputError
 from treewright.parsing.tagger import Label, Tagger, TaggingScore, compare_tags, jackknife, label_pieces
 from treewright.persist import load_state
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 SMALL = {"epochs": 3}
 

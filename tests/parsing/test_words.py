@@ -4,7 +4,7 @@ import pytest
 from treewright.native.tagging import LOWER, SHAPE, SUFFIX, WORD, Lexicon
 from treewright.parsing.words import compile_templates, hash_words, word_attributes
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 NO_WORDS = Lexicon(np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
