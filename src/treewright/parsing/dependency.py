@@ -1,6 +1,5 @@
 """DependencyParser: from words to labelled dependency trees, the k best of them, and how sure it is."""
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
 from treewright.native.pruning import Stage
 from treewright.parsing.calibration import best_scale, gold_loss
-from treewright.parsing.checkpoint import Checkpoint
+from treewright.parsing.checkpoint import Checkpoint, fingerprint
 from treewright.parsing.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.labeler import Labeler
 from treewright.parsing.lattice import Lattice
@@ -169,7 +168,8 @@ class DependencyParser:
         """
         self._check(trees, dev)
         tell = progress or _ignore
-        kept = Checkpoint(checkpoint, self._fingerprint(trees, dev)) if checkpoint else None
+        options = [getattr(self, name) for name in (*OPTIONS, "templates")]
+        kept = Checkpoint(checkpoint, fingerprint(options, trees, dev or [])) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
         found = self._restore(kept) or self._prepare(trees, kept, tell)
         self._learn_structure(found, dev, tell, kept)
@@ -280,17 +280,6 @@ class DependencyParser:
         self.tagger_: Tagger | None = None
         if "tagger" in parts:
             self.tagger_ = Tagger.from_state(parts["tagger"])
-
-    def _fingerprint(self, *treebanks: Sequence[DepTree] | None) -> str:
-        """Return a name for the data and options of a training."""
-        options = [getattr(self, name) for name in (*OPTIONS, "templates")]
-        digest = hashlib.sha256(repr(options).encode())
-        for trees in treebanks:
-            for tree in trees or ():
-                columns = (tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, tree.deprels)
-                digest.update(repr((columns, tree.heads.tolist())).encode())
-            digest.update(b"end")
-        return digest.hexdigest()
 
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_choice("order", self.order, (1, 2, 3))

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from treewright.native.crossing import measure_crossing, parse_crossing, train_crossing
 from treewright.native.pruning import Stage
-from treewright.parsing.features import Corpus, TemplateSet
+from treewright.parsing.features import Corpus
 from treewright.parsing.pruning import Arcs
-from treewright.parsing.structure import StructureModel, TrainingProgress, cut_squares
+from treewright.parsing.structure import StructureModel, TrainingProgress
 
 
 class SpanningModel(StructureModel):
@@ -26,9 +26,6 @@ class SpanningModel(StructureModel):
         Whether every tree has exactly one root.
     """
 
-    def __init__(self, templates: TemplateSet, *, order: int, table_bits: int, single_root: bool) -> None:
-        super().__init__(templates, order=order, table_bits=table_bits, single_root=single_root)
-
     def _learn(
         self,
         corpus: Corpus,
@@ -43,23 +40,24 @@ class SpanningModel(StructureModel):
         )
         return found
 
-    def best_trees(
-        self, stages: tuple[Stage, ...], corpus: Corpus, k: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k)."""
-        heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
-        scores = np.empty((corpus.n_sentences, k))
+    def _find(
+        self,
+        stages: tuple[Stage, ...],
+        corpus: Corpus,
+        heads: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float64],
+    ) -> None:
         parse_crossing(self._stage(self.weights_), corpus, self.single_root, heads, scores)
-        return heads, scores
 
-    def marginals(
-        self, stages: tuple[Stage, ...], corpus: Corpus, scale: float
-    ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
-        """Return the log of the sum over all trees, and a square of arc probabilities, of each sentence."""
-        flat = np.empty(int(((corpus.sizes + 1) ** 2).sum()))
-        log_sums = np.empty(corpus.n_sentences)
+    def _measure(
+        self,
+        stages: tuple[Stage, ...],
+        corpus: Corpus,
+        scale: float,
+        log_sums: npt.NDArray[np.float64],
+        flat: npt.NDArray[np.float64],
+    ) -> None:
         measure_crossing(self._stage(self.weights_), corpus, self.single_root, scale, log_sums, flat)
-        return log_sums, cut_squares(flat, corpus)
 
     def _stage(self, weights: npt.NDArray[np.float32]) -> Stage:
         return Stage(

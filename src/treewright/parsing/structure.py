@@ -127,20 +127,44 @@ class StructureModel:
         """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k)."""
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
         scores = np.full((corpus.n_sentences, k), -np.inf)
-        numbers = np.arange(corpus.n_sentences)
-        parse_corpus(stages, self._model, corpus, self.weights_, numbers, self.single_root, heads, scores)
+        self._find(stages, corpus, heads, scores)
         return heads, scores
 
     def marginals(
         self, stages: tuple[Stage, ...], corpus: Corpus, scale: float
     ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
         """Return the log of the sum over all trees, and a square of arc probabilities, of each sentence."""
-        flat = np.empty(int(((corpus.sizes + 1) ** 2).sum()))
+        sides = corpus.sizes + 1
+        flat = np.empty(int((sides**2).sum()))
         log_sums = np.empty(corpus.n_sentences)
+        self._measure(stages, corpus, scale, log_sums, flat)
+        pieces = np.split(flat, np.cumsum(sides**2)[:-1])
+        squares = [piece.reshape(side, side) for piece, side in zip(pieces, sides.tolist(), strict=True)]
+        return log_sums, squares
+
+    def _find(
+        self,
+        stages: tuple[Stage, ...],
+        corpus: Corpus,
+        heads: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float64],
+    ) -> None:
+        """Fill the best trees of all sentences and their scores."""
+        numbers = np.arange(corpus.n_sentences)
+        parse_corpus(stages, self._model, corpus, self.weights_, numbers, self.single_root, heads, scores)
+
+    def _measure(
+        self,
+        stages: tuple[Stage, ...],
+        corpus: Corpus,
+        scale: float,
+        log_sums: npt.NDArray[np.float64],
+        flat: npt.NDArray[np.float64],
+    ) -> None:
+        """Fill the logs of sums over all trees, and the probabilities of arcs."""
         numbers = np.arange(corpus.n_sentences)
         options = (self.single_root, scale)
         measure_corpus(stages, self._model, corpus, self.weights_, numbers, options, log_sums, flat)
-        return log_sums, cut_squares(flat, corpus)
 
     def lattices(self, stages: tuple[Stage, ...], corpus: Corpus) -> list[Lattice]:
         """Return the parts of the trees of each sentence, with the scores of this model."""
@@ -202,10 +226,3 @@ class TrainingProgress:
         names = ("weights", "totals", "finished", "best")
         arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in names}
         checkpoint.save("progress", State("TrainingProgress", {"scores": self.scores}, arrays))
-
-
-def cut_squares(flat: npt.NDArray[np.float64], corpus: Corpus) -> list[npt.NDArray[np.float64]]:
-    """Cut numbers for all pairs of words, one sentence after another, into a square for each."""
-    sides = corpus.sizes + 1
-    pieces = np.split(flat, np.cumsum(sides**2)[:-1])
-    return [piece.reshape(side, side) for piece, side in zip(pieces, sides.tolist(), strict=True)]
