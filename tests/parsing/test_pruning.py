@@ -34,7 +34,7 @@ def test_gold_arcs_are_always_among_the_chosen(corpus):
 
 
 def test_a_stricter_threshold_keeps_fewer_arcs(corpus):
-    reports = [Pruner(TemplateSet(), threshold=t).fit(corpus).report(corpus) for t in (1e-4, 1e-1)]
+    reports = [Pruner(TemplateSet(), threshold=t).jackknife(corpus, folds=2)[1] for t in (1e-4, 1e-1)]
     assert reports[0].n_heads > reports[1].n_heads >= 1
 
 
@@ -43,8 +43,10 @@ def test_the_same_seed_gives_the_same_arcs(corpus):
     np.testing.assert_array_equal(one[1], other[1])
 
 
-def test_a_saved_pruner_keeps_the_same_arcs(corpus):
+def test_a_saved_pruner_is_the_same(corpus):
     pruner = Pruner(TemplateSet()).fit(corpus)
     again = Pruner.from_state(pruner.get_state(), TemplateSet())
-    assert again.report(corpus).recall == pytest.approx(pruner.report(corpus).recall, abs=0.2)
-    assert again.report(corpus).n_heads == pytest.approx(pruner.report(corpus).n_heads, rel=0.02)
+    for stage, same in zip(pruner.stages_, again.stages_, strict=True):
+        assert stage.weights.any()
+        np.testing.assert_array_equal(stage.weights, same.weights)
+        assert (stage.threshold, stage.max_heads) == (same.threshold, same.max_heads)

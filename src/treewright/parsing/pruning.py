@@ -86,13 +86,6 @@ class Pruner:
         found = map_jobs(choose, [order[fold::folds] for fold in range(folds)], jobs=jobs)
         return arcs, _report(corpus, sum(lost for lost, _ in found), sum(kept for _, kept in found))
 
-    def report(self, corpus: Corpus) -> PruningReport:
-        """Tell how many gold arcs survive in other sentences."""
-        lost, kept = choose_arcs(
-            self.stages_, corpus, np.arange(corpus.n_sentences), corpus.heads, self._room(corpus)
-        )
-        return _report(corpus, lost, kept)
-
     def get_state(self) -> State:
         """Return all that the pruner is."""
         values = {
