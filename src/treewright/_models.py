@@ -7,7 +7,12 @@ from typing import Any
 from treewright.errors import FormatError
 from treewright.persist import load_state
 
-MODELS = {"DependencyParser": "parsing.dependency", "Tagger": "parsing.tagger"}
+MODELS = {
+    "ConjunctionClassifier": "mining.conjunctions",
+    "ConjunctionMiner": "mining.conjunctions",
+    "DependencyParser": "parsing.dependency",
+    "Tagger": "parsing.tagger",
+}
 """Where the class of each kind of model is."""
 
 

@@ -1,0 +1,1 @@
+"""Learners that do not care what their features mean."""

@@ -1,0 +1,128 @@
+"""The averaged perceptron, as a classifier of scikit-learn's kind."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from treewright._validate import check_integer, check_number
+from treewright.native.perceptron import Sparse, Weights, train_epoch
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier whose weights are the mean of all that a perceptron passes through.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the samples, each in another order.
+    rate : float
+        What an update adds to the weights of the features of a sample. It matters only beside `margin`, and
+        beside weights to start from.
+    margin : float
+        An update follows unless the right class wins by more than this.
+    seed : int
+        Same seed, same weights.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : ndarray of float, (n_classes or 1, n_features)
+    intercept_ : ndarray of float, (n_classes or 1,)
+    n_updates_ : list of int
+        Updates in each epoch.
+
+    Examples
+    --------
+    >>> from treewright import AveragedPerceptron
+    >>> AveragedPerceptron().fit([[1, 0], [0, 1]], ["a", "b"]).predict([[1, 0]]).tolist()
+    ['a']
+    """
+
+    def __init__(self, *, epochs: int = 10, rate: float = 1, margin: float = 0, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.rate = rate
+        self.margin = margin
+        self.seed = seed
+
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401, N803
+        y: Any,  # noqa: ANN401
+        *,
+        coef_init: FloatArray | None = None,
+        intercept_init: FloatArray | None = None,
+    ) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, (n_samples, n_features)
+        y : array, (n_samples,)
+        coef_init, intercept_init : ndarray, optional
+            Weights to start from, in the shapes of `coef_` and `intercept_`.
+        """
+        check_integer("epochs", self.epochs, minimum=1)
+        check_number("rate", self.rate, low=1e-12, high=1e12)
+        check_number("margin", self.margin, low=0, high=1e12)
+        check_integer("seed", self.seed)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)  # noqa: N806
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has only one class, {self.classes_[0]!r}; expected at least two")
+        start = np.zeros((X.shape[1] + 1, len(self.classes_)))
+        if coef_init is not None:
+            start[:-1] = _for_each_class(coef_init).T
+        if intercept_init is not None:
+            start[-1] = _for_each_class(intercept_init)
+        weights = self._train(csr_matrix(X), labels, start)
+        if len(self.classes_) == 2:
+            weights = weights[:, 1:] - weights[:, :1]
+        self.coef_ = np.ascontiguousarray(weights[:-1].T)
+        self.intercept_ = weights[-1].copy()
+        return self
+
+    def _train(self, rows: csr_matrix, labels: npt.NDArray[np.int64], start: FloatArray) -> FloatArray:
+        weights = Weights(start / self.rate, np.zeros_like(start))
+        sparse = Sparse(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+        rng = np.random.default_rng(self.seed)
+        scores = np.zeros(start.shape[1])
+        margin = self.margin / self.rate
+        self.n_updates_: list[int] = []
+        for epoch in range(self.epochs):
+            order = rng.permutation(rows.shape[0])
+            step = float(epoch * rows.shape[0])
+            self.n_updates_.append(train_epoch(sparse, labels, order, weights, margin, scores, step))
+        mean: FloatArray = weights.now - weights.late / (self.epochs * rows.shape[0])
+        return mean * self.rate
+
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803
+        """Return the score of each class, or of the second of two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)  # noqa: N806
+        scores: FloatArray = X @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
+        """Return the class of each row."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        chosen: npt.NDArray[Any] = self.classes_[best]
+        return chosen
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _for_each_class(weights: FloatArray) -> FloatArray:
+    """Return weights with a row for each class where there is one row for the second of two."""
+    return np.concatenate([-weights / 2, weights / 2]) if len(weights) == 1 else weights

@@ -1,0 +1,1 @@
+"""Features selected in spaces too large to be visited."""

@@ -1,0 +1,160 @@
+"""The features that have a weight, and where in the rows they are present."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.mining.problem import FloatArray, Integers, Problem
+from treewright.mining.space import FeatureSpace, IntArray
+from treewright.native.proximal import (
+    Design,
+    Model,
+    add_gradient,
+    descend,
+    renumber,
+    score_rows,
+    shrink_all,
+)
+
+
+class ActiveFeatures:
+    """Weights of features, and the rows that have them.
+
+    A column of the design is a feature; the first is the intercept, present in all rows, if there is one.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    problem : Problem
+    """
+
+    def __init__(self, space: FeatureSpace, problem: Problem) -> None:
+        self._space = space
+        self._problem = problem
+        self._n_intercepts = int(problem.has_intercept)
+        self._design = Design(
+            np.arange(space.n_rows + 1) * self._n_intercepts,
+            np.zeros(space.n_rows * self._n_intercepts, dtype=np.int32),
+        )
+        self._weights = np.zeros((self._n_intercepts, problem.n_outputs))
+        self._uses = np.zeros_like(self._weights)
+        self._features: dict[int, IntArray] = {}
+        self._columns: dict[int, npt.NDArray[np.int64]] = {}
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are, without the intercept."""
+        return len(self._weights) - self._n_intercepts
+
+    @property
+    def intercept(self) -> FloatArray:
+        """The weights of the intercept."""
+        found: FloatArray = self._weights[: self._n_intercepts].sum(axis=0)
+        return found
+
+    def forget_uses(self) -> None:
+        """Let all weights move as far as at the beginning."""
+        self._uses[:] = 0
+
+    def contains(self, order: int, features: IntArray) -> npt.NDArray[np.bool_]:
+        """Tell which features of an order are here."""
+        if order not in self._features:
+            return np.zeros(len(features), dtype=np.bool_)
+        return np.isin(_keys(features), _keys(self._features[order]))
+
+    def add(self, features: Mapping[int, IntArray], weights: FloatArray) -> None:
+        """Add features that are not here, an array for each order, with their weights in this sequence."""
+        if not features:
+            return
+        present = self._space.match(list(features.values()))
+        self._renumber(np.arange(len(self._weights)), Design(present.indptr, present.indices))
+        n_before = len(self._weights)
+        for order, each in features.items():
+            columns = n_before + np.arange(len(each))
+            n_before += len(each)
+            if order in self._features:
+                each = np.concatenate([self._features[order], each])
+                columns = np.concatenate([self._columns[order], columns])
+            self._features[order], self._columns[order] = each, columns
+        self._weights = np.concatenate([self._weights, weights])
+        self._uses = np.concatenate([self._uses, np.zeros_like(weights)])
+
+    def drop_zeros(self) -> None:
+        """Remove features without any weight."""
+        is_kept = (self._weights != 0).any(axis=1)
+        is_kept[: self._n_intercepts] = True
+        if is_kept.all():
+            return
+        numbers = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+        nothing = Design(np.zeros(len(self._design.first), dtype=np.int32), np.zeros(0, dtype=np.int32))
+        self._renumber(numbers, nothing)
+        self._weights, self._uses = self._weights[is_kept], self._uses[is_kept]
+        for order, columns in self._columns.items():
+            stays = is_kept[columns]
+            self._features[order] = self._features[order][stays]
+            self._columns[order] = numbers[columns[stays]]
+
+    def _renumber(self, numbers: npt.NDArray[np.int64], added: Design) -> None:
+        n_kept = int((numbers >= 0).sum())
+        columns = np.empty(len(self._design.columns) + len(added.columns), dtype=np.int32)
+        result = Design(np.empty_like(self._design.first), columns)
+        renumber(self._design, numbers, added, n_kept, result)
+        self._design = Design(result.first, columns[: result.first[-1]])
+
+    def assess(self, threshold: float) -> tuple[float, Integers]:
+        """Return the objective, and the worst alternative of each violator (-1 for other samples)."""
+        scores = np.empty((self._space.n_rows, self._problem.n_outputs))
+        score_rows(self._design, self._weights, scores)
+        loss, worst = self._problem.assess(scores)
+        return loss + threshold * float(np.abs(self._weights[self._n_intercepts :]).sum()), worst
+
+    def step(self, worst: Integers, step: float, threshold: float) -> None:
+        """Move all weights along their gradient, and shrink those of features."""
+        gradient = np.zeros_like(self._weights)
+        add_gradient(self._design, self._problem.alternatives, worst, gradient)
+        moved = self._weights + step * gradient
+        self._weights = soft(moved, step * threshold)
+        self._weights[: self._n_intercepts] = moved[: self._n_intercepts]
+
+    def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
+        """Let the weights settle, in passes over the samples one by one; return the violators of the last.
+
+        A sample at the margin counts for a part between 0 and 1 in the gradient. It mends itself in that part
+        of the passes, so that those of one pass together weigh what they should; while by the weights at the
+        end of it most of them would violate the margin, by very little, or none would.
+        """
+        n_samples, n_rows = self._problem.n_samples, self._space.n_rows
+        rate = n_rows / max(1, len(self._design.columns))
+        penalties = np.full(len(self._weights), threshold / max(1, n_samples))
+        penalties[: self._n_intercepts] = 0
+        paces = rate / np.sqrt(np.maximum(1, self._uses))
+        model = Model(self._weights, self._uses, paces, np.zeros(len(self._weights)), penalties)
+        step, worst = 0.0, np.empty(n_samples, dtype=np.int64)
+        for _ in range(n_passes):
+            order = rng.permutation(n_samples)
+            step = descend(self._design, self._problem.alternatives, order, model, rate, step, worst)
+        shrink_all(model, step)
+        return worst
+
+    def sorted_features(self) -> tuple[dict[int, IntArray], FloatArray]:
+        """Return the features of each order, sorted, and their weights one order after the other."""
+        features, columns = {}, [np.zeros(0, dtype=np.int64)]
+        for order in sorted(self._features):
+            sequence = np.lexsort(self._features[order].T[::-1])
+            if len(sequence):
+                features[order] = self._features[order][sequence]
+                columns.append(self._columns[order][sequence])
+        return features, self._weights[np.concatenate(columns)]
+
+
+def soft(values: FloatArray, amount: float) -> FloatArray:
+    """Return values that are nearer to zero by an amount, or zero."""
+    shrunk: FloatArray = np.sign(values) * np.maximum(np.abs(values) - amount, 0)
+    return shrunk
+
+
+def _keys(features: IntArray) -> npt.NDArray[np.void]:
+    """Return a value for each feature that can be compared."""
+    rows = np.ascontiguousarray(features, dtype=np.int32)
+    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()

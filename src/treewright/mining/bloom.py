@@ -1,0 +1,81 @@
+"""A spectral Bloom filter: how often has a key been seen, at most (Qian & Liu 2015, section 4.2)."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_integer
+from treewright.errors import InputError
+from treewright.native.bloom import LINE_BITS, Bloom, add_all, estimate_all
+
+N_HASHES = 5
+WIDTHS = (2, 4, 8, 16, 32)
+SMALLEST = 64
+"""Bytes of the smallest filter: a line of the cache."""
+
+
+class SpectralBloomFilter:
+    """Counts of keys that are never too low, in little memory.
+
+    Parameters
+    ----------
+    limit : int
+        Where counters stop: the threshold below which keys are of no interest. Up to 3 they take two bits.
+    memory : int
+        Bytes that the counters may take; a power of two is used.
+    n_hashes : int
+        Counters of each key.
+    lines : bool
+        Whether the counters of a key share a line of the processor's cache: faster, and a little less exact.
+
+    Attributes
+    ----------
+    n_counters : int
+    """
+
+    def __init__(self, limit: int, memory: int, *, n_hashes: int = N_HASHES, lines: bool = True) -> None:
+        check_integer("limit", limit)
+        check_integer("n_hashes", n_hashes, minimum=1)
+        check_integer("memory", memory, minimum=SMALLEST)
+        width = next((width for width in WIDTHS if limit < 1 << width), None)
+        if width is None:
+            raise InputError(f"limit is {limit}; expected at most {(1 << WIDTHS[-1]) - 1}")
+        bits = 8 << (memory.bit_length() - 1)
+        self.n_counters = bits // width
+        block = LINE_BITS // width if lines else self.n_counters
+        words = np.zeros(bits // 64, dtype=np.uint64)
+        self.native = Bloom(words, width, limit, n_hashes, self.n_counters // block, block)
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        self.native.words[:] = 0
+
+    def add(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Add keys one after the other, and return what each was counted before."""
+        before = np.empty(len(keys), dtype=np.int64)
+        add_all(self.native, keys, before)
+        return before
+
+    def estimate(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Return a bound on how often each key was added: its count, or more, but at most `limit`."""
+        counts = np.empty(len(keys), dtype=np.int64)
+        estimate_all(self.native, keys, counts)
+        return counts
+
+    def false_positive_rate(self, n_keys: int) -> float:
+        """Return the probability that a key is thought to be seen that was not, after `n_keys` others.
+
+        That of a Bloom filter, which minimal increase does not change for keys that were never added; where
+        counters share lines, the mean over how many keys a line has.
+        """
+        bloom = self.native
+        load = n_keys / bloom.n_blocks
+        if bloom.n_blocks == 1:
+            return float((1 - (1 - 1 / bloom.block) ** (n_keys * bloom.n_hashes)) ** bloom.n_hashes)
+        most = int(load + 10 * math.sqrt(load) + 20)
+        n = np.arange(most + 1)
+        logs = n * np.log(load) - load - np.array([math.lgamma(each + 1) for each in n]) if load else None
+        shares = np.exp(logs) if logs is not None else (n == 0).astype(float)
+        rates = (1 - (1 - 1 / bloom.block) ** (n * bloom.n_hashes)) ** bloom.n_hashes
+        return float(shares @ rates)

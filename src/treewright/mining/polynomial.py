@@ -1,0 +1,319 @@
+"""The space of conjunctions of basic features, up to any order (Qian & Liu 2015, section 5.1)."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.mining.bloom import SpectralBloomFilter
+from treewright.mining.space import Growth, IntArray, Violations
+from treewright.mining.store import Store
+from treewright.native.conjunctions import (
+    EMPTY,
+    FREE,
+    SHUT,
+    Admitted,
+    Found,
+    Level,
+    Matches,
+    Passed,
+    Rows,
+    Scratch,
+    Tally,
+    Trie,
+    extend,
+    insert_conjunctions,
+    match_rows,
+    sift,
+    sort_rows,
+)
+from treewright.scale import map_jobs
+
+ROOM = 1 << 16
+"""Conjunctions for which room is made at a time, and eight times as many places."""
+WORK = 1 << 21
+"""Candidates that are counted by one job, about."""
+JOBS_AT_ONCE = 8
+"""Jobs for each thread whose results are waited for together."""
+EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+class PolynomialSpace:
+    """All conjunctions of the columns of a binary matrix.
+
+    A feature of order r is a row of r columns, ascending.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+        Binary; the indices of each row ascend.
+    names : sequence of str, optional
+        Names of the columns; ``x0``, ``x1``, ... without them.
+    jobs : int
+        Threads that count; the result does not depend on them.
+    memory_limit : int, optional
+        Bytes that the survivors of two orders may take in memory; the rest goes to disk.
+    filter_memory : int, optional
+        Bytes for a Bloom filter that candidates pass before they are counted; without it none is used.
+    """
+
+    def __init__(
+        self,
+        rows: csr_matrix,
+        *,
+        names: Sequence[str] | None = None,
+        jobs: int = 1,
+        memory_limit: int | None = None,
+        filter_memory: int | None = None,
+    ) -> None:
+        self.rows = rows
+        self.names = names
+        self.jobs = jobs
+        self.memory_limit = memory_limit
+        self.filter_memory = filter_memory
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.shape[0])
+
+    def search(self, violations: Violations, threshold: float) -> "PolynomialSearch":
+        """Begin with the columns of the violating rows."""
+        return PolynomialSearch(self, violations, threshold)
+
+    def match(self, features: Sequence[IntArray]) -> csr_matrix:
+        """Return where conjunctions are present: a row for each of the space, a column for each of them."""
+        return match_conjunctions(self.rows, features)
+
+    def name(self, feature: Sequence[int]) -> str:
+        """Return a conjunction as ``a & b``."""
+        return " & ".join(self.names[item] if self.names else f"x{item}" for item in feature)
+
+
+class Task(NamedTuple):
+    """A stretch of the conjunctions of one level, and the extensions that may be counted."""
+
+    level: Level
+    span: tuple[int, int]
+    admitted: Admitted
+
+
+class PolynomialSearch:
+    """One search through conjunctions, from parents to extensions by one more column.
+
+    Columns are renumbered from rare to frequent, without those that are not frequent enough.
+    """
+
+    def __init__(self, space: PolynomialSpace, violations: Violations, threshold: float) -> None:
+        self._space = space
+        self._violations = violations
+        self._threshold = threshold
+        self._columns: IntArray | None = None
+        self._levels: list[Level] = []
+        self._store = self._new_store()
+
+    def grow(self, *, extend: bool) -> Iterator[Growth]:
+        """Count the conjunctions of the next order and yield, in parts, those above the threshold."""
+        if self._columns is None:
+            yield self._start()
+            return
+        old_levels, self._levels = self._levels, []
+        old_store, self._store = self._store, self._new_store()
+        tasks = self._plan(old_levels)
+        at_once = JOBS_AT_ONCE * self._space.jobs
+        for begin in range(0, len(tasks), at_once):
+            batch = tasks[begin : begin + at_once]
+            for parts in map_jobs(lambda task: self._count(task, extend), batch, jobs=self._space.jobs):
+                for growth, level in parts:
+                    if level is not None:
+                        places = self._store.keep(level.rows), self._store.keep(level.starts)
+                        self._levels.append(Level(level.items, level.first, *places))
+                    yield growth
+        old_store.close()
+
+    @property
+    def n_bytes(self) -> tuple[int, int]:
+        """Bytes of what is kept for the next order, in memory and on disk."""
+        return self._store.n_bytes, self._store.n_bytes_on_disk
+
+    def close(self) -> None:
+        """Forget what was kept for the next order."""
+        self._levels = []
+        self._store.close()
+
+    def _new_store(self) -> Store:
+        limit = self._space.memory_limit
+        return Store(None if limit is None else limit // 2)
+
+    def _start(self) -> Growth:
+        """Count single columns, and write the rows again with the frequent ones, renumbered."""
+        rows = self._space.rows[self._violations.rows]
+        counts, row_of = self._count_columns(rows)
+        highest = counts.max(axis=1, initial=0)
+        frequent = np.flatnonzero(highest > self._threshold)
+        self._columns = frequent[np.argsort(counts[frequent].sum(axis=1), kind="stable")].astype(np.int32)
+        rank = np.full(rows.shape[1], -1, dtype=np.int32)
+        rank[self._columns] = np.arange(len(frequent))
+        items = rank[rows.indices]
+        self._write_rows(items[items >= 0], row_of[items >= 0], rows.shape[0])
+        features = self._columns[:, np.newaxis]
+        return Growth(features, counts[self._columns], int((highest > 0).sum()), len(items))
+
+    def _count_columns(self, rows: csr_matrix) -> tuple[IntArray, IntArray]:
+        """Count each column; also return the row of each entry."""
+        n_counters = self._violations.n_counters
+        row_of = np.repeat(np.arange(rows.shape[0], dtype=np.int32), np.diff(rows.indptr))
+        counts = np.zeros(rows.shape[1] * n_counters, dtype=np.int32)
+        for counters in self._violations.counters.T:
+            keys = rows.indices.astype(np.int64) * n_counters + counters[row_of]
+            counts += np.bincount(keys, minlength=len(counts)).astype(np.int32)
+        return counts.reshape(rows.shape[1], n_counters), row_of
+
+    def _write_rows(self, items: IntArray, row_of: IntArray, n_rows: int) -> None:
+        n_items = len(self._columns) if self._columns is not None else 0
+        order = np.argsort(items, kind="stable")
+        first = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
+        starts = np.zeros(len(items), dtype=np.int64)
+        level = Level(np.arange(n_items, dtype=np.int32)[:, np.newaxis], first, row_of[order], starts)
+        begins = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=n_rows))])
+        # Entry i + 1 is where row i begins, until its items are written.
+        ends = np.concatenate([[0], begins[:-1]])
+        self._rows = Rows(ends, np.zeros(len(items), dtype=np.int32), self._violations.counters)
+        sort_rows(level, self._rows)
+        self._levels = [level]
+
+    def _plan(self, levels: Sequence[Level]) -> list[Task]:
+        """Divide conjunctions into stretches of about the same number of candidates, whatever the threads."""
+        admitted = self._sift(levels) if self._space.filter_memory else [EVERYTHING] * len(levels)
+        tasks = []
+        for level, allowed in zip(levels, admitted, strict=True):
+            n_met = np.concatenate([[0], np.cumsum(self._rows.first[level.rows + 1] - level.starts)])
+            total = n_met[level.first]
+            cuts = np.searchsorted(total, np.arange(0, total[-1], WORK))
+            cuts = np.unique(np.append(cuts, len(total) - 1)).tolist()
+            spans = zip([0, *cuts[1:-1]], cuts[1:], strict=True) if len(cuts) > 1 else []
+            tasks += [Task(level, span, allowed) for span in spans]
+        return tasks
+
+    def _sift(self, levels: Sequence[Level]) -> list[Admitted]:
+        """Return, for each level, the candidates that a Bloom filter lets pass: in #f+, or in #f-."""
+        bloom = SpectralBloomFilter(int(self._threshold), self._space.filter_memory or 0)
+        scratch = self._scratch(FREE)
+        n_items = len(scratch.slots)
+        keys: list[list[npt.NDArray[np.int64]]] = [[] for _ in levels]
+        for side in (0, 1):
+            bloom.clear()
+            number = 0
+            for level, passed in zip(levels, keys, strict=True):
+                passed += self._sift_level(level, number, side, bloom, scratch)
+                number += len(level.items)
+        admitted = []
+        for level, passed in zip(levels, keys, strict=True):
+            found = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *passed]))
+            parents, items = np.divmod(found, max(1, n_items))
+            first = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=len(level.items)))])
+            admitted.append(Admitted(first, items.astype(np.int32)))
+        return admitted
+
+    def _sift_level(
+        self, level: Level, number: int, side: int, bloom: SpectralBloomFilter, scratch: Scratch
+    ) -> list[npt.NDArray[np.int64]]:
+        """Return the candidates of a level that pass a round of the filter, as parent * n_items + item."""
+        n_items = len(scratch.slots)
+        room = max(ROOM, n_items)
+        found, parent = [], 0
+        while parent < len(level.items):
+            passed = Passed(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32))
+            parent, n = sift(level, (parent, number), self._rows, side, bloom.native, scratch, passed)
+            found.append(passed.parents[:n] * n_items + passed.items[:n])
+        return found
+
+    def _scratch(self, state: int) -> Scratch:
+        n_items = len(self._columns) if self._columns is not None else 0
+        return Scratch(
+            np.zeros((n_items, self._violations.n_counters), dtype=np.int32),
+            np.zeros(n_items, dtype=np.int32),
+            np.full(n_items, state, dtype=np.int64),
+        )
+
+    def _count(self, task: Task, keep_places: bool) -> list[tuple[Growth, Level | None]]:
+        """Count the extensions of the conjunctions of a task."""
+        scratch = self._scratch(SHUT if len(task.admitted.first) else FREE)
+        room, places = max(ROOM, len(scratch.slots)), 8 * ROOM if keep_places else 0
+        begin, end = task.span
+        parts = []
+        while begin < end:
+            found = self._room(room, places)
+            span = (begin, end)
+            arguments = (self._threshold, scratch, task.admitted, found, keep_places)
+            tally = extend(task.level, span, self._rows, *arguments)
+            if tally.next_parent > begin:
+                parts.append(self._take(task.level, found, tally, keep_places))
+            begin = tally.next_parent
+            places = max(places, tally.n_missing)
+        return parts
+
+    def _room(self, n_features: int, n_places: int) -> Found:
+        return Found(
+            np.empty(n_features, dtype=np.int64),
+            np.empty(n_features, dtype=np.int32),
+            np.empty((n_features, self._violations.n_counters), dtype=np.int32),
+            np.empty(n_features, dtype=np.int64),
+            np.empty(n_places, dtype=np.int32),
+            np.empty(n_places, dtype=np.int64),
+        )
+
+    def _take(
+        self, level: Level, found: Found, tally: Tally, keep_places: bool
+    ) -> tuple[Growth, Level | None]:
+        """Copy what was found out of the room that was made for it."""
+        assert self._columns is not None
+        n, n_places = tally.n_found, tally.n_places
+        items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
+        features = np.sort(self._columns[items], axis=1)
+        growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances)
+        if not keep_places or n == 0:
+            return growth, None
+        first = np.concatenate([[0], found.ends[:n]])
+        return growth, Level(items, first, found.rows[:n_places].copy(), found.starts[:n_places].copy())
+
+
+def match_conjunctions(rows: csr_matrix, features: Sequence[IntArray]) -> csr_matrix:
+    """Return where conjunctions are present: a binary matrix with a column for each, in their order.
+
+    `features` has an array for each order, of one conjunction a row.
+    """
+    trie = _make_trie(features)
+    degree = max((each.shape[1] for each in features), default=1)
+    path, at = np.zeros(degree + 1, dtype=np.int64), np.zeros(degree + 1, dtype=np.int64)
+    first = np.zeros(rows.shape[0] + 1, dtype=np.int64)
+    matches = Matches(np.zeros(0, dtype=np.int32), path, at)
+    match_rows(trie, rows.indptr, rows.indices, first[1:], matches)
+    np.cumsum(first, out=first)
+    matches = Matches(np.empty(first[-1], dtype=np.int32), path, at)
+    if first[-1]:
+        match_rows(trie, rows.indptr, rows.indices, first[:-1].copy(), matches)
+    present = np.ones(first[-1], dtype=np.int8)
+    shape = (rows.shape[0], sum(map(len, features)))
+    matrix = csr_matrix((present, matches.numbers, first), shape=shape)
+    matrix.sort_indices()
+    return matrix
+
+
+def _make_trie(features: Sequence[IntArray]) -> Trie:
+    size = sum(each.size for each in features)
+    n_slots = 1 << (2 * size + 1).bit_length()
+    trie = Trie(
+        np.full(n_slots, EMPTY, dtype=np.uint64),
+        np.zeros(n_slots, dtype=np.int32),
+        np.full(size + 1, -1, dtype=np.int32),
+        np.zeros(size + 1, dtype=np.bool_),
+    )
+    n_nodes, n_done = 1, 0
+    for each in features:
+        numbers = np.arange(n_done, n_done + len(each), dtype=np.int32)
+        n_nodes = insert_conjunctions(trie, n_nodes, each, numbers)
+        n_done += len(each)
+    return trie

@@ -1,0 +1,119 @@
+"""What is learnt: labels of rows, or the best row of each list; both as an L1-norm support vector machine.
+
+The loss of a sample is that of Qian & Liu (2015, section 3.2), with the sign mended: the largest, over all
+alternatives, of cost + score - score of the right one. The alternative that reaches it, if it is not the
+right one, makes the sample a violator.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.mining.space import Violations
+from treewright.native.proximal import Alternatives, find_violators
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Problem:
+    """Samples with alternatives, of which one is right. Made by `label_problem` and `list_problem`.
+
+    Parameters
+    ----------
+    alternatives : Alternatives
+    n_outputs : int
+        How many weights a feature has.
+    has_intercept : bool
+        Whether each output has a weight of its own, which is not shrunk.
+    """
+
+    def __init__(self, alternatives: Alternatives, n_outputs: int, *, has_intercept: bool) -> None:
+        self.alternatives = alternatives
+        self.n_outputs = n_outputs
+        self.has_intercept = has_intercept
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return len(self.alternatives.first) - 1
+
+    def assess(self, scores: FloatArray) -> tuple[float, Integers]:
+        """Return the sum of the losses, and each sample's alternative of the highest loss.
+
+        The latter is -1 where no loss is above zero, in samples that are no violators. `scores` are those of
+        each row and output.
+        """
+        worst = np.empty(self.n_samples, dtype=np.int64)
+        loss: float = find_violators(self.alternatives, scores, worst)
+        return loss, worst
+
+    def violations(self, worst: Integers) -> Violations:
+        """Return the rows of the right and the worst alternatives; where these are the same rows, once."""
+        violators = np.flatnonzero(worst >= 0)
+        right, wrong = self.alternatives.first[violators + 1] - 1, worst[violators]
+        rows, outputs = self.alternatives.rows, self.alternatives.outputs
+        plus, minus = 2 * outputs[right], 2 * outputs[wrong] + 1
+        if self.n_outputs > 1:
+            counters = np.stack([plus, minus], axis=1)
+            return Violations(rows[right], counters.astype(np.int32), 2 * self.n_outputs)
+        counted = np.concatenate([rows[right], rows[wrong]])
+        counters = np.concatenate([plus, minus])[:, np.newaxis]
+        return Violations(counted[counted >= 0], counters[counted >= 0].astype(np.int32), 2)
+
+
+def label_problem(labels: Integers, n_classes: int) -> Problem:
+    """Return the problem of learning labels, from 0 to n_classes - 1, of rows.
+
+    Two classes have one output, which is positive for the second: there the alternative to the row is none.
+    """
+    n_samples = len(labels)
+    samples = np.arange(n_samples)
+    if n_classes == 2:
+        # The right alternative stands last: the row itself for label 1, none for label 0.
+        rows = np.where(labels[:, np.newaxis] == [[0, 1]], samples[:, np.newaxis], -1)
+        outputs = np.zeros((n_samples, 2), dtype=np.int64)
+    else:
+        # Among equal losses the first counts: wrong classes take turns at that, so that none is favoured.
+        turns = (samples[:, np.newaxis] + np.arange(n_classes - 1)) % (n_classes - 1)
+        wrong = (labels[:, np.newaxis] + 1 + turns) % n_classes
+        outputs = np.column_stack([wrong, labels])
+        rows = np.repeat(samples, n_classes).reshape(n_samples, n_classes)
+    costs = np.ones(rows.shape)
+    costs[:, -1] = 0
+    first = np.arange(n_samples + 1) * rows.shape[1]
+    given = np.zeros(rows.size)
+    alternatives = Alternatives(first, rows.ravel(), outputs.ravel(), costs.ravel(), given)
+    return Problem(alternatives, 1 if n_classes == 2 else n_classes, has_intercept=True)
+
+
+def list_problem(
+    first: Integers, right: Integers, *, costs: FloatArray | None = None, given: FloatArray | None = None
+) -> Problem:
+    """Return the problem of finding the right row of each list.
+
+    Parameters
+    ----------
+    first : ndarray of int, (n_lists + 1,)
+        List i has the rows from `first[i]` to `first[i + 1]`; none is empty.
+    right : ndarray of int, (n_lists,)
+        The number of the right row of each list.
+    costs : ndarray of float, (n_rows,), optional
+        What choosing each row costs; without it, 1 for all but the right ones.
+    given : ndarray of float, (n_rows,), optional
+        Scores that are added to those learnt.
+    """
+    n_rows = int(first[-1])
+    is_right = np.zeros(n_rows, dtype=np.bool_)
+    is_right[right] = True
+    lists = np.repeat(np.arange(len(right)), np.diff(first))
+    order = np.lexsort((is_right, lists))
+    costs = np.ones(n_rows) if costs is None else costs
+    given = np.zeros(n_rows) if given is None else given
+    alternatives = Alternatives(
+        first.astype(np.int64),
+        order,
+        np.zeros(n_rows, dtype=np.int64),
+        np.where(is_right, 0.0, costs)[order],
+        given[order].astype(np.float64),
+    )
+    return Problem(alternatives, 1, has_intercept=False)

@@ -1,0 +1,212 @@
+"""The L1-norm support vector machine over a few features: who violates the margin, and steps that mend it.
+
+A sample has alternatives, one of which is right. An alternative is a row of features with an output, whose
+weights score it; without a row (-1) its score is only what is given.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+
+
+class Alternatives(NamedTuple):
+    """Those of sample i are the alternatives from `first[i]` to `first[i + 1]`, the last of which is right."""
+
+    first: np.ndarray
+    rows: np.ndarray
+    outputs: np.ndarray
+    costs: np.ndarray
+    given: np.ndarray
+
+
+class Design(NamedTuple):
+    """Which features are present where: those of row i are `columns[first[i]:first[i + 1]]`."""
+
+    first: np.ndarray
+    columns: np.ndarray
+
+
+class Model(NamedTuple):
+    """Weights of each feature (row) and output (column), with what their steps need.
+
+    `paces` tells how far a weight can move at once; it falls with `uses`. In each step all weights are shrunk
+    by their pace times the penalty of their feature, but this is done only when a weight is looked at: `seen`
+    is the step when that was.
+    """
+
+    weights: np.ndarray
+    uses: np.ndarray
+    paces: np.ndarray
+    seen: np.ndarray
+    penalties: np.ndarray
+
+
+@in_place
+def score_rows(design, weights, scores):
+    """Fill the scores of each row and output."""
+    for row in range(design.first.size - 1):
+        for output in range(weights.shape[1]):
+            scores[row, output] = 0.0
+        for position in range(design.first[row], design.first[row + 1]):
+            column = design.columns[position]
+            for output in range(weights.shape[1]):
+                scores[row, output] += weights[column, output]
+
+
+@in_place
+def find_violators(alternatives, scores, worst):
+    """Fill `worst` with each sample's alternative of highest loss, or -1; return the sum of the losses."""
+    total = 0.0
+    for sample in range(worst.size):
+        right = alternatives.first[sample + 1] - 1
+        target = cell_score(alternatives, right, scores)
+        highest, chosen = 0.0, -1
+        for alternative in range(alternatives.first[sample], right):
+            loss = alternatives.costs[alternative] + cell_score(alternatives, alternative, scores) - target
+            if loss > highest:
+                highest, chosen = loss, alternative
+        worst[sample] = chosen
+        total += highest
+    return total
+
+
+@in_place
+def cell_score(alternatives, alternative, scores):
+    """Return the score of an alternative whose row has been scored."""
+    row = alternatives.rows[alternative]
+    given = alternatives.given[alternative]
+    return given if row < 0 else given + scores[row, alternatives.outputs[alternative]]
+
+
+@in_place
+def add_gradient(design, alternatives, worst, gradient):
+    """Add #f+ - #f- of each feature and output, over all violators."""
+    for sample in range(worst.size):
+        if worst[sample] >= 0:
+            add_row(design, alternatives, alternatives.first[sample + 1] - 1, 1.0, gradient)
+            add_row(design, alternatives, worst[sample], -1.0, gradient)
+
+
+@in_place
+def add_row(design, alternatives, alternative, amount, gradient):
+    """Add an amount for all features of an alternative."""
+    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+    if row >= 0:
+        for position in range(design.first[row], design.first[row + 1]):
+            gradient[design.columns[position], output] += amount
+
+
+@in_place
+def descend(design, alternatives, order, model, rate, step, worst):
+    """Pass once over the samples in `order`, each of which mends itself; return the steps taken so far.
+
+    A violator moves its weights by a share of their paces, at most 1 and no more than its loss needs. The
+    mean of its share over many passes is its part in the gradient; `worst` is filled with its wrong
+    alternative where the share, of this pass, is nearer to 1 than to 0, and with -1 elsewhere.
+    """
+    for sample in order:
+        begin, right = alternatives.first[sample], alternatives.first[sample + 1] - 1
+        for alternative in range(begin, right + 1):
+            row = alternatives.rows[alternative]
+            if row >= 0 and (alternative == begin or row != alternatives.rows[alternative - 1]):
+                for position in range(design.first[row], design.first[row + 1]):
+                    shrink(model, design.columns[position], step)
+        target = row_score(design, alternatives, right, model.weights)
+        highest, chosen = 0.0, -1
+        for alternative in range(begin, right):
+            score = row_score(design, alternatives, alternative, model.weights)
+            loss = alternatives.costs[alternative] + score - target
+            if loss > highest:
+                highest, chosen = loss, alternative
+        worst[sample] = -1
+        if chosen >= 0:
+            reach = set_paces(design, alternatives, right, model, rate)
+            reach += set_paces(design, alternatives, chosen, model, rate)
+            share = min(1.0, highest / reach) if reach > 0 else 0.0
+            move(design, alternatives, right, model, share)
+            move(design, alternatives, chosen, model, -share)
+            if share > 0.5:
+                worst[sample] = chosen
+        step += 1
+    return step
+
+
+@in_place
+def row_score(design, alternatives, alternative, weights):
+    """Return the score of an alternative."""
+    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+    score = alternatives.given[alternative]
+    if row >= 0:
+        for position in range(design.first[row], design.first[row + 1]):
+            score += weights[design.columns[position], output]
+    return score
+
+
+@in_place
+def shrink(model, column, step):
+    """Apply what the weights of a feature should have been shrunk by since they were last seen."""
+    penalty = model.penalties[column] * (step - model.seen[column])
+    model.seen[column] = step
+    if penalty > 0:
+        for output in range(model.weights.shape[1]):
+            amount = model.paces[column, output] * penalty
+            weight = model.weights[column, output]
+            if weight > amount:
+                model.weights[column, output] = weight - amount
+            elif weight < -amount:
+                model.weights[column, output] = weight + amount
+            else:
+                model.weights[column, output] = 0.0
+
+
+@in_place
+def shrink_all(model, step):
+    """Bring all weights up to date."""
+    for column in range(model.weights.shape[0]):
+        shrink(model, column, step)
+
+
+@in_place
+def set_paces(design, alternatives, alternative, model, rate):
+    """Slow down the weights of an alternative, which are used once more; return the sum of their paces."""
+    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+    total = 0.0
+    if row >= 0:
+        for position in range(design.first[row], design.first[row + 1]):
+            column = design.columns[position]
+            model.uses[column, output] += 1.0
+            model.paces[column, output] = rate / np.sqrt(model.uses[column, output])
+            total += model.paces[column, output]
+    return total
+
+
+@in_place
+def move(design, alternatives, alternative, model, share):
+    """Move the weights of an alternative by a share of their paces."""
+    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+    if row >= 0:
+        for position in range(design.first[row], design.first[row + 1]):
+            column = design.columns[position]
+            model.weights[column, output] += share * model.paces[column, output]
+
+
+@in_place
+def renumber(design, numbers, added, n_kept, result):
+    """Write a design with other column numbers, without those of -1, and with the columns of another added.
+
+    `result` has room for all; its `first` is filled.
+    """
+    position = 0
+    result.first[0] = 0
+    for row in range(design.first.size - 1):
+        for place in range(design.first[row], design.first[row + 1]):
+            number = numbers[design.columns[place]]
+            if number >= 0:
+                result.columns[position] = number
+                position += 1
+        for place in range(added.first[row], added.first[row + 1]):
+            result.columns[position] = n_kept + added.columns[place]
+            position += 1
+        result.first[row + 1] = position
