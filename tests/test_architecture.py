@@ -16,6 +16,7 @@ LEVELS = [
     ["native", "errors", "_validate", "_optional"],
     ["data"],
     ["persist", "scale"],
+    ["checkpoint"],
     ["metrics"],
     ["kernels", "learn"],
     ["mining"],

@@ -254,8 +254,8 @@ def dependency(
 
     Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw`
     """
+    from treewright.checkpoint import Checkpoint
     from treewright.data.conllu import read_conllu
-    from treewright.parsing.checkpoint import Checkpoint
     from treewright.parsing.dependency import DependencyParser
 
     checkpoint = Path(f"{model}.checkpoint")

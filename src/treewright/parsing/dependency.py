@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_choice, check_integer, check_number
+from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.projective import SCHEMES, deprojectivize, projectivize
 from treewright.errors import InputError
@@ -16,8 +17,8 @@ from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
 from treewright.native.pruning import Stage
 from treewright.parsing.calibration import best_scale, gold_loss
-from treewright.parsing.checkpoint import Checkpoint, fingerprint
 from treewright.parsing.features import Corpus, Encoder, TemplateSet
+from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.labeler import Labeler
 from treewright.parsing.lattice import Lattice
 from treewright.parsing.pruning import Arcs, Pruner

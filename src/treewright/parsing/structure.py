@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treewright.checkpoint import Checkpoint
 from treewright.native.parsing import measure_corpus, parse_corpus, train_pass
 from treewright.native.parts import Model, arrange, score_parts
 from treewright.native.pruning import Stage, all_arcs, filter_arcs, take_sentence
-from treewright.parsing.checkpoint import Checkpoint
 from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
 from treewright.parsing.lattice import Lattice
 from treewright.parsing.pruning import Arcs

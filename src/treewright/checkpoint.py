@@ -1,11 +1,8 @@
 """What is kept of an unfinished training, so that it can go on."""
 
-import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
-from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.persist import State, load_state, save_state
 
@@ -56,14 +53,3 @@ class Checkpoint:
 
     def _path(self, name: str) -> Path:
         return self.folder / (name + SUFFIX)
-
-
-def fingerprint(options: Sequence[object], *treebanks: Sequence[DepTree]) -> str:
-    """Return a name for the options and the data of a training, another one after any change."""
-    digest = hashlib.sha256(repr(options).encode())
-    for trees in treebanks:
-        for tree in trees:
-            columns = (tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, tree.deprels)
-            digest.update(repr((columns, tree.heads.tolist())).encode())
-        digest.update(b"end")
-    return digest.hexdigest()
