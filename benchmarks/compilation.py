@@ -18,6 +18,7 @@ import numpy as np
 
 import treewright as tw
 import treewright.native
+from treewright.mining.bloom import SpectralBloomFilter
 from treewright.native.arborescence import best_arborescence, matrix_tree_marginals
 from treewright.native.eisner import arc_marginals
 
@@ -55,11 +56,27 @@ def call_arborescence():
     matrix_tree_marginals(score, False, np.empty((5, 5)))
 
 
+def call_mining():
+    """Mine conjunctions for two classes, and for three with a filter; then use the filter alone."""
+    rng = np.random.default_rng(0)
+    samples = (rng.random((60, 6)) < 0.5).astype(int)
+    for n_classes, filter_memory in ((2, None), (3, 1024)):
+        labels = samples[:, :n_classes].argmax(axis=1)
+        options = {"degree": 2, "threshold": 2, "filter_memory": filter_memory}
+        tw.ConjunctionMiner(**options).fit(samples, labels).transform(samples)
+        tw.ConjunctionClassifier(**options).fit(samples, labels).predict(samples)
+    keys = rng.integers(0, 2**64, size=9, dtype=np.uint64)
+    bloom = SpectralBloomFilter(3, 1024)
+    bloom.add(keys)
+    bloom.estimate(keys)
+
+
 CALLS = {
     "projective": call_projective,
     "parsers": call_parsers,
     "spanning": call_spanning,
     "arborescence": call_arborescence,
+    "mining": call_mining,
 }
 
 

@@ -216,7 +216,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         tw.DependencyParser(order=1, epochs=2, runs=1).fit(
             tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint, progress=stop_after_an_epoch
         )
-    expected = f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
+    expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
     assert "epoch 1 of 2" not in run(*arguments, "--resume").stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
@@ -231,7 +231,7 @@ def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folde
 @pytest.mark.parametrize("kind", ["dependency", "tagger"])
 def test_a_folder_is_no_name_for_a_model(fail, folder, kind):
     message = fail("train", kind, folder / "train.conllu", "--model", folder)
-    assert message == f"treewright: {folder} is a folder; expected the name of a file for the model"
+    assert message == f"treewright: {folder} is a folder; expected the name of a file"
 
 
 def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):

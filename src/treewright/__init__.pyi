@@ -38,11 +38,11 @@ from .data.synthetic import Pattern as Pattern
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
 from .learn.perceptron import AveragedPerceptron as AveragedPerceptron
-from .mining.conjunctions import ConjunctionClassifier as ConjunctionClassifier
-from .mining.conjunctions import ConjunctionMiner as ConjunctionMiner
-from .mining.conjunctions import Explanation as Explanation
-from .mining.conjunctions import Reason as Reason
+from .mining.classifier import ConjunctionClassifier as ConjunctionClassifier
+from .mining.classifier import Explanation as Explanation
+from .mining.classifier import Reason as Reason
 from .mining.gradient import PAPER_SETTINGS as PAPER_SETTINGS
+from .mining.miner import ConjunctionMiner as ConjunctionMiner
 from .parsing.dependency import Candidate as Candidate
 from .parsing.dependency import DependencyParser as DependencyParser
 from .parsing.features import TemplateSet as TemplateSet

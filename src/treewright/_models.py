@@ -8,8 +8,8 @@ from treewright.errors import FormatError
 from treewright.persist import load_state
 
 MODELS = {
-    "ConjunctionClassifier": "mining.conjunctions",
-    "ConjunctionMiner": "mining.conjunctions",
+    "ConjunctionClassifier": "mining.classifier",
+    "ConjunctionMiner": "mining.miner",
     "DependencyParser": "parsing.dependency",
     "Tagger": "parsing.tagger",
 }

@@ -258,11 +258,7 @@ def dependency(
     from treewright.data.conllu import read_conllu
     from treewright.parsing.dependency import DependencyParser
 
-    checkpoint = Path(f"{model}.checkpoint")
-    if checkpoint.exists() and not resume:
-        raise InputError(
-            f"{checkpoint} is left of a training that was interrupted; give --resume, or delete it"
-        )
+    checkpoint = _begin_checkpoint(model, resume=resume)
     _check_writable(model)
     parser = DependencyParser(
         order=order,
@@ -317,7 +313,7 @@ def _say(line: str) -> None:
 def _check_writable(path: Path) -> None:
     """Find out before long work whether the result can be written."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder; expected the name of a file for the model")
+        raise InputError(f"{path} is a folder; expected the name of a file")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -363,6 +359,81 @@ def parse(
         language=(language or "xx") if raw else None,
         jobs=jobs,
     )
+
+
+@app.command()
+def mine(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="Samples, a line each: a label, then its features; - is input."),
+    ],
+    out: Annotated[Path, typer.Option(help="File for the table of conjunctions.")],
+    degree: Annotated[int, typer.Option(min=1, help="The most features in a conjunction.")] = 3,
+    threshold: Annotated[
+        str, typer.Option(help="A number: more select less; auto: chosen on held-out samples.")
+    ] = "auto",
+    max_iter: Annotated[int, typer.Option(min=1, help="Rounds through the space.")] = 20,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The settings of Qian & Liu (2015); --max-iter has no effect.")
+    ] = False,
+    memory_limit: Annotated[
+        int | None, typer.Option(min=1, help="MiB that survivors may take; the rest goes to disk.")
+    ] = None,
+    filter_memory: Annotated[
+        int | None, typer.Option(min=1, help="MiB for a Bloom filter before candidates are counted.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="File for the miner, for `treewright.load`.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same conjunctions.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished round.")] = False,
+) -> None:
+    """Select conjunctions of binary features by gradient mining, and write them with their weights.
+
+    Example: `treewright mine data.svmlight --degree 4 --threshold 3 --out features.tsv`
+    """
+    from treewright.checkpoint import Checkpoint
+    from treewright.data.svmlight import read_svmlight
+    from treewright.mining.gradient import PAPER_SETTINGS
+    from treewright.mining.miner import ConjunctionMiner
+    from treewright.report.mining import mining_display, write_conjunctions
+
+    checkpoint = _begin_checkpoint(out, resume=resume)
+    for path in (out, model):
+        if path is not None:
+            _check_writable(path)
+    options = PAPER_SETTINGS if paper else {"max_iter": max_iter}
+    miner = ConjunctionMiner(
+        degree=degree,
+        threshold=_parse_threshold(threshold),
+        memory_limit=memory_limit and memory_limit << 20,
+        filter_memory=filter_memory and filter_memory << 20,
+        seed=seed,
+        jobs=jobs,
+        **options,
+    )
+    samples = read_svmlight(source)
+    with mining_display() as progress:
+        miner.fit(samples.X, samples.y, progress=progress, checkpoint=checkpoint)
+    write_conjunctions(miner, samples, out)
+    if model is not None:
+        miner.save(model)
+    Checkpoint.remove(checkpoint)
+    _say(f"threshold {miner.threshold_:.4g}: {len(miner.conjunctions_):,} conjunctions written: {out}")
+
+
+def _parse_threshold(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise InputError(f"--threshold is {text!r}; expected a number or auto") from None
+
+
+def _begin_checkpoint(result: Path, *, resume: bool) -> Path:
+    """Return the folder that keeps unfinished work on a result; one that is there must be wanted."""
+    checkpoint = Path(f"{result}.checkpoint")
+    if checkpoint.exists() and not resume:
+        raise InputError(f"{checkpoint} is left of work that was interrupted; give --resume, or delete it")
+    return checkpoint
 
 
 @app.command()

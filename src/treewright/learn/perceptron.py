@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright._validate import check_integer, check_number
+from treewright.errors import InputError
 from treewright.native.perceptron import Sparse, Weights, train_epoch
 
 FloatArray = npt.NDArray[np.float64]
@@ -53,7 +54,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: Any,  # noqa: ANN401, N803
+        X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
         *,
         coef_init: FloatArray | None = None,
@@ -72,16 +73,17 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number("rate", self.rate, low=1e-12, high=1e12)
         check_number("margin", self.margin, low=0, high=1e12)
         check_integer("seed", self.seed)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)  # noqa: N806
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has only one class, {self.classes_[0]!r}; expected at least two")
+            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
+        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         start = np.zeros((X.shape[1] + 1, len(self.classes_)))
         if coef_init is not None:
-            start[:-1] = _for_each_class(coef_init).T
+            start[:-1] = _for_each_class("coef_init", coef_init, (n_outputs, X.shape[1])).T
         if intercept_init is not None:
-            start[-1] = _for_each_class(intercept_init)
+            start[-1] = _for_each_class("intercept_init", intercept_init, (n_outputs,))
         weights = self._train(csr_matrix(X), labels, start)
         if len(self.classes_) == 2:
             weights = weights[:, 1:] - weights[:, :1]
@@ -103,14 +105,14 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean: FloatArray = weights.now - weights.late / (self.epochs * rows.shape[0])
         return mean * self.rate
 
-    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
         """Return the score of each class, or of the second of two."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: FloatArray = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         """Return the class of each row."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -123,6 +125,9 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _for_each_class(weights: FloatArray) -> FloatArray:
+def _for_each_class(name: str, given: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return weights with a row for each class where there is one row for the second of two."""
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != shape:
+        raise InputError(f"{name} has the shape {weights.shape}; expected {shape}")
     return np.concatenate([-weights / 2, weights / 2]) if len(weights) == 1 else weights

@@ -11,6 +11,7 @@ from treewright.native.proximal import (
     Design,
     Model,
     add_gradient,
+    count_moving,
     descend,
     renumber,
     score_rows,
@@ -21,7 +22,8 @@ from treewright.native.proximal import (
 class ActiveFeatures:
     """Weights of features, and the rows that have them.
 
-    A column of the design is a feature; the first is the intercept, present in all rows, if there is one.
+    A column of the design is a feature; the first is the intercept, if there is one: the feature of order 0,
+    which is present in all rows.
 
     Parameters
     ----------
@@ -107,15 +109,13 @@ class ActiveFeatures:
         scores = np.empty((self._space.n_rows, self._problem.n_outputs))
         score_rows(self._design, self._weights, scores)
         loss, worst = self._problem.assess(scores)
-        return loss + threshold * float(np.abs(self._weights[self._n_intercepts :]).sum()), worst
+        return loss + threshold * float(np.abs(self._weights).sum()), worst
 
     def step(self, worst: Integers, step: float, threshold: float) -> None:
-        """Move all weights along their gradient, and shrink those of features."""
+        """Move all weights along their gradient, and shrink them."""
         gradient = np.zeros_like(self._weights)
         add_gradient(self._design, self._problem.alternatives, worst, gradient)
-        moved = self._weights + step * gradient
-        self._weights = soft(moved, step * threshold)
-        self._weights[: self._n_intercepts] = moved[: self._n_intercepts]
+        self._weights = soft(self._weights + step * gradient, step * threshold)
 
     def refine(self, threshold: float, n_passes: int, rng: np.random.Generator) -> Integers:
         """Let the weights settle, in passes over the samples one by one; return the violators of the last.
@@ -124,18 +124,39 @@ class ActiveFeatures:
         of the passes, so that those of one pass together weigh what they should; while by the weights at the
         end of it most of them would violate the margin, by very little, or none would.
         """
-        n_samples, n_rows = self._problem.n_samples, self._space.n_rows
-        rate = n_rows / max(1, len(self._design.columns))
+        n_samples = self._problem.n_samples
+        _, worst = self.assess(threshold)
+        n_moving, n_alternatives = count_moving(self._design, self._problem.alternatives, worst)
+        rate = max(1, n_alternatives) / max(1, n_moving)
         penalties = np.full(len(self._weights), threshold / max(1, n_samples))
-        penalties[: self._n_intercepts] = 0
         paces = rate / np.sqrt(np.maximum(1, self._uses))
         model = Model(self._weights, self._uses, paces, np.zeros(len(self._weights)), penalties)
-        step, worst = 0.0, np.empty(n_samples, dtype=np.int64)
+        step = 0.0
         for _ in range(n_passes):
             order = rng.permutation(n_samples)
             step = descend(self._design, self._problem.alternatives, order, model, rate, step, worst)
         shrink_all(model, step)
         return worst
+
+    def get_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return all that cannot be found again in the rows."""
+        arrays: dict[str, npt.NDArray[np.generic]] = {"weights": self._weights, "uses": self._uses}
+        for order, features in self._features.items():
+            arrays[f"features{order}"], arrays[f"columns{order}"] = features, self._columns[order]
+        return arrays
+
+    def set_arrays(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take back what `get_arrays` gave."""
+        orders = [int(name.removeprefix("features")) for name in arrays if name.startswith("features")]
+        self._features = {order: arrays[f"features{order}"].astype(np.int32) for order in orders}
+        self._columns = {order: arrays[f"columns{order}"].astype(np.int64) for order in orders}
+        present = self._space.match(list(self._features.values()))
+        columns = np.concatenate([np.zeros(0, dtype=np.int64), *self._columns.values()])
+        present.indices = (columns[present.indices] - self._n_intercepts).astype(np.int32)
+        present.has_sorted_indices = False
+        present.sort_indices()
+        self._renumber(np.arange(self._n_intercepts), Design(present.indptr, present.indices))
+        self._weights, self._uses = arrays["weights"].astype(np.float64), arrays["uses"].astype(np.float64)
 
     def sorted_features(self) -> tuple[dict[int, IntArray], FloatArray]:
         """Return the features of each order, sorted, and their weights one order after the other."""

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright._validate import check_integer, check_number
+from treewright.checkpoint import Checkpoint
 from treewright.mining.active import ActiveFeatures, soft
-from treewright.mining.problem import Integers, Problem
+from treewright.mining.problem import FloatArray, Integers, Problem
+from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep, Progress
 from treewright.mining.space import FeatureSpace, IntArray, Search, Violations
-
-FloatArray = npt.NDArray[np.float64]
+from treewright.persist import State
 
 PAPER_SETTINGS = {
     "max_iter": 100,
@@ -33,77 +33,6 @@ PATH_RATIO = 0.7
 PATH_ROUNDS = 4
 """Thresholds follow each other in these ratios, on the way to a given one and in search of the best."""
 PATIENCE = 6
-
-
-class OrderReport(NamedTuple):
-    """How the features of one order were counted."""
-
-    iteration: int
-    order: int
-    n_candidates: int
-    """Features that were counted."""
-    n_instances: int
-    """How often they were present."""
-    n_survivors: int
-    """Features above the threshold."""
-    n_entering: int
-    """Features whose gradient is above the threshold, and whose weight was zero."""
-    n_bytes: int
-    """What the places of the survivors take in memory."""
-    n_bytes_on_disk: int
-
-
-class IterationReport(NamedTuple):
-    """How an iteration ended."""
-
-    iteration: int
-    degree: int
-    threshold: float
-    n_violators: int
-    n_entered: int
-    n_selected: int
-    objective: float
-
-
-class PathStep(NamedTuple):
-    """A threshold that was tried, and how well what was selected with it does on other samples."""
-
-    threshold: float
-    score: float
-    n_selected: int
-
-
-Report = OrderReport | IterationReport
-Progress = Callable[[Report], None]
-
-
-@dataclass(frozen=True)
-class Mined:
-    """What mining has found.
-
-    Attributes
-    ----------
-    features : dict of int to ndarray of int32
-        The selected features of each order that has any, as the space writes them, sorted.
-    weights : ndarray of float, (n_selected, n_outputs)
-        In the order of `features`.
-    intercept : ndarray of float, (n_outputs,)
-    objective : float
-    iterations : tuple of IterationReport
-    orders : tuple of OrderReport
-    """
-
-    features: dict[int, IntArray]
-    weights: FloatArray
-    intercept: FloatArray
-    objective: float
-    iterations: tuple[IterationReport, ...] = ()
-    orders: tuple[OrderReport, ...] = ()
-
-    @property
-    def n_selected(self) -> int:
-        """How many features have a weight."""
-        return len(self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +84,14 @@ class GradientMiner:
         if self.step not in ("auto", "decreasing"):
             check_number("step", self.step, low=1e-12, high=1e12)
 
-    def fit(self, space: FeatureSpace, problem: Problem, *, progress: Progress | None = None) -> Mined:
+    def fit(
+        self,
+        space: FeatureSpace,
+        problem: Problem,
+        *,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Mined:
         """Select features.
 
         Parameters
@@ -165,8 +101,11 @@ class GradientMiner:
             About the rows of the space.
         progress : callable, optional
             Called with an `OrderReport` after each order and an `IterationReport` after each round.
+        checkpoint : Checkpoint, optional
+            Where each round is kept, and from where one goes on.
         """
-        run = _Run(self, space, problem, progress)
+        run = MiningRun(self, space, problem, progress)
+        run.resume(checkpoint, "mining")
         if self.path:
             for threshold in run.thresholds(APPROACH_RATIO, above=self.threshold):
                 run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
@@ -180,45 +119,47 @@ class GradientMiner:
         score: Callable[[Mined], float],
         *,
         enough: float = -np.inf,
+        margin: float = 0,
         progress: Progress | None = None,
-    ) -> list["PathStep"]:
+        checkpoint: Checkpoint | None = None,
+    ) -> list[PathStep]:
         """Try thresholds from large to small, each from what was found with the one before.
 
         It ends above `threshold`, or when the best score is above `enough` and six thresholds in a row have
-        brought no better one.
+        brought none that is better by more than `margin`.
 
         Parameters
         ----------
-        space, problem, progress
+        space, problem, progress, checkpoint
             As in `fit`.
         score : callable
             Returns how well what was mined does on other samples; more is better.
         enough : float
             A score that shows that something was learnt.
+        margin : float
+            A difference of scores that may be chance.
         """
-        run = _Run(self, space, problem, progress)
-        steps: list[PathStep] = []
+        run = MiningRun(self, space, problem, progress)
+        run.resume(checkpoint, "path")
         best, n_idle = -np.inf, 0
-        for threshold in run.thresholds(PATH_RATIO, above=self.threshold):
+        for number, threshold in enumerate(run.thresholds(PATH_RATIO, above=self.threshold)):
             run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
-            mined = run.result()
-            steps.append(PathStep(threshold, score(mined), mined.n_selected))
-            n_idle = n_idle + 1 if steps[-1].score <= best and best > enough else 0
-            best = max(best, steps[-1].score)
+            if number == len(run.steps):
+                mined = run.result()
+                run.steps.append(PathStep(threshold, score(mined), mined.n_selected))
+            found = run.steps[number].score
+            n_idle = n_idle + 1 if found <= best + margin and best > enough else 0
+            best = found if n_idle == 0 else best
             if n_idle == PATIENCE:
                 break
-        return steps
+        return run.steps
 
 
-class _Run:
-    """The state of one fit."""
+class MiningRun:
+    """The state of one run of Algorithm 1, over one threshold or several."""
 
     def __init__(
-        self,
-        miner: GradientMiner,
-        space: FeatureSpace,
-        problem: Problem,
-        progress: Progress | None,
+        self, miner: GradientMiner, space: FeatureSpace, problem: Problem, progress: Progress | None
     ) -> None:
         self._miner = miner
         self._space = space
@@ -229,15 +170,44 @@ class _Run:
         self._rng = np.random.default_rng(miner.seed)
         self._iterations: list[IterationReport] = []
         self._orders: list[OrderReport] = []
+        self._stage, self._position = 0, _Position()
+        self._checkpoint: Checkpoint | None = None
+        self._name = ""
+        self.steps: list[PathStep] = []
+
+    def resume(self, checkpoint: Checkpoint | None, name: str) -> None:
+        """Keep each round in a checkpoint from now on, and go on from the one that is there."""
+        self._checkpoint, self._name = checkpoint, name
+        state = checkpoint.load(name) if checkpoint else None
+        if state is not None:
+            values, arrays = state.values, dict(state.arrays)
+            self._position = _Position(**values["position"], worst=arrays.pop("worst").astype(np.int64))
+            self._rng.bit_generator.state = values["rng"]
+            self._iterations = [IterationReport(*each) for each in values["iterations"]]
+            self._orders = [OrderReport(*each) for each in values["orders"]]
+            self.steps = [PathStep(*each) for each in values["steps"]]
+            self._active.set_arrays(arrays)
+
+    def _save(self) -> None:
+        if self._checkpoint is not None:
+            position = self._position._asdict()
+            arrays = {**self._active.get_arrays(), "worst": position.pop("worst")}
+            values = {
+                "position": position,
+                "rng": self._rng.bit_generator.state,
+                "iterations": self._iterations,
+                "orders": self._orders,
+                "steps": self.steps,
+            }
+            self._checkpoint.save(self._name, State("mining", values, arrays))
 
     def thresholds(self, ratio: float, *, above: float) -> Iterator[float]:
         """Yield thresholds from the first that lets anything survive, down to one above a given one."""
-        _, worst = self._active.assess(0)
+        _, worst = self._problem.assess(np.zeros((self._space.n_rows, self._problem.n_outputs)))
         search = self._space.search(self._problem.violations(worst), 0)
-        threshold = float(
-            max((growth.counts.max(initial=0) for growth in search.grow(extend=False)), default=0)
-        )
+        highest = [int(growth.counts.max(initial=0)) for growth in search.grow(extend=False)]
         search.close()
+        threshold = float(max(highest, default=0))
         while threshold > above:
             yield threshold
             threshold *= ratio
@@ -245,24 +215,27 @@ class _Run:
     def mine(self, threshold: float, max_iter: int) -> None:
         """Run Algorithm 1 with a threshold, at first for features of low order."""
         self._threshold = threshold
-        self._active.forget_uses()
         if 0 < self._miner.pretrain_order < self._miner.degree:
             self._mine(self._miner.pretrain_order, max_iter)
         self._mine(self._miner.degree, max_iter)
 
     def _mine(self, degree: int, max_iter: int) -> None:
         """Run Algorithm 1 up to a degree until nothing enters, or too little is gained."""
-        objective, worst = self._settle()
-        tolerance, n_idle = self._miner.tolerance, 0
-        for _ in range(max_iter):
-            n_violators = int((worst >= 0).sum())
+        self._stage += 1
+        if self._position.stage > self._stage:
+            return
+        if self._position.stage < self._stage:
+            self._active.forget_uses()
+            self._position = _Position(self._stage, 0, 0, False, *self._settle())
+        while self._position.n_rounds < max_iter and not self._position.is_over:
+            stage, n_rounds, n_idle, _, before, worst = self._position
             n_entered = self._round(degree, worst)
-            before = objective
-            objective, worst = self._settle()
-            self._report(degree, n_violators, n_entered, objective)
-            n_idle = n_idle + 1 if objective > before * (1 - tolerance) else 0
-            if n_entered == 0 or (tolerance > 0 and n_idle == 2):
-                break
+            objective, settled = self._settle()
+            n_idle = n_idle + 1 if objective > before * (1 - self._miner.tolerance) else 0
+            is_over = n_entered == 0 or (self._miner.tolerance > 0 and n_idle == 2)
+            self._position = _Position(stage, n_rounds + 1, n_idle, is_over, objective, settled)
+            self._report(degree, int((worst >= 0).sum()), n_entered, objective)
+            self._save()
 
     def _settle(self) -> tuple[float, Integers]:
         """Refine the weights, and return the objective and the violators."""
@@ -314,7 +287,9 @@ class _Run:
                 parts = [part for part in self._grow(search, order, degree) if len(part.features)]
                 if parts:
                     features = np.concatenate([part.features for part in parts])
-                    found[order] = _Entering(features, np.concatenate([part.gradient for part in parts]))
+                    gradient = np.concatenate([part.gradient for part in parts])
+                    sequence = np.lexsort(features.T[::-1])
+                    found[order] = _Entering(features[sequence], gradient[sequence])
         finally:
             search.close()
         return found
@@ -347,6 +322,17 @@ class _Run:
             tuple(self._iterations),
             tuple(self._orders),
         )
+
+
+class _Position(NamedTuple):
+    """Where a run is: in which stage, after how many rounds of it, and with what violators."""
+
+    stage: int = 0
+    n_rounds: int = 0
+    n_idle: int = 0
+    is_over: bool = True
+    objective: float = 0.0
+    worst: Integers = np.zeros(0, dtype=np.int64)
 
 
 class _Entering(NamedTuple):

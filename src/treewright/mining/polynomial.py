@@ -128,10 +128,12 @@ class PolynomialSearch:
             for parts in map_jobs(lambda task: self._count(task, extend), batch, jobs=self._space.jobs):
                 for growth, level in parts:
                     if level is not None:
-                        places = self._store.keep(level.rows), self._store.keep(level.starts)
-                        self._levels.append(Level(level.items, level.first, *places))
+                        self._keep(level)
                     yield growth
         old_store.close()
+
+    def _keep(self, level: Level) -> None:
+        self._levels.append(Level(*(self._store.keep(array) for array in level)))
 
     @property
     def n_bytes(self) -> tuple[int, int]:
@@ -182,7 +184,7 @@ class PolynomialSearch:
         ends = np.concatenate([[0], begins[:-1]])
         self._rows = Rows(ends, np.zeros(len(items), dtype=np.int32), self._violations.counters)
         sort_rows(level, self._rows)
-        self._levels = [level]
+        self._keep(level)
 
     def _plan(self, levels: Sequence[Level]) -> list[Task]:
         """Divide conjunctions into stretches of about the same number of candidates, whatever the threads."""

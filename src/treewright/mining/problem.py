@@ -24,7 +24,7 @@ class Problem:
     n_outputs : int
         How many weights a feature has.
     has_intercept : bool
-        Whether each output has a weight of its own, which is not shrunk.
+        Whether each output has a weight of its own, whatever the row.
     """
 
     def __init__(self, alternatives: Alternatives, n_outputs: int, *, has_intercept: bool) -> None:

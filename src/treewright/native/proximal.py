@@ -12,7 +12,7 @@ from treewright.native.compiling import in_place
 
 
 class Alternatives(NamedTuple):
-    """Those of sample i are the alternatives from `first[i]` to `first[i + 1]`, the last of which is right."""
+    """Those of sample i are the alternatives from `first[i]` to `first[i + 1]`, the last of them right."""
 
     first: np.ndarray
     rows: np.ndarray
@@ -22,7 +22,7 @@ class Alternatives(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Which features are present where: those of row i are `columns[first[i]:first[i + 1]]`."""
+    """Which features are present where: those of row i are `columns[first[i]:first[i + 1]]`, ascending."""
 
     first: np.ndarray
     columns: np.ndarray
@@ -122,11 +122,11 @@ def descend(design, alternatives, order, model, rate, step, worst):
                 highest, chosen = loss, alternative
         worst[sample] = -1
         if chosen >= 0:
-            reach = set_paces(design, alternatives, right, model, rate)
-            reach += set_paces(design, alternatives, chosen, model, rate)
-            share = min(1.0, highest / reach) if reach > 0 else 0.0
-            move(design, alternatives, right, model, share)
-            move(design, alternatives, chosen, model, -share)
+            reach = set_paces(design, alternatives, right, chosen, model, rate)
+            reach += set_paces(design, alternatives, chosen, right, model, rate)
+            share = min(1.0, highest / reach) if reach > 0 else 1.0
+            move(design, alternatives, right, chosen, model, share)
+            move(design, alternatives, chosen, right, model, -share)
             if share > 0.5:
                 worst[sample] = chosen
         step += 1
@@ -169,13 +169,32 @@ def shrink_all(model, step):
 
 
 @in_place
-def set_paces(design, alternatives, alternative, model, rate):
-    """Slow down the weights of an alternative, which are used once more; return the sum of their paces."""
-    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+def is_shared(design, alternatives, column, other):
+    """Tell whether another alternative has a feature for the same output, so that the two cancel out."""
+    row = alternatives.rows[other]
+    if row < 0:
+        return False
+    low, high = design.first[row], design.first[row + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if design.columns[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low < design.first[row + 1] and design.columns[low] == column
+
+
+@in_place
+def set_paces(design, alternatives, one, other, model, rate):
+    """Slow down the weights of an alternative that another does not share; return the sum of their paces."""
+    row, output = alternatives.rows[one], alternatives.outputs[one]
+    same_output = output == alternatives.outputs[other]
     total = 0.0
     if row >= 0:
         for position in range(design.first[row], design.first[row + 1]):
             column = design.columns[position]
+            if same_output and is_shared(design, alternatives, column, other):
+                continue
             model.uses[column, output] += 1.0
             model.paces[column, output] = rate / np.sqrt(model.uses[column, output])
             total += model.paces[column, output]
@@ -183,13 +202,34 @@ def set_paces(design, alternatives, alternative, model, rate):
 
 
 @in_place
-def move(design, alternatives, alternative, model, share):
-    """Move the weights of an alternative by a share of their paces."""
-    row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
+def move(design, alternatives, one, other, model, share):
+    """Move the weights of an alternative that another does not share by a share of their paces."""
+    row, output = alternatives.rows[one], alternatives.outputs[one]
+    same_output = output == alternatives.outputs[other]
     if row >= 0:
         for position in range(design.first[row], design.first[row + 1]):
             column = design.columns[position]
-            model.weights[column, output] += share * model.paces[column, output]
+            if not (same_output and is_shared(design, alternatives, column, other)):
+                model.weights[column, output] += share * model.paces[column, output]
+
+
+@in_place
+def count_moving(design, alternatives, worst):
+    """Return how many features all violators would move, and of how many alternatives these are."""
+    n_features, n_alternatives = 0, 0
+    for sample in range(worst.size):
+        right, wrong = alternatives.first[sample + 1] - 1, worst[sample]
+        if wrong < 0:
+            continue
+        for one, other in ((right, wrong), (wrong, right)):
+            row = alternatives.rows[one]
+            if row >= 0:
+                n_alternatives += 1
+                same_output = alternatives.outputs[one] == alternatives.outputs[other]
+                for position in range(design.first[row], design.first[row + 1]):
+                    if not (same_output and is_shared(design, alternatives, design.columns[position], other)):
+                        n_features += 1
+    return n_features, n_alternatives
 
 
 @in_place

@@ -1,0 +1,57 @@
+"""Rows of zeros and ones, and nothing else."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.errors import InputError
+
+REMEDY = (
+    "binarise numbers (sklearn.preprocessing.Binarizer, KBinsDiscretizer) "
+    "and one-hot encode categories (OneHotEncoder)"
+)
+
+
+@contextmanager
+def refusing_text() -> Iterator[None]:
+    """Say what to do about text where scikit-learn says that it is no number."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" not in str(error) and "bytes/strings" not in str(error):
+            raise
+        raise InputError(f"X holds text ({error}); expected only 0 and 1: {REMEDY}") from error
+
+
+def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
+    """Return a binary matrix by rows, or say which value is neither 0 nor 1."""
+    if not hasattr(rows, "tocsr"):
+        return _dense_as_binary(np.asarray(rows))
+    matrix = csr_matrix(rows, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    wrong = np.flatnonzero(matrix.data != 1)
+    if len(wrong):
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        raise _not_binary(matrix.data[wrong[0]], row, int(matrix.indices[wrong[0]]))
+    return csr_matrix(
+        (np.ones(matrix.nnz, dtype=np.int8), matrix.indices.astype(np.int32), matrix.indptr), matrix.shape
+    )
+
+
+def _dense_as_binary(rows: npt.NDArray[Any]) -> csr_matrix:
+    is_one = rows == 1
+    is_wrong = ~(is_one | (rows == 0))
+    if is_wrong.any():
+        row, column = np.argwhere(is_wrong)[0].tolist()
+        raise _not_binary(rows[row, column], row, column)
+    return csr_matrix(is_one.astype(np.int8))
+
+
+def _not_binary(value: Any, row: int, column: int) -> InputError:  # noqa: ANN401
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return InputError(f"X has {text} in row {row}, column {column}; expected only 0 and 1: {REMEDY}")

@@ -1,0 +1,204 @@
+"""A classifier by conjunctions of binary features, for scikit-learn."""
+
+import os
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from treewright.errors import InputError
+from treewright.mining.estimator import ConjunctionEstimator, choose, train_perceptron
+from treewright.mining.polynomial import match_conjunctions
+from treewright.mining.problem import FloatArray
+from treewright.mining.reports import Progress
+
+INTERCEPT = "(intercept)"
+
+
+class Reason(NamedTuple):
+    """A conjunction that is present, and what it adds to the score of the predicted class."""
+
+    conjunction: str
+    weight: float
+
+
+class Explanation(NamedTuple):
+    """A prediction, its score, and the reasons that add up to it, the weightiest first."""
+
+    prediction: Any
+    score: float
+    reasons: list[Reason]
+
+
+def _final_has(name: str) -> Any:  # noqa: ANN401
+    return available_if(lambda self: self.final_estimator is not None and hasattr(self.final_estimator, name))
+
+
+class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ignore[misc]
+    """Selects conjunctions of binary features and classifies by them.
+
+    Parameters
+    ----------
+    degree, threshold, max_iter, step, refine, pretrain_order, tolerance, path, validation_fraction, \
+memory_limit, filter_memory, jobs, seed
+        As those of `ConjunctionMiner`.
+    final_estimator : estimator, optional
+        A linear classifier that is trained on the selected conjunctions. Without it, an `AveragedPerceptron`
+        that starts from the weights that were mined.
+
+    Attributes
+    ----------
+    conjunctions_ : list of tuple of int
+        The columns of each selected conjunction, ascending; single features are among them.
+    coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
+        Weights of the final estimator.
+    intercept_ : ndarray of float, (n_classes or 1,)
+    classes_ : ndarray
+    final_estimator_ : estimator
+    threshold_, path_, history_, n_iter_
+        As those of `ConjunctionMiner`.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> X = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5
+    >>> classifier = tw.ConjunctionClassifier(degree=2, threshold=2).fit(X, ["yes", "no", "no", "no"] * 5)
+    >>> classifier.predict([[1, 1, 0]]).tolist()
+    ['yes']
+    """
+
+    def __init__(
+        self,
+        *,
+        degree: int = 3,
+        threshold: float | str = "auto",
+        final_estimator: Any = None,  # noqa: ANN401
+        max_iter: int = 20,
+        step: float | str = "auto",
+        refine: int = 10,
+        pretrain_order: int = 0,
+        tolerance: float = 1e-3,
+        path: bool = True,
+        validation_fraction: float = 0.2,
+        memory_limit: int | None = None,
+        filter_memory: int | None = None,
+        jobs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            degree=degree,
+            threshold=threshold,
+            max_iter=max_iter,
+            step=step,
+            refine=refine,
+            pretrain_order=pretrain_order,
+            tolerance=tolerance,
+            path=path,
+            validation_fraction=validation_fraction,
+            memory_limit=memory_limit,
+            filter_memory=filter_memory,
+            jobs=jobs,
+            seed=seed,
+        )
+        self.final_estimator = final_estimator
+
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Select conjunctions, and train the final estimator on them.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Of zeros and ones.
+        y : array, (n_samples,)
+            Labels of any kind.
+        progress : callable, optional
+            Called with an `OrderReport` after each order and an `IterationReport` after each round.
+        checkpoint : path, optional
+            A folder where each round is kept; the same call goes on from there after an interruption.
+        """
+        rows, y, mined = self._mine(X, y, progress, checkpoint)
+        found = match_conjunctions(rows, list(mined.features.values())).astype(np.float64)
+        if self.final_estimator is None:
+            labels = np.searchsorted(self.classes_, y)
+            weights = train_perceptron(found, labels, mined, seed=self.seed)
+            self.final_estimator_ = _Linear(self.classes_, *weights)
+        elif mined.n_selected:
+            self.final_estimator_ = clone(self.final_estimator).fit(found, y)
+        else:
+            raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
+        if hasattr(self.final_estimator_, "coef_"):
+            self.coef_, self.intercept_ = self.final_estimator_.coef_, self.final_estimator_.intercept_
+        return self
+
+    def _restore(self) -> None:
+        self.final_estimator_ = _Linear(self.classes_, self.coef_, self.intercept_)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each row."""
+        predicted: npt.NDArray[Any] = self._final().predict(self._find(X))
+        return predicted
+
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the score of each class, or of the second of two."""
+        scores: FloatArray = self._final().decision_function(self._find(X))
+        return scores
+
+    @_final_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the probability of each class, if the final estimator knows it."""
+        probabilities: FloatArray = self._final().predict_proba(self._find(X))
+        return probabilities
+
+    def _final(self) -> Any:  # noqa: ANN401
+        check_is_fitted(self)
+        return self.final_estimator_
+
+    def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
+        """Return, for each row, the conjunctions behind its prediction with their weights.
+
+        A weight above zero speaks for the predicted class. The weights, with that of the intercept, add up to
+        the score of the class.
+        """
+        found = self._find(X)
+        if not hasattr(self, "coef_"):
+            raise InputError(f"{self.final_estimator!r} has no coef_; expected a linear final_estimator")
+        scores = np.atleast_1d(self.decision_function(X))
+        names = self._names()
+        explanations = []
+        for row, predicted in enumerate(choose(scores)):
+            weights = self.coef_[predicted if len(self.coef_) > 1 else 0]
+            intercept = self.intercept_[predicted if len(self.coef_) > 1 else 0]
+            sign = -1.0 if len(self.coef_) == 1 and predicted == 0 else 1.0
+            present = found.indices[found.indptr[row] : found.indptr[row + 1]]
+            reasons = [Reason(names[each], float(sign * weights[each])) for each in present if weights[each]]
+            reasons.append(Reason(INTERCEPT, float(sign * intercept)))
+            reasons.sort(key=lambda reason: -abs(reason.weight))
+            score = sum(reason.weight for reason in reasons)
+            explanations.append(Explanation(self.classes_[predicted], score, reasons))
+        return explanations
+
+
+class _Linear(NamedTuple):
+    """A linear classifier that is already trained."""
+
+    classes_: npt.NDArray[Any]
+    coef_: FloatArray
+    intercept_: FloatArray
+
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
+        scores: FloatArray = X @ self.coef_.T + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        predicted: npt.NDArray[Any] = self.classes_[choose(self.decision_function(X))]
+        return predicted

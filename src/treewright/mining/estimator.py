@@ -1,0 +1,275 @@
+"""What estimators of conjunctions share: mining, choosing a threshold, saving."""
+
+import hashlib
+import os
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from treewright._validate import check_integer, check_number
+from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
+from treewright.learn.perceptron import AveragedPerceptron
+from treewright.mining.binary import as_binary, refusing_text
+from treewright.mining.gradient import GradientMiner
+from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
+from treewright.mining.problem import FloatArray, label_problem
+from treewright.mining.reports import Mined, PathStep, Progress
+from treewright.persist import State, save_state
+
+SMALLEST_THRESHOLD = 1.0
+"""No threshold is tried below it: there, each conjunction that occurs at all would survive."""
+FINAL_RATE = 0.3
+FINAL_MARGIN = 0.5
+"""Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
+
+
+class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the transformer and the classifier share: mining, and finding conjunctions in new rows."""
+
+    def __init__(
+        self,
+        *,
+        degree: int = 3,
+        threshold: float | str = "auto",
+        max_iter: int = 20,
+        step: float | str = "auto",
+        refine: int = 10,
+        pretrain_order: int = 0,
+        tolerance: float = 1e-3,
+        path: bool = True,
+        validation_fraction: float = 0.2,
+        memory_limit: int | None = None,
+        filter_memory: int | None = None,
+        jobs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.step = step
+        self.refine = refine
+        self.pretrain_order = pretrain_order
+        self.tolerance = tolerance
+        self.path = path
+        self.validation_fraction = validation_fraction
+        self.memory_limit = memory_limit
+        self.filter_memory = filter_memory
+        self.jobs = jobs
+        self.seed = seed
+
+    def _mine(
+        self,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        progress: Progress | None,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
+        """Select conjunctions; return the checked rows, their labels, and what was mined."""
+        self._check_parameters()
+        with refusing_text():
+            X, y = validate_data(self, X, y, accept_sparse="csr")
+        check_classification_targets(y)
+        rows = as_binary(X)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
+        kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
+        self.path_: list[PathStep] = []
+        self.threshold_ = self._choose_threshold(rows, labels, progress, kept)
+        problem = label_problem(labels, len(self.classes_))
+        miner = self._miner(self.threshold_)
+        mined = miner.fit(self._space(rows), problem, progress=progress, checkpoint=kept)
+        self._features = mined.features
+        self.conjunctions_ = [tuple(row) for each in mined.features.values() for row in each.tolist()]
+        self.history_ = list(mined.iterations)
+        self.n_iter_ = len(self.history_)
+        if not self.conjunctions_:
+            warnings.warn(
+                f"no conjunction is selected with threshold {self.threshold_:g}; a lower one selects more",
+                stacklevel=3,
+            )
+        return rows, y, mined
+
+    def _check_parameters(self) -> None:
+        check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
+        check_integer("jobs", self.jobs, minimum=1)
+        for name in ("memory_limit", "filter_memory"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), minimum=64)
+        if isinstance(self.threshold, str) and self.threshold != "auto":
+            raise InputError(f'threshold is {self.threshold!r}; expected a number or "auto"')
+        self._miner(1 if self.threshold == "auto" else self.threshold)
+
+    def _miner(self, threshold: float | str) -> GradientMiner:
+        return GradientMiner(
+            degree=self.degree,
+            threshold=threshold,  # type: ignore[arg-type]
+            max_iter=self.max_iter,
+            step=self.step,
+            refine=self.refine,
+            pretrain_order=self.pretrain_order,
+            tolerance=self.tolerance,
+            path=self.path,
+            seed=self.seed,
+        )
+
+    def _space(self, rows: csr_matrix) -> PolynomialSpace:
+        return PolynomialSpace(
+            rows, jobs=self.jobs, memory_limit=self.memory_limit, filter_memory=self.filter_memory
+        )
+
+    def _identity(self, rows: csr_matrix, labels: npt.NDArray[np.int64]) -> str:
+        """Return a name for the data and options, another one after any change that matters."""
+        ignored = ("jobs", "memory_limit", "filter_memory", "sparse_output", "final_estimator")
+        options = {name: value for name, value in self.get_params(deep=False).items() if name not in ignored}
+        digest = hashlib.sha256(repr(sorted(options.items())).encode())
+        for array in (rows.indptr, rows.indices, labels):
+            digest.update(array.astype(np.int64).tobytes())
+        return digest.hexdigest()
+
+    def _choose_threshold(
+        self,
+        rows: csr_matrix,
+        labels: npt.NDArray[np.int64],
+        progress: Progress | None,
+        checkpoint: Checkpoint | None,
+    ) -> float:
+        """Return the threshold, which may have to be chosen on samples held out.
+
+        It is the largest that does as well as the best, but for half a standard error of the share of the
+        most frequent class, which may be chance.
+        """
+        if self.threshold != "auto":
+            return float(self.threshold)
+        train, held_out = self._split(labels)
+        space = self._space(rows[train])
+
+        def score(mined: Mined) -> float:
+            coef, intercept = train_perceptron(
+                space.match(list(mined.features.values())), labels[train], mined
+            )
+            found = match_conjunctions(rows[held_out], list(mined.features.values()))
+            return float((choose(found @ coef.T + intercept) == labels[held_out]).mean())
+
+        share = np.bincount(labels[held_out]).max() / len(held_out)
+        margin = np.sqrt(share * (1 - share) / len(held_out)) / 2
+        problem = label_problem(labels[train], len(self.classes_))
+        self.path_ = self._miner(SMALLEST_THRESHOLD).fit_path(
+            space,
+            problem,
+            score,
+            enough=share + 6 * margin,
+            margin=margin,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+        if not self.path_:
+            return SMALLEST_THRESHOLD
+        best = max(step.score for step in self.path_)
+        chosen = max(step.threshold for step in self.path_ if step.score >= best - margin)
+        # Counts grow with the samples, and so must the threshold for all of them.
+        return chosen * len(labels) / len(train)
+
+    def _split(self, labels: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        counts = np.bincount(labels)
+        n_held_out = max(1, round(self.validation_fraction * len(labels)))
+        can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)
+        train, held_out = train_test_split(
+            np.arange(len(labels)),
+            test_size=n_held_out,
+            random_state=self.seed,
+            stratify=labels if can_stratify else None,
+        )
+        return np.sort(train), np.sort(held_out)
+
+    def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
+        """Return which conjunctions are present in new rows."""
+        check_is_fitted(self)
+        with refusing_text():
+            X = validate_data(self, X, accept_sparse="csr", reset=False)
+        return match_conjunctions(as_binary(X), list(self._features.values())).astype(np.float64)
+
+    def _names(self, input_features: Any = None) -> list[str]:  # noqa: ANN401
+        check_is_fitted(self)
+        columns = _check_feature_names_in(self, input_features)
+        return [" & ".join(map(str, columns[list(each)])) for each in self.conjunctions_]
+
+    def get_state(self) -> State:
+        """Return all that the estimator is, for saving."""
+        check_is_fitted(self)
+        if self.get_params().get("final_estimator") is not None:
+            raise InputError(
+                f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
+            )
+        values = {
+            "parameters": self.get_params(deep=False),
+            "classes": self.classes_.tolist(),
+            "classes_type": self.classes_.dtype.str,
+            "n_features_in": self.n_features_in_,
+            "feature_names": list(getattr(self, "feature_names_in_", [])),
+            "threshold": self.threshold_,
+            "n_iter": self.n_iter_,
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {"coef": self.coef_, "intercept": self.intercept_}
+        arrays.update({f"order{order}": each for order, each in self._features.items()})
+        return State(type(self).__name__, values, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the estimator again."""
+        values = state.values
+        self = cls(**values["parameters"])
+        self.classes_ = np.array(values["classes"], dtype=values["classes_type"])
+        self.n_features_in_ = int(values["n_features_in"])
+        if values["feature_names"]:
+            self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
+        self.threshold_ = float(values["threshold"])
+        self.n_iter_ = int(values["n_iter"])
+        orders = sorted(int(key.removeprefix("order")) for key in state.arrays if key.startswith("order"))
+        self._features = {order: state.arrays[f"order{order}"].astype(np.int32) for order in orders}
+        self.conjunctions_ = [tuple(row) for each in self._features.values() for row in each.tolist()]
+        self.coef_, self.intercept_ = state.arrays["coef"], state.arrays["intercept"]
+        self._restore()
+        return self
+
+    def _restore(self) -> None:
+        """Make what follows from the rest of the state."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to a file, which `treewright.load` reads."""
+        save_state(self.get_state(), path)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def train_perceptron(
+    found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, *, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights and intercepts of an averaged perceptron that starts from those that were mined."""
+    coef, intercept = np.ascontiguousarray(mined.weights.T), mined.intercept
+    if not mined.n_selected:
+        return coef, intercept
+    rate = FINAL_RATE * found.shape[0] / max(1, found.nnz)
+    perceptron = AveragedPerceptron(rate=rate, margin=FINAL_MARGIN, seed=seed)
+    perceptron.fit(found, labels, coef_init=coef, intercept_init=intercept)
+    return perceptron.coef_, perceptron.intercept_
+
+
+def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
+    """Return the number of the class that scores choose."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return (scores.reshape(len(scores)) > 0).astype(np.int64)
+    best: npt.NDArray[np.int64] = scores.argmax(axis=1)
+    return best

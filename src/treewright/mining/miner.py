@@ -1,0 +1,134 @@
+"""Conjunctions of binary features, selected for scikit-learn."""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import TransformerMixin
+
+from treewright.mining.estimator import ConjunctionEstimator
+from treewright.mining.reports import Progress
+
+
+class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[misc]
+    """Selects conjunctions of binary features, of any order, and turns rows into them.
+
+    No conjunction is ever made that its parts rule out, so that the space of all of them need not fit
+    anywhere; see the page on mining for how.
+
+    Parameters
+    ----------
+    degree : int
+        The most features in a conjunction.
+    threshold : float or "auto"
+        The strength of the L1 norm: a conjunction enters when it is present in more violating samples of one
+        side than of the other, by more than this. Chosen on held-out samples if "auto".
+    max_iter, step, refine, pretrain_order, tolerance, path
+        See `GradientMiner`. ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+    validation_fraction : float
+        Share of the samples that a threshold is chosen on.
+    memory_limit : int, optional
+        Bytes that surviving conjunctions may take in memory; the rest goes to disk, which is slower.
+    filter_memory : int, optional
+        Bytes for a spectral Bloom filter that candidates pass before they are counted. The result does not
+        depend on it.
+    sparse_output : bool
+        Whether `transform` returns a sparse matrix.
+    jobs : int
+        Threads; the result does not depend on them.
+    seed : int
+        Same seed, same result.
+
+    Attributes
+    ----------
+    conjunctions_ : list of tuple of int
+        The columns of each selected conjunction, ascending; single features are among them.
+    coef_ : ndarray of float, (n_classes or 1, n_conjunctions)
+    intercept_ : ndarray of float, (n_classes or 1,)
+    classes_ : ndarray
+    threshold_ : float
+        The threshold that was used.
+    path_ : list of PathStep
+        The thresholds that were tried, with accuracies on the held-out samples.
+    history_ : list of IterationReport
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> X = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5
+    >>> miner = tw.ConjunctionMiner(degree=2, threshold=2).fit(X, [1, 0, 0, 0] * 5)
+    >>> (0, 1) in miner.conjunctions_
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        degree: int = 3,
+        threshold: float | str = "auto",
+        max_iter: int = 20,
+        step: float | str = "auto",
+        refine: int = 10,
+        pretrain_order: int = 0,
+        tolerance: float = 1e-3,
+        path: bool = True,
+        validation_fraction: float = 0.2,
+        memory_limit: int | None = None,
+        filter_memory: int | None = None,
+        sparse_output: bool = True,
+        jobs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            degree=degree,
+            threshold=threshold,
+            max_iter=max_iter,
+            step=step,
+            refine=refine,
+            pretrain_order=pretrain_order,
+            tolerance=tolerance,
+            path=path,
+            validation_fraction=validation_fraction,
+            memory_limit=memory_limit,
+            filter_memory=filter_memory,
+            jobs=jobs,
+            seed=seed,
+        )
+        self.sparse_output = sparse_output
+
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Select conjunctions.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Of zeros and ones.
+        y : array, (n_samples,)
+            Labels of any kind.
+        progress : callable, optional
+            Called with an `OrderReport` after each order and an `IterationReport` after each round.
+        checkpoint : path, optional
+            A folder where each round is kept; the same call goes on from there after an interruption.
+        """
+        _, _, mined = self._mine(X, y, progress, checkpoint)
+        self.coef_ = np.ascontiguousarray(mined.weights.T)
+        self.intercept_ = mined.intercept
+        return self
+
+    def transform(self, X: Any) -> Any:  # noqa: ANN401
+        """Return which of the selected conjunctions are present in each row."""
+        found = self._find(X)
+        return found if self.sparse_output else found.toarray()
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
+        """Return the conjunctions as text, such as ``word=bank & prev=the``."""
+        return np.array(self._names(input_features), dtype=object)

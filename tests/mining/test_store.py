@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import numpy as np
+
+from treewright.mining.store import Store
+
+
+def test_arrays_stay_in_memory_up_to_the_limit():
+    store = Store(100)
+    array = np.arange(10, dtype=np.int64)
+    assert store.keep(array) is array
+    assert (store.n_bytes, store.n_bytes_on_disk) == (80, 0)
+
+
+def test_arrays_beyond_the_limit_are_files_with_the_same_values(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    store = Store(100)
+    arrays = [np.arange(size, dtype=np.int32).reshape(-1, 2) for size in (20, 30, 40)]
+    kept = [store.keep(array) for array in arrays]
+    assert (store.n_bytes, store.n_bytes_on_disk) == (80, 280)
+    for array, found in zip(arrays, kept, strict=True):
+        np.testing.assert_array_equal(array, found)
+        assert type(found) is np.ndarray
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) == 280
+    store.close()
+
+
+def test_closing_removes_the_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    store = Store(0)
+    store.keep(np.arange(5))
+    store.close()
+    assert not list(Path(tmp_path).iterdir())
+    assert store.n_bytes_on_disk == 0
+
+
+def test_without_a_limit_nothing_goes_to_disk():
+    store = Store()
+    store.keep(np.zeros(1 << 20))
+    assert store.n_bytes_on_disk == 0

@@ -1,0 +1,127 @@
+"""Mining from the command line."""
+
+import io
+
+import numpy as np
+import pytest
+from commands import run
+from rich.console import Console
+
+import treewright as tw
+from treewright.report import mining
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Write samples whose label needs a conjunction of two named features."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((300, 6)) < 0.5
+    path = tmp_path / "data.svmlight"
+    with path.open("w") as stream:
+        for row in rows:
+            label = "yes" if row[1] != row[4] else "no"
+            stream.write(" ".join([label, *(f"f={column}:1" for column in np.flatnonzero(row))]) + "\n")
+    return path
+
+
+def read_table(path):
+    lines = path.read_text().splitlines()
+    return lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
+
+
+def test_mine_writes_a_table_of_conjunctions_the_weightiest_first(data, tmp_path):
+    out = tmp_path / "features.tsv"
+    run("mine", data, "--degree", "2", "--threshold", "5", "--out", out)
+    heads, rows = read_table(out)
+    assert heads == ["conjunction", "order", "count", "weight:yes"]
+    by_name = {row[0]: row[1:] for row in rows}
+    assert by_name["f=1 & f=4"][0] == "2"
+    assert float(by_name["f=1 & f=4"][2]) < 0
+    weights = [abs(float(row[3])) for row in rows]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_mine_tells_order_candidates_survivors_and_memory(data, tmp_path):
+    shown = run("mine", data, "--degree", "2", "--threshold", "5", "--out", tmp_path / "f.tsv").stderr
+    assert "round 1, threshold" in shown
+    assert "candidates > survivors: 6 > " in shown
+    assert "of order 2; " in shown
+    assert "MiB" in shown
+    assert "conjunctions written:" in shown
+
+
+def test_mine_leaves_a_table_and_a_model_and_nothing_else(data, tmp_path):
+    run("mine", data, "--degree", "2", "--out", tmp_path / "f.tsv", "--model", tmp_path / "m.tw")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.svmlight", "f.tsv", "m.tw"]
+    assert isinstance(tw.load(tmp_path / "m.tw"), tw.ConjunctionMiner)
+
+
+@pytest.mark.parametrize(
+    "options", [["--jobs", "2"], ["--memory-limit", "1"], ["--filter-memory", "1"]], ids=lambda each: each[0]
+)
+def test_the_table_does_not_depend_on_how_it_was_made(data, tmp_path, options):
+    plain, other = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    run("mine", data, "--degree", "3", "--threshold", "3", "--out", plain)
+    run("mine", data, "--degree", "3", "--threshold", "3", "--out", other, *options)
+    assert plain.read_bytes() == other.read_bytes()
+
+
+def test_mine_has_the_settings_of_the_paper(data, tmp_path):
+    run("mine", data, "--degree", "3", "--threshold", "30", "--paper", "--out", tmp_path / "f.tsv")
+    _, rows = read_table(tmp_path / "f.tsv")
+    assert all(float(row[3]) == int(float(row[3])) for row in rows)
+
+
+def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, fail):
+    out = tmp_path / "f.tsv"
+    arguments = ["mine", data, "--degree", "2", "--threshold", "5", "--out", out]
+    run(*arguments)
+    whole = out.read_bytes()
+    out.unlink()
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(miner, samples, target):
+        raise StoppedError
+
+    monkeypatch.setattr(mining, "write_conjunctions", stop)
+    with pytest.raises(StoppedError):
+        run(*arguments)
+    monkeypatch.undo()
+    checkpoint = f"{out}.checkpoint"
+    expected = f"treewright: {checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    assert fail(*arguments) == expected
+    resumed = run(*arguments, "--resume")
+    assert out.read_bytes() == whole
+    assert "round" not in resumed.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a 1:2\n", [], "data.svmlight:1: '1:2'; expected the value 0 or 1"),
+        ("a 1:1\na 2:1\n", ["--threshold", "1"], "y has only one class, 'a'; expected at least two"),
+        ("a 1:1\nb 2:1\n", ["--threshold", "x"], "--threshold is 'x'; expected a number or auto"),
+        ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "threshold is -1.0; expected a number from 0"),
+        ("a 1:1\nb 2:1\n", ["--degree", "0"], "Invalid value for '--degree'"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, fail, text, options, message):
+    path = tmp_path / "data.svmlight"
+    path.write_text(text)
+    assert message in fail("mine", path, "--out", tmp_path / "f.tsv", *options)
+    assert not (tmp_path / "f.tsv").exists()
+
+
+def test_a_terminal_shows_a_table_that_changes(monkeypatch, data):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(mining, "Console", lambda stderr: console)
+    X = np.random.default_rng(0).integers(2, size=(60, 5))
+    with mining.mining_display() as progress:
+        tw.ConjunctionMiner(degree=2, threshold=2).fit(X, X[:, 0] ^ X[:, 1], progress=progress)
+    shown = screen.getvalue()
+    assert "candidates" in shown
+    assert "survivors" in shown
+    assert "selected" in shown
