@@ -7,13 +7,28 @@ from hypothesis import strategies as st
 from oracle import bloom as twin
 
 from treewright.mining.bloom import SpectralBloomFilter
-from treewright.native.bloom import Bloom, add, add_all, estimate, estimate_all, increase, read
+from treewright.native.bloom import (
+    Bloom,
+    add,
+    add_all,
+    block_start,
+    estimate_all,
+    hash_key,
+    increase,
+    read,
+    smallest_counter,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 KEYS = st.integers(0, 9) | st.integers(0, 2**64 - 1)
 SEQUENCES = st.lists(KEYS, max_size=60)
 WIDTHS = [2, 4, 8, 16, 32]
+
+
+def estimate(bloom, key):
+    hashed = hash_key(key)
+    return smallest_counter(bloom, hashed, block_start(bloom, hashed))
 
 
 @st.composite

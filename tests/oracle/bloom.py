@@ -15,12 +15,14 @@ class Filter:
 
     def probes(self, key):
         """Return the numbers of a key's counters; some may be the same."""
-        state = mix(mix(0, key), 1)
-        start = (state >> 20) % self.n_blocks * self.block
+        hashed = mix(mix(0, key), 1)
+        start = (mix(hashed, 2) >> 20) % self.n_blocks * self.block
         found = []
-        for _ in range(self.n_hashes):
-            state = mix(state, 2)
-            found.append(start + (state >> 20) % self.block)
+        for number in range(self.n_hashes):
+            if self.block <= 4096 and number < 5:
+                found.append(start + (hashed >> 12 * number) % self.block)
+            else:
+                found.append(start + (mix(hashed, number + 3) >> 20) % self.block)
         return found
 
     def estimate(self, key):

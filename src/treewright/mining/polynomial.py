@@ -238,6 +238,7 @@ class PolynomialSearch:
             np.zeros((n_items, self._violations.n_counters), dtype=np.int32),
             np.zeros(n_items, dtype=np.int32),
             np.full(n_items, state, dtype=np.int64),
+            *(np.zeros(n_items, dtype=np.uint64) for _ in range(3)),
         )
 
     def _count(self, task: Task, keep_places: bool) -> list[tuple[Growth, Level | None]]:

@@ -16,6 +16,10 @@ LINE_BITS = 512
 """Size of a cache line."""
 SKIPPED = np.uint64(20)
 """The lowest bits of a hash, which are the least mixed."""
+SLICE_BITS = 12
+N_SLICES = 64 // SLICE_BITS
+SMALL_BLOCK = 1 << SLICE_BITS
+"""Counters that a slice of a hash can number."""
 
 
 class Bloom(NamedTuple):
@@ -33,49 +37,53 @@ class Bloom(NamedTuple):
 
 
 @in_place
+def hash_key(key):
+    """Return the hash of a key, from which its block and its counters follow."""
+    return mix(mix(np.uint64(0), key), np.uint64(1))
+
+
+@in_place
+def block_start(bloom, hashed):
+    """Return the number of the first counter of a key's block."""
+    block = (mix(hashed, np.uint64(2)) >> SKIPPED) & np.uint64(bloom.n_blocks - 1)
+    return block * np.uint64(bloom.block)
+
+
+@in_place
+def probe(bloom, start, hashed, number):
+    """Return the number of one of a key's counters; in small blocks other bits of the hash tell each."""
+    mask = np.uint64(bloom.block - 1)
+    if bloom.block <= SMALL_BLOCK and number < N_SLICES:
+        return start + ((hashed >> np.uint64(SLICE_BITS * number)) & mask)
+    return start + ((mix(hashed, np.uint64(number + 3)) >> SKIPPED) & mask)
+
+
+@in_place
 def add(bloom, key):
     """Add a key once, and return what it was counted before, at most `limit`."""
-    smallest = estimate(bloom, key)
+    hashed = hash_key(key)
+    return add_hashed(bloom, hashed, block_start(bloom, hashed))
+
+
+@in_place
+def add_hashed(bloom, hashed, start):
+    """Add a key, given its hash and its block, as `add` does."""
+    smallest = smallest_counter(bloom, hashed, start)
     if smallest < bloom.limit:
-        start, state = first_probe(bloom, key)
-        for _ in range(bloom.n_hashes):
-            state = next_probe(state)
-            index = probe(bloom, start, state)
+        for number in range(bloom.n_hashes):
+            index = probe(bloom, start, hashed, number)
             if read(bloom, index) == smallest:
                 increase(bloom, index)
     return smallest
 
 
 @in_place
-def estimate(bloom, key):
+def smallest_counter(bloom, hashed, start):
     """Return the smallest counter of a key."""
-    start, state = first_probe(bloom, key)
     smallest = bloom.limit
-    for _ in range(bloom.n_hashes):
-        state = next_probe(state)
-        index = probe(bloom, start, state)
-        smallest = min(smallest, read(bloom, index))
+    for number in range(bloom.n_hashes):
+        smallest = min(smallest, read(bloom, probe(bloom, start, hashed, number)))
     return smallest
-
-
-@in_place
-def first_probe(bloom, key):
-    """Return where the block of a key starts, and the state from which its probes follow."""
-    state = mix(mix(np.uint64(0), key), np.uint64(1))
-    block = (state >> SKIPPED) & np.uint64(bloom.n_blocks - 1)
-    return block * np.uint64(bloom.block), state
-
-
-@in_place
-def next_probe(state):
-    """Return the state of the next probe."""
-    return mix(state, np.uint64(2))
-
-
-@in_place
-def probe(bloom, start, state):
-    """Return the number of a counter in the block that starts at `start`."""
-    return start + ((state >> SKIPPED) & np.uint64(bloom.block - 1))
 
 
 @in_place
@@ -105,4 +113,5 @@ def add_all(bloom, keys, before):
 def estimate_all(bloom, keys, counts):
     """Fill the counts of keys."""
     for position in range(keys.size):
-        counts[position] = estimate(bloom, keys[position])
+        hashed = hash_key(keys[position])
+        counts[position] = smallest_counter(bloom, hashed, block_start(bloom, hashed))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.bloom import add
+from treewright.native.bloom import add_hashed, block_start, hash_key
 from treewright.native.compiling import in_place
 from treewright.native.hashing import mix
 
@@ -51,11 +51,17 @@ class Found(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Counters of each item, which are zero between calls, and lists of items."""
+    """Counters of each item, which are zero between calls, and lists of items.
+
+    `hashes`, `blocks` and `words` are for the items of one row, and only where a filter is used.
+    """
 
     counts: np.ndarray
     touched: np.ndarray
     slots: np.ndarray
+    hashes: np.ndarray
+    blocks: np.ndarray
+    words: np.ndarray
 
 
 class Admitted(NamedTuple):
@@ -234,20 +240,42 @@ def sift(level, begin, rows, side, bloom, scratch, passed):
         for place in range(level.first[parent], level.first[parent + 1]):
             row = level.rows[place]
             for which in range(rows.counters.shape[1]):
-                counter = rows.counters[row, which]
-                if counter % 2 != side:
-                    continue
-                for position in range(level.starts[place], rows.first[row + 1]):
-                    item = rows.items[position]
-                    key = mix(seed, item * scratch.counts.shape[1] + counter)
-                    if add(bloom, key) == bloom.limit and scratch.slots[item] == FREE:
-                        scratch.slots[item] = COUNTED
-                        passed.parents[n_passed] = parent
-                        passed.items[n_passed] = item
-                        n_passed += 1
+                if rows.counters[row, which] % 2 == side:
+                    hash_items(
+                        rows, level.starts[place], row, seed, rows.counters[row, which], bloom, scratch
+                    )
+                    n_passed = add_items(
+                        rows, level.starts[place], row, parent, bloom, scratch, passed, n_passed
+                    )
         for position in range(n_before, n_passed):
             scratch.slots[passed.items[position]] = FREE
     return level.first.size - 1, n_passed
+
+
+@in_place
+def hash_items(rows, start, row, seed, counter, bloom, scratch):
+    """Hash the items of a row from `start` on, and read where their counters are, so that waits overlap."""
+    n_counters = scratch.counts.shape[1]
+    for number in range(rows.first[row + 1] - start):
+        hashed = hash_key(mix(seed, rows.items[start + number] * n_counters + counter))
+        block = block_start(bloom, hashed)
+        scratch.hashes[number] = hashed
+        scratch.blocks[number] = block
+        scratch.words[number] = bloom.words[(block * np.uint64(bloom.width)) >> np.uint64(6)]
+
+
+@in_place
+def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
+    """Add the items that were hashed to the filter, and return how many candidates have passed it now."""
+    for number in range(rows.first[row + 1] - start):
+        if add_hashed(bloom, scratch.hashes[number], scratch.blocks[number]) == bloom.limit:
+            item = rows.items[start + number]
+            if scratch.slots[item] == FREE:
+                scratch.slots[item] = COUNTED
+                passed.parents[n_passed] = parent
+                passed.items[n_passed] = item
+                n_passed += 1
+    return n_passed
 
 
 @in_place
