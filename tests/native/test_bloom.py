@@ -27,8 +27,8 @@ WIDTHS = [2, 4, 8, 16, 32]
 
 
 def estimate(bloom, key):
-    hashed = hash_key(key)
-    return smallest_counter(bloom, hashed, block_start(bloom, hashed))
+    hashed = np.uint64(hash_key(key))
+    return smallest_counter(bloom, hashed, np.uint64(block_start(bloom, hashed)))
 
 
 @st.composite

@@ -144,8 +144,8 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Return the threshold, which may have to be chosen on samples held out.
 
-        It is the largest that does as well as the best, but for half a standard error of the share of the
-        most frequent class, which may be chance.
+        It is the middle one of those that do as well as the best, but for a quarter of a standard error: the
+        largest may miss what is rare, the smallest let in what says nothing.
         """
         if self.threshold != "auto":
             return float(self.threshold)
@@ -159,24 +159,25 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             found = match_conjunctions(rows[held_out], list(mined.features.values()))
             return float((choose(found @ coef.T + intercept) == labels[held_out]).mean())
 
-        share = np.bincount(labels[held_out]).max() / len(held_out)
-        margin = np.sqrt(share * (1 - share) / len(held_out)) / 2
-        problem = label_problem(labels[train], len(self.classes_))
+        def error(accuracy: float) -> float:
+            return float(np.sqrt(accuracy * (1 - accuracy) / len(held_out)))
+
+        share = float(np.bincount(labels[held_out]).max() / len(held_out))
         self.path_ = self._miner(SMALLEST_THRESHOLD).fit_path(
             space,
-            problem,
+            label_problem(labels[train], len(self.classes_)),
             score,
-            enough=share + 6 * margin,
-            margin=margin,
+            enough=share + 3 * error(share),
+            error=error,
             progress=progress,
             checkpoint=checkpoint,
         )
         if not self.path_:
             return SMALLEST_THRESHOLD
         best = max(step.score for step in self.path_)
-        chosen = max(step.threshold for step in self.path_ if step.score >= best - margin)
+        good = [step.threshold for step in self.path_ if step.score >= best - error(best) / 4]
         # Counts grow with the samples, and so must the threshold for all of them.
-        return chosen * len(labels) / len(train)
+        return good[len(good) // 2] * len(labels) / len(train)
 
     def _split(self, labels: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         counts = np.bincount(labels)

@@ -119,14 +119,14 @@ class GradientMiner:
         score: Callable[[Mined], float],
         *,
         enough: float = -np.inf,
-        margin: float = 0,
+        error: Callable[[float], float] = lambda score: 0.0,
         progress: Progress | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> list[PathStep]:
         """Try thresholds from large to small, each from what was found with the one before.
 
-        It ends above `threshold`, or when the best score is above `enough` and six thresholds in a row have
-        brought none that is better by more than `margin`.
+        It ends above `threshold`, or when the best score is above `enough` and six thresholds in a row were
+        no better (by a quarter of a standard error), or two were worse (by a whole one).
 
         Parameters
         ----------
@@ -136,21 +136,22 @@ class GradientMiner:
             Returns how well what was mined does on other samples; more is better.
         enough : float
             A score that shows that something was learnt.
-        margin : float
-            A difference of scores that may be chance.
+        error : callable
+            Returns the standard error of a score.
         """
         run = MiningRun(self, space, problem, progress)
         run.resume(checkpoint, "path")
-        best, n_idle = -np.inf, 0
+        best, n_idle, n_worse = -np.inf, 0, 0
         for number, threshold in enumerate(run.thresholds(PATH_RATIO, above=self.threshold)):
             run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
             if number == len(run.steps):
                 mined = run.result()
                 run.steps.append(PathStep(threshold, score(mined), mined.n_selected))
             found = run.steps[number].score
-            n_idle = n_idle + 1 if found <= best + margin and best > enough else 0
+            n_idle = n_idle + 1 if best > enough and found <= best + error(best) / 4 else 0
+            n_worse = n_worse + 1 if n_idle and found < best - error(best) else 0
             best = found if n_idle == 0 else best
-            if n_idle == PATIENCE:
+            if n_idle == PATIENCE or n_worse == 2:
                 break
         return run.steps
 
