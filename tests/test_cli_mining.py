@@ -53,7 +53,11 @@ def test_mine_tells_order_candidates_survivors_and_memory(data, tmp_path):
 def test_mine_leaves_a_table_and_a_model_and_nothing_else(data, tmp_path):
     run("mine", data, "--degree", "2", "--out", tmp_path / "f.tsv", "--model", tmp_path / "m.tw")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.svmlight", "f.tsv", "m.tw"]
-    assert isinstance(tw.load(tmp_path / "m.tw"), tw.ConjunctionMiner)
+    miner = tw.load(tmp_path / "m.tw")
+    names = [row[0] for row in read_table(tmp_path / "f.tsv")[1]]
+    assert sorted(miner.get_feature_names_out()) == sorted(names)
+    again = tw.read_svmlight(data, names=miner.feature_names_in_)
+    assert again.names == [f"f={column}" for column in range(6)]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +101,17 @@ def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, f
     assert "round" not in resumed.stderr
 
 
+def test_a_threshold_that_selects_nothing_is_told_in_one_line(data, tmp_path):
+    shown = run("mine", data, "--threshold", "10000", "--out", tmp_path / "f.tsv").stderr
+    assert shown.endswith("a lower --threshold selects more\n")
+    assert "Warning" not in shown
+
+
+def test_two_results_cannot_go_to_one_file(data, tmp_path, fail):
+    out = tmp_path / "f"
+    assert fail("mine", data, "--out", out, "--model", out).endswith(f"are both {out}; expected two files")
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -105,6 +120,7 @@ def test_an_interrupted_run_is_refused_or_resumed(data, tmp_path, monkeypatch, f
         ("a 1:1\nb 2:1\n", ["--threshold", "x"], "--threshold is 'x'; expected a number or auto"),
         ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "threshold is -1.0; expected a number from 0"),
         ("a 1:1\nb 2:1\n", ["--degree", "0"], "Invalid value for '--degree'"),
+        ("1\n0\n", [], "data.svmlight:1: no features; expected lines such as"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, fail, text, options, message):

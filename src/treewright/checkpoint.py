@@ -26,7 +26,7 @@ class Checkpoint:
 
     def save(self, name: str, state: State) -> None:
         """Write a state under a name."""
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True, parents=True)
         values = {"identity": self.identity, "values": state.values}
         save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
 

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -391,6 +392,8 @@ def mine(
 
     Example: `treewright mine data.svmlight --degree 4 --threshold 3 --out features.tsv`
     """
+    import numpy as np
+
     from treewright.checkpoint import Checkpoint
     from treewright.data.svmlight import read_svmlight
     from treewright.mining.gradient import PAPER_SETTINGS
@@ -398,6 +401,8 @@ def mine(
     from treewright.report.mining import mining_display, write_conjunctions
 
     checkpoint = _begin_checkpoint(out, resume=resume)
+    if model == out:
+        raise InputError(f"--model and --out are both {out}; expected two files")
     for path in (out, model):
         if path is not None:
             _check_writable(path)
@@ -412,13 +417,16 @@ def mine(
         **options,
     )
     samples = read_svmlight(source)
-    with mining_display() as progress:
+    with mining_display() as progress, warnings.catch_warnings(action="ignore", category=UserWarning):
         miner.fit(samples.X, samples.y, progress=progress, checkpoint=checkpoint)
     write_conjunctions(miner, samples, out)
     if model is not None:
+        miner.feature_names_in_ = np.array(samples.names, dtype=object)
         miner.save(model)
     Checkpoint.remove(checkpoint)
     _say(f"threshold {miner.threshold_:.4g}: {len(miner.conjunctions_):,} conjunctions written: {out}")
+    if not miner.conjunctions_:
+        _say("a lower --threshold selects more")
 
 
 def _parse_threshold(text: str) -> float | str:
@@ -431,6 +439,8 @@ def _parse_threshold(text: str) -> float | str:
 def _begin_checkpoint(result: Path, *, resume: bool) -> Path:
     """Return the folder that keeps unfinished work on a result; one that is there must be wanted."""
     checkpoint = Path(f"{result}.checkpoint")
+    if checkpoint.exists() and not checkpoint.is_dir():
+        raise InputError(f"{checkpoint} is a file; expected a folder for unfinished work, or nothing")
     if checkpoint.exists() and not resume:
         raise InputError(f"{checkpoint} is left of work that was interrupted; give --resume, or delete it")
     return checkpoint

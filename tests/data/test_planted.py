@@ -64,7 +64,9 @@ def test_noise_turns_its_share_of_the_labels(planted):
     assert planted.best_accuracy == np.where(score == 0, 0.5, agrees).mean()
 
 
-@pytest.mark.parametrize("arguments", [{}, {"orders": (3, 3, 4, 2), "noise": 0}, {"orders": (5,) * 4}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"orders": (3, 2, 4, 3, 2, 3, 4, 4), "noise": 0}, {"orders": (4,) * 16}]
+)
 def test_no_part_of_a_conjunction_tells_the_label(arguments):
     rows, y, conjunctions, _, _ = make_conjunctions(**arguments)
     rows = rows.toarray()
@@ -89,9 +91,9 @@ def test_samples_without_a_conjunction_have_parts_that_do_not_tell_their_label(p
             assert abs(values[y == 1].mean() - values[y == 0].mean()) < 4 * error
 
 
-def test_where_parts_leave_no_room_fewer_conjunctions_are_complete():
-    planted = make_conjunctions(4000, orders=(3, 3), noise=0)
-    assert planted.best_accuracy == (1 + 0.25) / 2
+def test_orders_whose_parts_would_give_labels_away_are_refused():
+    with pytest.raises(InputError, match=r"orders is \(3, 3\); expected more conjunctions, or shorter ones"):
+        make_conjunctions(4000, orders=(3, 3))
 
 
 @pytest.mark.parametrize("n_active", [20, 30, 60])

@@ -32,9 +32,23 @@ def test_a_sample_may_have_no_features(read):
     assert read("a 1:1\nb\n").X.toarray().tolist() == [[1], [0]]
 
 
+def test_a_comment_begins_with_a_word(read):
+    assert read("a w=#1 w=key # w=none\nb w=#2\n").names == ["w=#1", "w=#2", "w=key"]
+
+
+def test_columns_can_be_those_of_other_samples(tmp_path):
+    path = tmp_path / "new.svmlight"
+    path.write_text("a 5:1 3:1 9:1\nb 17:1\n")
+    samples = read_svmlight(path, names=["3", "17", "5"])
+    np.testing.assert_array_equal(samples.X.toarray(), [[1, 0, 1], [0, 1, 0]])
+    assert samples.names == ["3", "17", "5"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a :1\n", "1: ':1'; expected a feature before the colon"),
+        ("a\nb\n", "1: no features; expected lines such as '+1 3:1 17:1'"),
         (
             "a 1:1\nb 2:0.5\n",
             "2: '2:0.5'; expected the value 0 or 1 (turn other values into features of their own)",

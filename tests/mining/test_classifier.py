@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
 
 import treewright as tw
 from treewright.errors import InputError
@@ -79,12 +80,31 @@ def test_reasons_are_present_and_sorted_by_weight():
             assert all(X[0, int(name[1:])] for name in reason.conjunction.split(" & "))
 
 
+@pytest.mark.parametrize(
+    "final", [RidgeClassifier(), RidgeClassifier(fit_intercept=False), LinearSVC(), SVC(kernel="linear")]
+)
+def test_any_linear_final_estimator_of_two_classes_explains_itself(final):
+    X, y = parity_data()
+    classifier = tw.ConjunctionClassifier(degree=2, threshold=5, final_estimator=final).fit(X, y == "even")
+    scores = [each.score for each in classifier.explain(X[:20])]
+    np.testing.assert_allclose(scores, np.abs(classifier.decision_function(X[:20])), atol=1e-9)
+
+
+def test_weights_of_another_fit_are_forgotten():
+    X, y = parity_data()
+    classifier = tw.ConjunctionClassifier(degree=2, threshold=5).fit(X, y)
+    classifier.set_params(final_estimator=KNeighborsClassifier()).fit(X, y)
+    assert not hasattr(classifier, "coef_")
+
+
 def test_only_linear_final_estimators_explain_themselves():
     X, y = parity_data()
     classifier = tw.ConjunctionClassifier(degree=2, threshold=5, final_estimator=KNeighborsClassifier()).fit(
         X, y
     )
-    with pytest.raises(InputError, match=r"KNeighborsClassifier\(\) has no coef_; expected a linear"):
+    with pytest.raises(
+        InputError, match=r"KNeighborsClassifier\(\) has no weights for each class; expected a linear"
+    ):
         classifier.explain(X)
 
 
@@ -92,8 +112,9 @@ def test_only_linear_final_estimators_explain_themselves():
 def test_without_any_conjunction_the_most_frequent_class_is_predicted():
     X, _ = parity_data()
     y = np.where(np.arange(len(X)) % 3, "often", "rare")
-    classifier = tw.ConjunctionClassifier(threshold=10_000).fit(X, y)
-    assert set(classifier.predict(X)) == {"often"}
+    for labels in (y, np.where(y == "often", 1, 0), np.where(np.arange(len(X)) == 0, "once", y)):
+        classifier = tw.ConjunctionClassifier(threshold=10_000).fit(X, labels)
+        assert set(classifier.predict(X)) == {labels[1]}
     with pytest.raises(InputError, match="final_estimator has no conjunctions to learn from"):
         tw.ConjunctionClassifier(threshold=10_000, final_estimator=LogisticRegression()).fit(X, y)
 

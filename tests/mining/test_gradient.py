@@ -112,7 +112,10 @@ def test_algorithm_1_equals_a_version_that_visits_the_whole_space(seed, n_classe
     by_round = {}
     for report in mined.orders:
         by_round.setdefault(report.iteration, []).append(report.n_survivors)
-    assert list(by_round.values()) == survivors
+    # The search ends with the first order that has none.
+    assert list(by_round.values()) == [
+        counts[: counts.index(0) + 1] if 0 in counts else counts for counts in survivors
+    ]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -200,9 +203,10 @@ def test_a_round_reports_every_order_and_itself():
     reports = []
     miner = GradientMiner(degree=3, threshold=2, max_iter=2, path=False)
     mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2), progress=reports.append)
-    kinds = [isinstance(report, IterationReport) for report in reports]
-    assert kinds == [False, False, False, True] * (len(reports) // 4)
-    assert tuple(reports[3::4]) == mined.iterations
+    rounds = tuple(report for report in reports if isinstance(report, IterationReport))
+    assert rounds == mined.iterations
+    assert tuple(report for report in reports if not isinstance(report, IterationReport)) == mined.orders
+    assert isinstance(reports[-1], IterationReport)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path):
@@ -251,6 +255,54 @@ def test_a_path_does_not_end_before_anything_was_learnt():
     space, problem = PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2)
     steps = miner.fit_path(space, problem, lambda mined: 0.5, enough=0.6)
     assert steps[-1].threshold * 0.7 <= 1
+
+
+def test_the_search_ends_with_the_last_order_that_has_survivors():
+    rows, labels = random_problem(0, 2)
+    mined = GradientMiner(degree=10**6, threshold=1).fit(
+        PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2)
+    )
+    assert max(report.order for report in mined.orders) <= rows.shape[1] + 1
+
+
+def test_a_threshold_of_zero_is_approached_in_few_steps():
+    rows, labels = random_problem(0, 2)
+    miner = GradientMiner(degree=2, threshold=0, max_iter=2)
+    mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2))
+    assert len(mined.iterations) < 30
+
+
+def test_a_problem_of_other_rows_is_refused():
+    rows, labels = random_problem(0, 2)
+    with pytest.raises(InputError, match="the problem is about 39 rows; expected 40, as the space has"):
+        GradientMiner(degree=2, threshold=1).fit(
+            PolynomialSpace(csr_matrix(rows)), label_problem(labels[1:], 2)
+        )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: label_problem([0, 2], 2), "labels are from 0 to 2; expected 0 to 1"),
+        (
+            lambda: label_problem([0.5], 2),
+            "labels is an array of 1 dimensions of float64; expected 1 of integers",
+        ),
+        (lambda: list_problem([0, 2, 4], [0, 1]), "right[1] is 1; expected a row from 2 to 3"),
+        (
+            lambda: list_problem([0, 2], [0, 1]),
+            "first does not divide rows into lists, one for each of right",
+        ),
+        (
+            lambda: list_problem([0, 2], [0], costs=[1]),
+            "costs has the shape (1,); expected (2,), one for each row",
+        ),
+    ],
+)
+def test_bad_problems_are_refused(make, message):
+    with pytest.raises(InputError) as error:
+        make()
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -309,3 +311,44 @@ def test_a_saved_miner_is_the_same_again(labels, tmp_path):
     np.testing.assert_array_equal(again.coef_, miner.coef_)
     np.testing.assert_array_equal(again.transform(frame).toarray(), miner.transform(frame).toarray())
     assert list(again.get_feature_names_out()) == list(miner.get_feature_names_out())
+
+
+def test_many_arrays_on_disk_need_few_open_files():
+    resource = pytest.importorskip("resource")
+    X, y = conjunction_data()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE,
+        (len(os.listdir("/proc/self/fd")) + 40 if os.path.exists("/proc/self/fd") else 256, limits[1]),
+    )
+    try:
+        miner = tw.ConjunctionMiner(degree=4, threshold=2, memory_limit=64).fit(X, y)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert miner.conjunctions_ == tw.ConjunctionMiner(degree=4, threshold=2).fit(X, y).conjunctions_
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class", "ignore:no conjunction is selected")
+@pytest.mark.parametrize("seed", range(10))
+def test_an_automatic_threshold_stands_a_class_with_one_sample(seed):
+    X, y = conjunction_data(n_samples=60)
+    y[7] = "lone"
+    classifier = tw.ConjunctionClassifier(degree=2, seed=seed).fit(X, y)
+    assert set(classifier.classes_) == {"cold", "hot", "lone", "mild"}
+    assert classifier.decision_function(X).shape == (60, 4)
+
+
+@pytest.mark.filterwarnings("ignore:no conjunction is selected")
+@pytest.mark.parametrize("n_samples", range(2, 9))
+def test_an_automatic_threshold_stands_few_samples(n_samples):
+    X, _ = conjunction_data(n_samples=n_samples)
+    y = np.arange(n_samples) % 2
+    assert tw.ConjunctionClassifier(degree=2).fit(X, y).predict(X).shape == (n_samples,)
+
+
+def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path):
+    X, y = conjunction_data()
+    options = {"degree": np.int64(2), "threshold": np.float32(5), "filter_memory": np.int64(1 << 12)}
+    miner = tw.ConjunctionMiner(**options, seed=2**40).fit(X, y)
+    miner.save(tmp_path / "m.tw")
+    assert tw.load(tmp_path / "m.tw").conjunctions_ == miner.conjunctions_

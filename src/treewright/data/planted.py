@@ -3,12 +3,11 @@
 Where a conjunction of order k is complete N times in its class, each of its parts that lacks one column is
 planted N times in the other class, each that lacks two N times in its own, and so on. Then any part of size
 t is present N * 2 ** (k - t - 1) times in either class. All of these samples have the label of their class,
-and each of them has a complete conjunction if that can be; the others have parts that do not depend on their
+and each of them has a complete conjunction; the others have parts that do not depend on their
 labels, which are random.
 
 That can be where the 2 ** (1 - k) of the conjunctions of each class add up to one, since parts take
-2 ** (k - 1) samples for each complete conjunction. Otherwise fewer samples have one than were asked for, and
-those that have none share the label of their class with the parts they got.
+2 ** (k - 1) samples for each complete conjunction; other orders are refused.
 """
 
 from collections.abc import Sequence
@@ -77,8 +76,7 @@ def make_conjunctions(
     orders : sequence of int
         The order of each conjunction; they share no column, and speak for label 1 and 0 in turns.
     coverage : float
-        Share of the samples in which a conjunction is complete, if its parts leave room; the other labels
-        are random.
+        Share of the samples in which a conjunction is complete; the other labels are random.
     noise : float
         Share of the labels that are turned over at the end.
     seed : int
@@ -139,6 +137,12 @@ def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int]
         raise InputError(f"orders has length {len(orders)}; expected at least 2, one for each label")
     if max(orders) > HIGHEST_ORDER:
         raise InputError(f"an order is {max(orders)}; expected at most {HIGHEST_ORDER}")
+    for first in (0, 1):
+        if sum(2.0 ** (1 - order) for order in orders[first::2]) < 1:
+            raise InputError(
+                f"orders is {tuple(orders)}; expected more conjunctions, or shorter ones: where 2 ** (1 - "
+                "order) do not add up to 1 for each label (every other one), parts give the labels away"
+            )
     if sum(orders) > n_features:
         raise InputError(f"n_features is {n_features}; expected at least {sum(orders)}, the sum of orders")
     if n_active > n_features:
@@ -151,8 +155,7 @@ def _make_plan(n_samples: int, orders: IntArray, coverage: float) -> _Plan:
     signs = np.where(np.arange(len(orders)) % 2 == 0, 1, -1)
     n_parts = 1 << (orders - 1)
     wanted = round(coverage * n_samples / 2)
-    is_enough = all((1 / n_parts[signs == sign]).sum() >= 1 for sign in (1, -1))
-    room = wanted if is_enough else n_samples // 2
+    room = wanted
     n_complete = np.zeros(len(orders), dtype=np.int64)
     for sign in (1, -1):
         members = np.flatnonzero(signs == sign)

@@ -1,6 +1,7 @@
 """Sparse binary samples as text, a line each: a label, then its features, as SVM-light writes them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +32,12 @@ class Samples(NamedTuple):
     names: list[str]
 
 
-def read_svmlight(source: Source) -> Samples:
+def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samples:
     """Read samples such as ``+1 3:1 17:1 # comment``.
 
     A feature is a number or any name without blanks; ``word=bank:1`` and ``word=bank`` are the same, and a
-    value of 0 is as good as none. ``qid:7`` is ignored. Columns are in the order of numbers, or of names.
+    value of 0 is as good as none. ``qid:7`` is ignored. Columns are in the order of numbers, or of names;
+    with `names`, those of other samples, they are these and no others.
 
     Raises
     ------
@@ -50,19 +52,27 @@ def read_svmlight(source: Source) -> Samples:
         sizes.append(len(ids))
     if not labels:
         raise FormatError(source_name(source), 1, "no samples", "lines such as '+1 3:1 17:1'")
-    names = sorted(known, key=int) if all(map(str.isdecimal, known)) else sorted(known)
-    columns = np.empty(len(known), dtype=np.int32)
-    columns[[known[name] for name in names]] = np.arange(len(known))
-    indices = columns[np.array(ids, dtype=np.int64)]
-    rows = csr_matrix((np.ones(len(ids), dtype=np.int8), indices, sizes), shape=(len(labels), len(names)))
-    rows.sort_indices()
-    return Samples(rows, np.array(labels), names)
+    if not known:
+        raise FormatError(source_name(source), 1, "no features", "lines such as '+1 3:1 17:1'")
+    if names is None:
+        names = sorted(known, key=int) if all(map(str.isdecimal, known)) else sorted(known)
+    ones = np.ones(len(ids), dtype=np.int8)
+    rows = csr_matrix((ones, np.array(ids, dtype=np.int32), sizes), shape=(len(labels), len(known)))
+    columns = {name: column for column, name in enumerate(names)}
+    order = [(known[name], columns[name]) for name in known if name in columns]
+    source_columns, target_columns = np.array(order, dtype=np.int64).reshape(-1, 2).T
+    move = csr_matrix(
+        (np.ones(len(order), dtype=np.int8), (source_columns, target_columns)), shape=(len(known), len(names))
+    )
+    found = csr_matrix(rows @ move)
+    found.sort_indices()
+    return Samples(found, np.array(labels), list(names))
 
 
 def _parse(source: Source) -> Iterator[tuple[str, list[str]]]:
     """Yield the label and the present features of each sample."""
     for number, line in numbered_lines(source):
-        words = line.partition("#")[0].split()
+        words = list(takewhile(lambda word: not word.startswith("#"), line.split()))
         if not words:
             continue
         features = []
@@ -72,6 +82,8 @@ def _parse(source: Source) -> Iterator[tuple[str, list[str]]]:
                 name, value = word, "1"
             if name == "qid":
                 continue
+            if not name:
+                raise FormatError(source_name(source), number, f"{quote(word)}", "a feature before the colon")
             is_present = _parse_value(value, word, source_name(source), number)
             if is_present:
                 features.append(name)

@@ -59,6 +59,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         coef_init: FloatArray | None = None,
         intercept_init: FloatArray | None = None,
+        classes: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from rows and their labels.
 
@@ -68,6 +69,8 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array, (n_samples,)
         coef_init, intercept_init : ndarray, optional
             Weights to start from, in the shapes of `coef_` and `intercept_`.
+        classes : array, optional
+            All classes, where some may be missing in `y`.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
@@ -75,7 +78,8 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_integer("seed", self.seed)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y if classes is None else classes)
+        labels = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)

@@ -41,24 +41,26 @@ class SpectralBloomFilter:
         width = next((width for width in WIDTHS if limit < 1 << width), None)
         if width is None:
             raise InputError(f"limit is {limit}; expected at most {(1 << WIDTHS[-1]) - 1}")
-        bits = 8 << (memory.bit_length() - 1)
+        bits = 8 << (int(memory).bit_length() - 1)
         self.n_counters = bits // width
         block = LINE_BITS // width if lines else self.n_counters
         words = np.zeros(bits // 64, dtype=np.uint64)
-        self.native = Bloom(words, width, limit, n_hashes, self.n_counters // block, block)
+        self.native = Bloom(words, width, int(limit), int(n_hashes), self.n_counters // block, block)
 
     def clear(self) -> None:
         """Forget all keys."""
         self.native.words[:] = 0
 
-    def add(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Add keys one after the other, and return what each was counted before."""
+    def add(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Add keys, which are integers, one after the other; return what each was counted before."""
+        keys = _as_keys(keys)
         before = np.empty(len(keys), dtype=np.int64)
         add_all(self.native, keys, before)
         return before
 
-    def estimate(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def estimate(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return a bound on how often each key was added: its count, or more, but at most `limit`."""
+        keys = _as_keys(keys)
         counts = np.empty(len(keys), dtype=np.int64)
         estimate_all(self.native, keys, counts)
         return counts
@@ -79,3 +81,12 @@ class SpectralBloomFilter:
         shares = np.exp(logs) if logs is not None else (n == 0).astype(float)
         rates = (1 - (1 - 1 / bloom.block) ** (n * bloom.n_hashes)) ** bloom.n_hashes
         return float(shares @ rates)
+
+
+def _as_keys(keys: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    array = np.asarray(keys)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise InputError(
+            f"keys are an array of {array.ndim} dimensions of {array.dtype}; expected 1 of integers"
+        )
+    return array.astype(np.uint64)

@@ -130,15 +130,27 @@ memory_limit, filter_memory, jobs, seed
         found = match_conjunctions(rows, list(mined.features.values())).astype(np.float64)
         if self.final_estimator is None:
             labels = np.searchsorted(self.classes_, y)
-            weights = train_perceptron(found, labels, mined, seed=self.seed)
+            weights = train_perceptron(found, labels, mined, len(self.classes_), seed=self.seed)
             self.final_estimator_ = _Linear(self.classes_, *weights)
         elif mined.n_selected:
             self.final_estimator_ = clone(self.final_estimator).fit(found, y)
         else:
             raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
-        if hasattr(self.final_estimator_, "coef_"):
-            self.coef_, self.intercept_ = self.final_estimator_.coef_, self.final_estimator_.intercept_
+        self._take_weights()
         return self
+
+    def _take_weights(self) -> None:
+        """Keep the weights of a linear final estimator, in one shape whatever its own."""
+        for name in ("coef_", "intercept_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        coef = getattr(self.final_estimator_, "coef_", None)
+        if coef is not None:
+            coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
+            if len(coef) == (1 if len(self.classes_) == 2 else len(self.classes_)):
+                self.coef_ = coef
+                intercept = np.ravel(getattr(self.final_estimator_, "intercept_", 0.0))
+                self.intercept_ = np.broadcast_to(intercept, len(coef)).astype(np.float64)
 
     def _restore(self) -> None:
         self.final_estimator_ = _Linear(self.classes_, self.coef_, self.intercept_)
@@ -171,9 +183,11 @@ memory_limit, filter_memory, jobs, seed
         """
         found = self._find(X)
         if not hasattr(self, "coef_"):
-            raise InputError(f"{self.final_estimator!r} has no coef_; expected a linear final_estimator")
+            raise InputError(
+                f"{self.final_estimator!r} has no weights for each class; expected a linear final_estimator"
+            )
         scores = np.atleast_1d(self.decision_function(X))
-        names = self._names()
+        names = self.get_feature_names_out()
         explanations = []
         for row, predicted in enumerate(choose(scores)):
             weights = self.coef_[predicted if len(self.coef_) > 1 else 0]

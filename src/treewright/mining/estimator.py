@@ -18,14 +18,12 @@ from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
 from treewright.mining.binary import as_binary, refusing_text
-from treewright.mining.gradient import GradientMiner
-from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
+from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
+from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
 from treewright.mining.problem import FloatArray, label_problem
 from treewright.mining.reports import Mined, PathStep, Progress
 from treewright.persist import State, save_state
 
-SMALLEST_THRESHOLD = 1.0
-"""No threshold is tried below it: there, each conjunction that occurs at all would survive."""
 FINAL_RATE = 0.3
 FINAL_MARGIN = 0.5
 """Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
@@ -153,9 +151,8 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         space = self._space(rows[train])
 
         def score(mined: Mined) -> float:
-            coef, intercept = train_perceptron(
-                space.match(list(mined.features.values())), labels[train], mined
-            )
+            found = space.match(list(mined.features.values()))
+            coef, intercept = train_perceptron(found, labels[train], mined, len(self.classes_))
             found = match_conjunctions(rows[held_out], list(mined.features.values()))
             return float((choose(found @ coef.T + intercept) == labels[held_out]).mean())
 
@@ -186,7 +183,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         train, held_out = train_test_split(
             np.arange(len(labels)),
             test_size=n_held_out,
-            random_state=self.seed,
+            random_state=self.seed % (1 << 32),
             stratify=labels if can_stratify else None,
         )
         return np.sort(train), np.sort(held_out)
@@ -198,10 +195,11 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, accept_sparse="csr", reset=False)
         return match_conjunctions(as_binary(X), list(self._features.values())).astype(np.float64)
 
-    def _names(self, input_features: Any = None) -> list[str]:  # noqa: ANN401
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
+        """Return the conjunctions as text, such as ``word=bank & prev=the``."""
         check_is_fitted(self)
-        columns = _check_feature_names_in(self, input_features)
-        return [" & ".join(map(str, columns[list(each)])) for each in self.conjunctions_]
+        columns = list(map(str, _check_feature_names_in(self, input_features)))
+        return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
 
     def get_state(self) -> State:
         """Return all that the estimator is, for saving."""
@@ -211,7 +209,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
             )
         values = {
-            "parameters": self.get_params(deep=False),
+            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
             "classes": self.classes_.tolist(),
             "classes_type": self.classes_.dtype.str,
             "n_features_in": self.n_features_in_,
@@ -234,6 +232,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
         self.threshold_ = float(values["threshold"])
         self.n_iter_ = int(values["n_iter"])
+        self.path_, self.history_ = [], []
         orders = sorted(int(key.removeprefix("order")) for key in state.arrays if key.startswith("order"))
         self._features = {order: state.arrays[f"order{order}"].astype(np.int32) for order in orders}
         self.conjunctions_ = [tuple(row) for each in self._features.values() for row in each.tolist()]
@@ -255,16 +254,26 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a parameter as JSON can hold it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def train_perceptron(
-    found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, *, seed: int = 0
+    found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, n_classes: int, *, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weights and intercepts of an averaged perceptron that starts from those that were mined."""
+    """Return the weights and intercepts of an averaged perceptron that starts from those that were mined.
+
+    Where nothing was, the intercepts are the shares of the classes.
+    """
     coef, intercept = np.ascontiguousarray(mined.weights.T), mined.intercept
     if not mined.n_selected:
-        return coef, intercept
+        shares = np.bincount(labels, minlength=n_classes) / len(labels)
+        return coef, shares if n_classes > 2 else shares[1:] - shares[:1]
     rate = FINAL_RATE * found.shape[0] / max(1, found.nnz)
     perceptron = AveragedPerceptron(rate=rate, margin=FINAL_MARGIN, seed=seed)
-    perceptron.fit(found, labels, coef_init=coef, intercept_init=intercept)
+    classes = np.arange(n_classes)
+    perceptron.fit(found, labels, coef_init=coef, intercept_init=intercept, classes=classes)
     return perceptron.coef_, perceptron.intercept_
 
 

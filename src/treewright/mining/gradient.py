@@ -13,6 +13,7 @@ import numpy as np
 
 from treewright._validate import check_integer, check_number
 from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
 from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep, Progress
@@ -33,6 +34,8 @@ PATH_RATIO = 0.7
 PATH_ROUNDS = 4
 """Thresholds follow each other in these ratios, on the way to a given one and in search of the best."""
 PATIENCE = 6
+SMALLEST_THRESHOLD = 1.0
+"""No way leads below it: there, each feature that occurs at all survives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,10 @@ class MiningRun:
     def __init__(
         self, miner: GradientMiner, space: FeatureSpace, problem: Problem, progress: Progress | None
     ) -> None:
+        if problem.n_rows != space.n_rows:
+            raise InputError(
+                f"the problem is about {problem.n_rows} rows; expected {space.n_rows}, as the space has"
+            )
         self._miner = miner
         self._space = space
         self._problem = problem
@@ -209,7 +216,7 @@ class MiningRun:
         highest = [int(growth.counts.max(initial=0)) for growth in search.grow(extend=False)]
         search.close()
         threshold = float(max(highest, default=0))
-        while threshold > above:
+        while threshold > max(above, SMALLEST_THRESHOLD):
             yield threshold
             threshold *= ratio
 
@@ -286,11 +293,14 @@ class MiningRun:
         try:
             for order in range(1, degree + 1):
                 parts = [part for part in self._grow(search, order, degree) if len(part.features)]
+                n_survivors = self._orders[-1].n_survivors
                 if parts:
                     features = np.concatenate([part.features for part in parts])
                     gradient = np.concatenate([part.gradient for part in parts])
                     sequence = np.lexsort(features.T[::-1])
                     found[order] = _Entering(features[sequence], gradient[sequence])
+                if n_survivors == 0:
+                    break
         finally:
             search.close()
         return found

@@ -4,7 +4,6 @@ import os
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import TransformerMixin
 
 from treewright.mining.estimator import ConjunctionEstimator
@@ -52,6 +51,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     path_ : list of PathStep
         The thresholds that were tried, with accuracies on the held-out samples.
     history_ : list of IterationReport
+        How each round ended. This and `path_` are empty in a loaded miner.
     n_iter_ : int
 
     Examples
@@ -128,7 +128,3 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         """Return which of the selected conjunctions are present in each row."""
         found = self._find(X)
         return found if self.sparse_output else found.toarray()
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
-        """Return the conjunctions as text, such as ``word=bank & prev=the``."""
-        return np.array(self._names(input_features), dtype=object)

@@ -1,15 +1,16 @@
 """The space of conjunctions of basic features, up to any order (Qian & Liu 2015, section 5.1)."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright.mining.bloom import SpectralBloomFilter
+from treewright.mining.binary import as_binary
+from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
 from treewright.mining.space import Growth, IntArray, Violations
-from treewright.mining.store import Store
+from treewright.mining.store import Kept, Store, load
 from treewright.native.conjunctions import (
     EMPTY,
     FREE,
@@ -37,6 +38,8 @@ WORK = 1 << 21
 """Candidates that are counted by one job, about."""
 JOBS_AT_ONCE = 8
 """Jobs for each thread whose results are waited for together."""
+BYTES_FOR_EACH = 8
+"""The largest filter has so many for each candidate that is met."""
 EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
@@ -47,8 +50,8 @@ class PolynomialSpace:
 
     Parameters
     ----------
-    rows : csr_matrix
-        Binary; the indices of each row ascend.
+    rows : sparse matrix or array
+        Of zeros and ones.
     names : sequence of str, optional
         Names of the columns; ``x0``, ``x1``, ... without them.
     jobs : int
@@ -61,14 +64,14 @@ class PolynomialSpace:
 
     def __init__(
         self,
-        rows: csr_matrix,
+        rows: Any,  # noqa: ANN401
         *,
         names: Sequence[str] | None = None,
         jobs: int = 1,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
     ) -> None:
-        self.rows = rows
+        self.rows = as_binary(rows)
         self.names = names
         self.jobs = jobs
         self.memory_limit = memory_limit
@@ -89,13 +92,17 @@ class PolynomialSpace:
 
     def name(self, feature: Sequence[int]) -> str:
         """Return a conjunction as ``a & b``."""
-        return " & ".join(self.names[item] if self.names else f"x{item}" for item in feature)
+        return name_conjunction(feature, self.names)
+
+
+KeptLevel: TypeAlias = tuple[Kept, ...]
+"""The arrays of a `Level`, as a store keeps them."""
 
 
 class Task(NamedTuple):
     """A stretch of the conjunctions of one level, and the extensions that may be counted."""
 
-    level: Level
+    level: KeptLevel
     span: tuple[int, int]
     admitted: Admitted
 
@@ -111,7 +118,7 @@ class PolynomialSearch:
         self._violations = violations
         self._threshold = threshold
         self._columns: IntArray | None = None
-        self._levels: list[Level] = []
+        self._levels: list[KeptLevel] = []
         self._store = self._new_store()
 
     def grow(self, *, extend: bool) -> Iterator[Growth]:
@@ -133,7 +140,7 @@ class PolynomialSearch:
         old_store.close()
 
     def _keep(self, level: Level) -> None:
-        self._levels.append(Level(*(self._store.keep(array) for array in level)))
+        self._levels.append(tuple(self._store.keep(array) for array in level))
 
     @property
     def n_bytes(self) -> tuple[int, int]:
@@ -186,38 +193,50 @@ class PolynomialSearch:
         sort_rows(level, self._rows)
         self._keep(level)
 
-    def _plan(self, levels: Sequence[Level]) -> list[Task]:
+    def _plan(self, levels: Sequence[KeptLevel]) -> list[Task]:
         """Divide conjunctions into stretches of about the same number of candidates, whatever the threads."""
         admitted = self._sift(levels) if self._space.filter_memory else [EVERYTHING] * len(levels)
         tasks = []
-        for level, allowed in zip(levels, admitted, strict=True):
+        for kept, allowed in zip(levels, admitted, strict=True):
+            level = _load(kept)
             n_met = np.concatenate([[0], np.cumsum(self._rows.first[level.rows + 1] - level.starts)])
             total = n_met[level.first]
             cuts = np.searchsorted(total, np.arange(0, total[-1], WORK))
             cuts = np.unique(np.append(cuts, len(total) - 1)).tolist()
             spans = zip([0, *cuts[1:-1]], cuts[1:], strict=True) if len(cuts) > 1 else []
-            tasks += [Task(level, span, allowed) for span in spans]
+            tasks += [Task(kept, span, allowed) for span in spans]
         return tasks
 
-    def _sift(self, levels: Sequence[Level]) -> list[Admitted]:
+    def _sift(self, levels: Sequence[KeptLevel]) -> list[Admitted]:
         """Return, for each level, the candidates that a Bloom filter lets pass: in #f+, or in #f-."""
-        bloom = SpectralBloomFilter(int(self._threshold), self._space.filter_memory or 0)
+        bloom = SpectralBloomFilter(int(self._threshold), self._filter_memory(levels))
         scratch = self._scratch(FREE)
         n_items = len(scratch.slots)
         keys: list[list[npt.NDArray[np.int64]]] = [[] for _ in levels]
+        sizes = [0] * len(levels)
         for side in (0, 1):
             bloom.clear()
             number = 0
-            for level, passed in zip(levels, keys, strict=True):
-                passed += self._sift_level(level, number, side, bloom, scratch)
+            for at, kept in enumerate(levels):
+                level = _load(kept)
+                keys[at] += self._sift_level(level, number, side, bloom, scratch)
+                sizes[at] = len(level.items)
                 number += len(level.items)
         admitted = []
-        for level, passed in zip(levels, keys, strict=True):
+        for size, passed in zip(sizes, keys, strict=True):
             found = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *passed]))
             parents, items = np.divmod(found, max(1, n_items))
-            first = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=len(level.items)))])
+            first = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=size))])
             admitted.append(Admitted(first, items.astype(np.int32)))
         return admitted
+
+    def _filter_memory(self, levels: Sequence[KeptLevel]) -> int:
+        """Return the bytes of a filter: those allowed, or fewer if there is nothing to fill them with."""
+        n_met = 0
+        for kept in levels:
+            level = _load(kept)
+            n_met += int((self._rows.first[level.rows + 1] - level.starts).sum())
+        return min(int(self._space.filter_memory or 0), max(SMALLEST, BYTES_FOR_EACH * n_met))
 
     def _sift_level(
         self, level: Level, number: int, side: int, bloom: SpectralBloomFilter, scratch: Scratch
@@ -247,13 +266,14 @@ class PolynomialSearch:
         room, places = max(ROOM, len(scratch.slots)), 8 * ROOM if keep_places else 0
         begin, end = task.span
         parts = []
+        level = _load(task.level)
         while begin < end:
             found = self._room(room, places)
             span = (begin, end)
             arguments = (self._threshold, scratch, task.admitted, found, keep_places)
-            tally = extend(task.level, span, self._rows, *arguments)
+            tally = extend(level, span, self._rows, *arguments)
             if tally.next_parent > begin:
-                parts.append(self._take(task.level, found, tally, keep_places))
+                parts.append(self._take(level, found, tally, keep_places))
             begin = tally.next_parent
             places = max(places, tally.n_missing)
         return parts
@@ -281,6 +301,15 @@ class PolynomialSearch:
             return growth, None
         first = np.concatenate([[0], found.ends[:n]])
         return growth, Level(items, first, found.rows[:n_places].copy(), found.starts[:n_places].copy())
+
+
+def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str:
+    """Return a conjunction of columns as ``a & b``; columns without names are ``x0``, ``x1``, ..."""
+    return " & ".join(f"x{item}" if names is None else names[item] for item in feature)
+
+
+def _load(kept: KeptLevel) -> Level:
+    return Level(*map(load, kept))
 
 
 def match_conjunctions(rows: csr_matrix, features: Sequence[IntArray]) -> csr_matrix:

@@ -8,6 +8,8 @@ right one, makes the sample a violator.
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_integer
+from treewright.errors import InputError
 from treewright.mining.space import Violations
 from treewright.native.proximal import Alternatives, find_violators
 
@@ -21,14 +23,19 @@ class Problem:
     Parameters
     ----------
     alternatives : Alternatives
+    n_rows : int
+        How many rows the alternatives are about.
     n_outputs : int
         How many weights a feature has.
     has_intercept : bool
         Whether each output has a weight of its own, whatever the row.
     """
 
-    def __init__(self, alternatives: Alternatives, n_outputs: int, *, has_intercept: bool) -> None:
+    def __init__(
+        self, alternatives: Alternatives, n_rows: int, n_outputs: int, *, has_intercept: bool
+    ) -> None:
         self.alternatives = alternatives
+        self.n_rows = n_rows
         self.n_outputs = n_outputs
         self.has_intercept = has_intercept
 
@@ -61,11 +68,15 @@ class Problem:
         return Violations(counted[counted >= 0], counters[counted >= 0].astype(np.int32), 2)
 
 
-def label_problem(labels: Integers, n_classes: int) -> Problem:
+def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
     """Return the problem of learning labels, from 0 to n_classes - 1, of rows.
 
     Two classes have one output, which is positive for the second: there the alternative to the row is none.
     """
+    labels = _as_integers("labels", labels)
+    check_integer("n_classes", n_classes, minimum=2)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < n_classes:
+        raise InputError(f"labels are from {labels.min()} to {labels.max()}; expected 0 to {n_classes - 1}")
     n_samples = len(labels)
     samples = np.arange(n_samples)
     if n_classes == 2:
@@ -83,11 +94,15 @@ def label_problem(labels: Integers, n_classes: int) -> Problem:
     first = np.arange(n_samples + 1) * rows.shape[1]
     given = np.zeros(rows.size)
     alternatives = Alternatives(first, rows.ravel(), outputs.ravel(), costs.ravel(), given)
-    return Problem(alternatives, 1 if n_classes == 2 else n_classes, has_intercept=True)
+    return Problem(alternatives, n_samples, 1 if n_classes == 2 else n_classes, has_intercept=True)
 
 
 def list_problem(
-    first: Integers, right: Integers, *, costs: FloatArray | None = None, given: FloatArray | None = None
+    first: npt.ArrayLike,
+    right: npt.ArrayLike,
+    *,
+    costs: npt.ArrayLike | None = None,
+    given: npt.ArrayLike | None = None,
 ) -> Problem:
     """Return the problem of finding the right row of each list.
 
@@ -102,18 +117,45 @@ def list_problem(
     given : ndarray of float, (n_rows,), optional
         Scores that are added to those learnt.
     """
+    first, right = _as_integers("first", first), _as_integers("right", right)
+    if len(first) != len(right) + 1 or first[0] != 0 or (np.diff(first) < 1).any():
+        raise InputError(
+            "first does not divide rows into lists, one for each of right; expected 0, 5, 8, ..."
+        )
+    outside = np.flatnonzero((right < first[:-1]) | (right >= first[1:]))
+    if len(outside):
+        at = int(outside[0])
+        raise InputError(
+            f"right[{at}] is {right[at]}; expected a row from {first[at]} to {first[at + 1] - 1}"
+        )
     n_rows = int(first[-1])
     is_right = np.zeros(n_rows, dtype=np.bool_)
     is_right[right] = True
     lists = np.repeat(np.arange(len(right)), np.diff(first))
     order = np.lexsort((is_right, lists))
-    costs = np.ones(n_rows) if costs is None else costs
-    given = np.zeros(n_rows) if given is None else given
+    costs = np.ones(n_rows) if costs is None else _as_scores("costs", costs, n_rows)
+    given = np.zeros(n_rows) if given is None else _as_scores("given", given, n_rows)
     alternatives = Alternatives(
-        first.astype(np.int64),
+        first,
         order,
         np.zeros(n_rows, dtype=np.int64),
         np.where(is_right, 0.0, costs)[order],
-        given[order].astype(np.float64),
+        given[order],
     )
-    return Problem(alternatives, 1, has_intercept=False)
+    return Problem(alternatives, n_rows, 1, has_intercept=False)
+
+
+def _as_integers(name: str, values: npt.ArrayLike) -> Integers:
+    array = np.asarray(values)
+    if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
+        raise InputError(
+            f"{name} is an array of {array.ndim} dimensions of {array.dtype}; expected 1 of integers"
+        )
+    return array.astype(np.int64)
+
+
+def _as_scores(name: str, values: npt.ArrayLike, n_rows: int) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n_rows,):
+        raise InputError(f"{name} has the shape {array.shape}; expected {(n_rows,)}, one for each row")
+    return array

@@ -2,18 +2,28 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+class OnDisk(NamedTuple):
+    """Where in a file an array is."""
+
+    path: Path
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 
 
 class Store:
-    """Keeps arrays; when they take more than a limit, the further ones are files that look like arrays.
+    """Keeps arrays; when they take more than a limit, the further ones go to a file.
 
-    The files are in the system's folder for temporary ones ($TMPDIR) and go with the store.
+    The file is in the system's folder for temporary ones ($TMPDIR) and goes with the store.
 
     Parameters
     ----------
@@ -32,24 +42,31 @@ class Store:
         self.n_bytes = 0
         self.n_bytes_on_disk = 0
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._n_files = 0
 
-    def keep(self, array: Array) -> Array:
-        """Return the array, or one on disk with the same values."""
-        if self.limit is None or self.n_bytes + array.nbytes <= self.limit or not array.size:
+    def keep(self, array: npt.NDArray[Any]) -> Kept:
+        """Return the array, or where it is on disk; `load` gives it back."""
+        if self.limit is None or self.n_bytes + array.nbytes <= self.limit:
             self.n_bytes += array.nbytes
             return array
-        self.n_bytes_on_disk += array.nbytes
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="treewright-", ignore_cleanup_errors=True)
-        self._n_files += 1
-        path = Path(self._folder.name, str(self._n_files))
-        array.tofile(path)
-        mapped = np.memmap(path, dtype=array.dtype, mode="r+", shape=array.shape)
-        return np.asarray(mapped)  # type: ignore[return-value]
+        kept = OnDisk(Path(self._folder.name, "arrays"), self.n_bytes_on_disk, array.dtype, array.shape)
+        with kept.path.open("ab") as stream:
+            array.tofile(stream)
+        self.n_bytes_on_disk += array.nbytes
+        return kept
 
     def close(self) -> None:
-        """Forget all arrays; those on disk must not be used any more."""
+        """Forget all arrays."""
         if self._folder is not None:
             self._folder.cleanup()
-        self.__init__(self.limit)  # type: ignore[misc]
+        self._folder = None
+        self.n_bytes = self.n_bytes_on_disk = 0
+
+
+def load(kept: Kept) -> npt.NDArray[Any]:
+    """Return an array that a store keeps."""
+    if not isinstance(kept, OnDisk):
+        return kept
+    count = int(np.prod(kept.shape))
+    return np.fromfile(kept.path, kept.dtype, count, offset=kept.offset).reshape(kept.shape)
