@@ -50,8 +50,8 @@ MEGABYTE = 1 << 20
 class Treewright:
     """treewright's classifier."""
 
-    def __init__(self, degree, threshold, **options):
-        self.classifier = tw.ConjunctionClassifier(degree=degree, threshold=threshold, **options)
+    def __init__(self, degree, threshold):
+        self.classifier = tw.ConjunctionClassifier(degree=degree, threshold=threshold)
 
     def warm_up(self, rows, labels):
         """Compile."""
@@ -222,8 +222,6 @@ def question_systems(options):
     return {
         "treewright, degree 2": partial(Treewright, 2, "auto"),
         "treewright, degree 3": partial(Treewright, 3, "auto"),
-        "treewright, degree 2, threshold 1": partial(Treewright, 2, 1, path=False, max_iter=5),
-        "treewright, degree 3, threshold 1": partial(Treewright, 3, 1, path=False, max_iter=5),
         "L1 linear": partial(Linear, l1_svm),
         "L2 linear": partial(Linear, l2_svm),
         "pyfim + L1": partial(Itemsets, l1_svm, 3, options.support or 0.002),
@@ -329,14 +327,10 @@ def print_row(columns, values, *, is_first):
     print("| " + " | ".join(map(str, values)) + " |", flush=True)
 
 
-QUESTION_WORDS = {"what", "which", "who", "whom", "whose", "how", "when", "where", "why", "name"}
-
-
 def read_questions(path):
     """Return the features of each question, and its class.
 
-    Features are its words and their prefixes, anywhere and at the first six positions, and the words up to
-    three after the first question word.
+    Features are its words, their prefixes of four letters, and the words at the first four positions.
     """
     features, labels = [], []
     for line in Path(path).read_text(encoding="latin-1").splitlines():
@@ -344,11 +338,7 @@ def read_questions(path):
         labels.append(label.split(":")[0].upper())
         names = {f"word={word}" for word in words}
         names |= {f"prefix={word[:4]}" for word in words if len(word) > 4}
-        for position, word in enumerate(words[:6], start=1):
-            names |= {f"{position}={word}", f"{position}={word[:4]}-"}
-        asking = next((position for position, word in enumerate(words) if word in QUESTION_WORDS), None)
-        if asking is not None:
-            names |= {f"q+{after}={word}" for after, word in enumerate(words[asking : asking + 4])}
+        names |= {f"{position}={word}" for position, word in enumerate(words[:4], start=1)}
         features.append(dict.fromkeys(names, 1))
     return features, np.array(labels)
 

@@ -58,7 +58,7 @@ memory_limit, filter_memory, jobs, seed
     intercept_ : ndarray of float, (n_classes or 1,)
     classes_ : ndarray
     final_estimator_ : estimator
-    threshold_, path_, history_, n_iter_
+    threshold_, approached_, path_, history_, n_iter_
         As those of `ConjunctionMiner`.
 
     Examples
@@ -81,7 +81,7 @@ memory_limit, filter_memory, jobs, seed
         refine: int = 10,
         pretrain_order: int = 0,
         tolerance: float = 1e-3,
-        path: bool = True,
+        path: bool | str = "auto",
         validation_fraction: float = 0.2,
         memory_limit: int | None = None,
         filter_memory: int | None = None,

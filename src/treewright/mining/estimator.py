@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from treewright._validate import check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
@@ -24,6 +24,8 @@ from treewright.mining.problem import FloatArray, label_problem
 from treewright.mining.reports import Mined, PathStep, Progress
 from treewright.persist import State, save_state
 
+DIRECT_ROUNDS = 5
+"""Of a miner that goes to its threshold at once, where that is tried as well."""
 FINAL_RATE = 0.3
 FINAL_MARGIN = 0.5
 """Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
@@ -42,7 +44,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         refine: int = 10,
         pretrain_order: int = 0,
         tolerance: float = 1e-3,
-        path: bool = True,
+        path: bool | str = "auto",
         validation_fraction: float = 0.2,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
@@ -81,9 +83,9 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
-        self.threshold_ = self._choose_threshold(rows, labels, progress, kept)
+        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, progress, kept)
         problem = label_problem(labels, len(self.classes_))
-        miner = self._miner(self.threshold_)
+        miner = self._miner(self.threshold_, path=self.approached_)
         mined = miner.fit(self._space(rows), problem, progress=progress, checkpoint=kept)
         self._features = mined.features
         self.conjunctions_ = [tuple(row) for each in mined.features.values() for row in each.tolist()]
@@ -104,18 +106,21 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
                 check_integer(name, getattr(self, name), minimum=64)
         if isinstance(self.threshold, str) and self.threshold != "auto":
             raise InputError(f'threshold is {self.threshold!r}; expected a number or "auto"')
+        check_choice("path", self.path, (True, False, "auto"))
         self._miner(1 if self.threshold == "auto" else self.threshold)
 
-    def _miner(self, threshold: float | str) -> GradientMiner:
+    def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
+        """Return the miner for a threshold; where `path` is chosen, going there at once takes few rounds."""
+        is_brief = self.path == "auto" and not path
         return GradientMiner(
             degree=self.degree,
             threshold=threshold,  # type: ignore[arg-type]
-            max_iter=self.max_iter,
+            max_iter=min(self.max_iter, DIRECT_ROUNDS) if is_brief else self.max_iter,
             step=self.step,
             refine=self.refine,
             pretrain_order=self.pretrain_order,
             tolerance=self.tolerance,
-            path=self.path,
+            path=path,
             seed=self.seed,
         )
 
@@ -139,14 +144,14 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         labels: npt.NDArray[np.int64],
         progress: Progress | None,
         checkpoint: Checkpoint | None,
-    ) -> float:
-        """Return the threshold, which may have to be chosen on samples held out.
+    ) -> tuple[float, bool]:
+        """Return the threshold, which may have to be chosen on samples held out, and whether to approach it.
 
         It is the middle one of those that do as well as the best, but for a quarter of a standard error: the
         largest may miss what is rare, the smallest let in what says nothing.
         """
         if self.threshold != "auto":
-            return float(self.threshold)
+            return float(self.threshold), bool(self.path)
         train, held_out = self._split(labels)
         space = self._space(rows[train])
 
@@ -159,10 +164,11 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         def error(accuracy: float) -> float:
             return float(np.sqrt(accuracy * (1 - accuracy) / len(held_out)))
 
+        problem = label_problem(labels[train], len(self.classes_))
         share = float(np.bincount(labels[held_out]).max() / len(held_out))
         self.path_ = self._miner(SMALLEST_THRESHOLD).fit_path(
             space,
-            label_problem(labels[train], len(self.classes_)),
+            problem,
             score,
             enough=share + 3 * error(share),
             error=error,
@@ -170,11 +176,17 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             checkpoint=checkpoint,
         )
         if not self.path_:
-            return SMALLEST_THRESHOLD
+            return SMALLEST_THRESHOLD, bool(self.path)
         best = max(step.score for step in self.path_)
-        good = [step.threshold for step in self.path_ if step.score >= best - error(best) / 4]
+        good = [step for step in self.path_ if step.score >= best - error(best) / 4]
+        chosen = good[len(good) // 2]
+        approach = bool(self.path)
+        if self.path == "auto":
+            direct = self._miner(chosen.threshold, path=False)
+            mined = direct.fit(space, problem, progress=progress)
+            approach = score(mined) <= chosen.score + error(chosen.score) / 4
         # Counts grow with the samples, and so must the threshold for all of them.
-        return good[len(good) // 2] * len(labels) / len(train)
+        return chosen.threshold * len(labels) / len(train), approach
 
     def _split(self, labels: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         counts = np.bincount(labels)
@@ -215,6 +227,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             "n_features_in": self.n_features_in_,
             "feature_names": list(getattr(self, "feature_names_in_", [])),
             "threshold": self.threshold_,
+            "approached": self.approached_,
             "n_iter": self.n_iter_,
         }
         arrays: dict[str, npt.NDArray[Any]] = {"coef": self.coef_, "intercept": self.intercept_}
@@ -231,6 +244,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         if values["feature_names"]:
             self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
         self.threshold_ = float(values["threshold"])
+        self.approached_ = bool(values["approached"])
         self.n_iter_ = int(values["n_iter"])
         self.path_, self.history_ = [], []
         orders = sorted(int(key.removeprefix("order")) for key in state.arrays if key.startswith("order"))

@@ -23,8 +23,12 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     threshold : float or "auto"
         The strength of the L1 norm: a conjunction enters when it is present in more violating samples of one
         side than of the other, by more than this. Chosen on held-out samples if "auto".
-    max_iter, step, refine, pretrain_order, tolerance, path
+    max_iter, step, refine, pretrain_order, tolerance
         See `GradientMiner`. ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+    path : bool or "auto"
+        Whether the threshold is approached from above, which selects fewer conjunctions. With an automatic
+        threshold "auto" also tries to go there at once, in five rounds, and does so if that is better on the
+        held-out samples; with a given one it is the same as True.
     validation_fraction : float
         Share of the samples that a threshold is chosen on.
     memory_limit : int, optional
@@ -48,6 +52,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     classes_ : ndarray
     threshold_ : float
         The threshold that was used.
+    approached_ : bool
+        Whether it was approached from above.
     path_ : list of PathStep
         The thresholds that were tried, with accuracies on the held-out samples.
     history_ : list of IterationReport
@@ -73,7 +79,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         refine: int = 10,
         pretrain_order: int = 0,
         tolerance: float = 1e-3,
-        path: bool = True,
+        path: bool | str = "auto",
         validation_fraction: float = 0.2,
         memory_limit: int | None = None,
         filter_memory: int | None = None,

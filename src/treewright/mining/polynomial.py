@@ -117,27 +117,35 @@ class PolynomialSearch:
         self._space = space
         self._violations = violations
         self._threshold = threshold
-        self._columns: IntArray | None = None
+        self._columns = np.zeros(0, dtype=np.int32)
+        self._order = 0
         self._levels: list[KeptLevel] = []
         self._store = self._new_store()
 
     def grow(self, *, extend: bool) -> Iterator[Growth]:
         """Count the conjunctions of the next order and yield, in parts, those above the threshold."""
-        if self._columns is None:
+        self._order += 1
+        if self._order == 1:
             yield self._start()
             return
         old_levels, self._levels = self._levels, []
         old_store, self._store = self._store, self._new_store()
-        tasks = self._plan(old_levels)
-        at_once = JOBS_AT_ONCE * self._space.jobs
-        for begin in range(0, len(tasks), at_once):
-            batch = tasks[begin : begin + at_once]
-            for parts in map_jobs(lambda task: self._count(task, extend), batch, jobs=self._space.jobs):
-                for growth, level in parts:
-                    if level is not None:
-                        self._keep(level)
-                    yield growth
-        old_store.close()
+        try:
+            for growth, level in self._grow(old_levels, extend):
+                if level is not None:
+                    self._keep(level)
+                yield growth
+        finally:
+            old_store.close()
+
+    def _grow(self, levels: Sequence[KeptLevel], keep_places: bool) -> Iterator[tuple[Growth, Level | None]]:
+        """Count the extensions of all conjunctions of an order."""
+        tasks = self._plan(levels)
+        jobs = self._space.jobs
+        for begin in range(0, len(tasks), JOBS_AT_ONCE * jobs):
+            batch = tasks[begin : begin + JOBS_AT_ONCE * jobs]
+            for parts in map_jobs(lambda task: self._count(task, keep_places), batch, jobs=jobs):
+                yield from parts
 
     def _keep(self, level: Level) -> None:
         self._levels.append(tuple(self._store.keep(array) for array in level))
@@ -181,7 +189,7 @@ class PolynomialSearch:
         return counts.reshape(rows.shape[1], n_counters), row_of
 
     def _write_rows(self, items: IntArray, row_of: IntArray, n_rows: int) -> None:
-        n_items = len(self._columns) if self._columns is not None else 0
+        n_items = len(self._columns)
         order = np.argsort(items, kind="stable")
         first = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
         starts = np.zeros(len(items), dtype=np.int64)
@@ -210,7 +218,7 @@ class PolynomialSearch:
     def _sift(self, levels: Sequence[KeptLevel]) -> list[Admitted]:
         """Return, for each level, the candidates that a Bloom filter lets pass: in #f+, or in #f-."""
         bloom = SpectralBloomFilter(int(self._threshold), self._filter_memory(levels))
-        scratch = self._scratch(FREE)
+        scratch = self._scratch(FREE, hashing=True)
         n_items = len(scratch.slots)
         keys: list[list[npt.NDArray[np.int64]]] = [[] for _ in levels]
         sizes = [0] * len(levels)
@@ -251,13 +259,13 @@ class PolynomialSearch:
             found.append(passed.parents[:n] * n_items + passed.items[:n])
         return found
 
-    def _scratch(self, state: int) -> Scratch:
-        n_items = len(self._columns) if self._columns is not None else 0
+    def _scratch(self, state: int, *, hashing: bool = False) -> Scratch:
+        n_items = len(self._columns)
         return Scratch(
             np.zeros((n_items, self._violations.n_counters), dtype=np.int32),
             np.zeros(n_items, dtype=np.int32),
             np.full(n_items, state, dtype=np.int64),
-            *(np.zeros(n_items, dtype=np.uint64) for _ in range(3)),
+            *(np.zeros(n_items if hashing else 0, dtype=np.uint64) for _ in range(3)),
         )
 
     def _count(self, task: Task, keep_places: bool) -> list[tuple[Growth, Level | None]]:
@@ -292,7 +300,6 @@ class PolynomialSearch:
         self, level: Level, found: Found, tally: Tally, keep_places: bool
     ) -> tuple[Growth, Level | None]:
         """Copy what was found out of the room that was made for it."""
-        assert self._columns is not None
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
         features = np.sort(self._columns[items], axis=1)
