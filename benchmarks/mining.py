@@ -463,6 +463,7 @@ def measure_sifting(problem, threshold, order, memory, lines):
     polynomial.SpectralBloomFilter = partial(SpectralBloomFilter, lines=lines)
     search = grown(problem, threshold, order, memory)
     levels = search._levels
+    polynomial.BYTES_FOR_EACH = 1 << 20  # filters are as large as they are said to be
     seconds, admitted = best_time(lambda: None, lambda _: search._sift(levels))
 
     def clear_twice(_):
@@ -472,7 +473,8 @@ def measure_sifting(problem, threshold, order, memory, lines):
 
     emptying, _ = best_time(lambda: None, clear_twice)
     # Each row has one counter, so that each instance is added in one of the two rounds.
-    n_instances = sum(int((search._rows.first[each.rows + 1] - each.starts).sum()) for each in levels)
+    loaded = [polynomial._load(each) for each in levels]
+    n_instances = sum(int((search._rows.first[each.rows + 1] - each.starts).sum()) for each in loaded)
     return {
         "instances": n_instances,
         "passing": sum(len(each.items) for each in admitted),

@@ -97,3 +97,9 @@ def test_unseen_keys_pass_at_the_expected_rate(load, lines, draw):
 @pytest.mark.parametrize("lines", [True, False])
 def test_an_empty_filter_lets_no_key_pass(lines):
     assert SpectralBloomFilter(3, 1024, lines=lines).false_positive_rate(0) == 0
+
+
+@pytest.mark.parametrize("keys", [[0.5], ["a"], [[1, 2]]])
+def test_keys_that_are_no_list_of_integers_are_refused(keys):
+    with pytest.raises(InputError, match=r"expected 1 of integers"):
+        SpectralBloomFilter(3, 64).add(keys)

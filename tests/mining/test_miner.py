@@ -352,3 +352,10 @@ def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path):
     miner = tw.ConjunctionMiner(**options, seed=2**40).fit(X, y)
     miner.save(tmp_path / "m.tw")
     assert tw.load(tmp_path / "m.tw").conjunctions_ == miner.conjunctions_
+
+
+def test_conjunctions_whose_parts_say_nothing_are_found_and_no_others():
+    data = tw.make_conjunctions(6000, 300, n_active=20, orders=(3,) * 8, seed=1)
+    classifier = tw.ConjunctionClassifier(degree=4).fit(data.X[:4000], data.y[:4000])
+    assert set(classifier.conjunctions_) == set(data.conjunctions)
+    assert classifier.score(data.X[4000:], data.y[4000:]) > data.best_accuracy - 0.03
