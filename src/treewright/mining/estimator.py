@@ -32,38 +32,24 @@ FINAL_MARGIN = 0.5
 
 
 class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the transformer and the classifier share: mining, and finding conjunctions in new rows."""
+    """What the transformer and the classifier share: mining, and finding conjunctions in new rows.
 
-    def __init__(
-        self,
-        *,
-        degree: int = 3,
-        threshold: float | str = "auto",
-        max_iter: int = 20,
-        step: float | str = "auto",
-        refine: int = 10,
-        pretrain_order: int = 0,
-        tolerance: float = 1e-3,
-        path: bool | str = "auto",
-        validation_fraction: float = 0.2,
-        memory_limit: int | None = None,
-        filter_memory: int | None = None,
-        jobs: int = 1,
-        seed: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.step = step
-        self.refine = refine
-        self.pretrain_order = pretrain_order
-        self.tolerance = tolerance
-        self.path = path
-        self.validation_fraction = validation_fraction
-        self.memory_limit = memory_limit
-        self.filter_memory = filter_memory
-        self.jobs = jobs
-        self.seed = seed
+    Each of them lists these options itself, as scikit-learn wants it.
+    """
+
+    degree: int
+    threshold: float | str
+    max_iter: int
+    step: float | str
+    refine: int
+    pretrain_order: int
+    tolerance: float
+    path: bool | str
+    validation_fraction: float
+    memory_limit: int | None
+    filter_memory: int | None
+    jobs: int
+    seed: int
 
     def _mine(
         self,

@@ -87,21 +87,19 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         jobs: int = 1,
         seed: int = 0,
     ) -> None:
-        super().__init__(
-            degree=degree,
-            threshold=threshold,
-            max_iter=max_iter,
-            step=step,
-            refine=refine,
-            pretrain_order=pretrain_order,
-            tolerance=tolerance,
-            path=path,
-            validation_fraction=validation_fraction,
-            memory_limit=memory_limit,
-            filter_memory=filter_memory,
-            jobs=jobs,
-            seed=seed,
-        )
+        self.degree = degree
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.step = step
+        self.refine = refine
+        self.pretrain_order = pretrain_order
+        self.tolerance = tolerance
+        self.path = path
+        self.validation_fraction = validation_fraction
+        self.memory_limit = memory_limit
+        self.filter_memory = filter_memory
+        self.jobs = jobs
+        self.seed = seed
         self.sparse_output = sparse_output
 
     def fit(
