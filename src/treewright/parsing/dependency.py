@@ -46,6 +46,26 @@ class Candidate(NamedTuple):
     probability: float
 
 
+class Structures(NamedTuple):
+    """The best trees of a sentence, as the parser finds them: without relations, crossing arcs lifted.
+
+    Attributes
+    ----------
+    tree : DepTree
+        The sentence, with the tags that it was parsed with.
+    heads : ndarray of int32, (n_trees, n_words)
+        The best tree first.
+    scores : ndarray of float, (n_trees,)
+    probabilities : ndarray of float, (n_trees,)
+        Among all trees of the sentence.
+    """
+
+    tree: DepTree
+    heads: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64]
+
+
 class Preparation(NamedTuple):
     """What the structure is learnt from."""
 
@@ -194,6 +214,27 @@ class DependencyParser:
         check_integer("k", k, minimum=1)
         return self._spread(lambda batch: self._parse(batch, k, sure=True), trees, k)
 
+    def structures(self, trees: Sequence[DepTree], k: int = 10) -> list[Structures]:
+        """Return the `k` best trees of each sentence as arrays, before relations are found."""
+        check_integer("k", k, minimum=1)
+        return self._spread(lambda batch: self._search(batch, k, sure=True)[0], trees, k)
+
+    def complete(self, trees: Sequence[DepTree]) -> list[DepTree]:
+        """Give relations to trees that have the heads of `structures`, and bring crossing arcs back."""
+        return self._complete(trees, None)
+
+    def _complete(self, trees: Sequence[DepTree], corpus: Corpus | None) -> list[DepTree]:
+        """Complete trees, which are those of a corpus, if it is given."""
+        relations = self.labeler_.predict(trees, corpus)
+        return [
+            deprojectivize(tree.with_heads(tree.heads, labels))
+            for tree, labels in zip(trees, relations, strict=True)
+        ]
+
+    def lifted(self, tree: DepTree) -> DepTree:
+        """Return a tree as the parser learns it: with crossing arcs lifted, if it finds none of these."""
+        return projectivize(tree, scheme=self.lifting) if self.decoder == "projective" else tree
+
     def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column."""
 
@@ -209,7 +250,7 @@ class DependencyParser:
 
         A crossing arc that was brought back has the probability of the arc that it was lifted to.
         """
-        return marginals[np.arange(len(parsed)), self._lifted(parsed).heads]
+        return marginals[np.arange(len(parsed)), self.lifted(parsed).heads]
 
     def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
         """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
@@ -222,6 +263,11 @@ class DependencyParser:
             raise InputError(f"decoder is {self.decoder!r}; expected 'projective' for lattices")
         corpus = self.encoder_.encode(self._tagged(trees))
         return self.structure_.lattices(self._stages(), corpus)
+
+    def untrained(self, **changes: object) -> Self:
+        """Return a parser with the same options, but for some, that has learnt nothing."""
+        options = {name: getattr(self, name) for name in (*OPTIONS, "templates", "jobs")}
+        return type(self)(**{**options, **changes})
 
     @property
     def needs_tags(self) -> bool:
@@ -325,7 +371,7 @@ class DependencyParser:
 
     def _prepare(self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress) -> Preparation:
         """Learn all but the structure."""
-        lifted = [self._lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
+        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
         self.encoder_ = Encoder.from_trees(lifted)
         corpus = self.encoder_.encode(lifted)
         single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
@@ -359,9 +405,6 @@ class DependencyParser:
         tagged = jackknife(trees, folds=folds, jobs=self.jobs, seed=self.seed, tagger=self.tagger_)
         tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
-
-    def _lifted(self, tree: DepTree) -> DepTree:
-        return projectivize(tree, scheme=self.lifting) if self.decoder == "projective" else tree
 
     def _learn_pruning(self, corpus: Corpus, single_root: bool, tell: Progress) -> Arcs:
         self.pruner_ = None
@@ -412,9 +455,7 @@ class DependencyParser:
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
         """Learn from all but some of the trees; return the heads of these, and their scale."""
-        options = {name: getattr(self, name) for name in OPTIONS}
-        options |= {"tags": "gold", "jackknife": False, "patience": None}
-        parser = DependencyParser(**options, templates=self.templates)
+        parser = self.untrained(tags="gold", jackknife=False, patience=None, jobs=1)
         aside = set(numbers)
         rest = [tree for number, tree in enumerate(trees) if number not in aside]
         parser._learn_structure(parser._prepare(rest, None, _ignore), None, _ignore, None)
@@ -463,7 +504,7 @@ class DependencyParser:
 
     def _calibrate(self, held_out: Sequence[DepTree]) -> float:
         """Return the scale under which the heads of these sentences are most probable."""
-        trees = [self._lifted(tree) for tree in self._tagged(held_out) if len(tree)]
+        trees = [self.lifted(tree) for tree in self._tagged(held_out) if len(tree)]
         corpus = self.encoder_.encode(trees)
         heads = [tree.heads for tree in trees]
         return best_scale(
@@ -497,26 +538,37 @@ class DependencyParser:
         batches = [trees[start : start + size] for start in range(0, len(trees), size)]
         return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
 
-    def _parse(self, trees: Sequence[DepTree], k: int, *, sure: bool = False) -> list[list[Candidate]]:
-        """Return candidates for each sentence, with probabilities if `sure`."""
+    def _search(self, trees: Sequence[DepTree], k: int, *, sure: bool) -> tuple[list[Structures], Corpus]:
+        """Return the best structures of each sentence, with probabilities if `sure`."""
         tagged = self._tagged(trees)
         corpus = self.encoder_.encode(tagged)
         heads, scores = self.structure_.best_trees(self._stages(), corpus, k)
         scores[corpus.sizes == 0, 0] = 0.0
-        log_sums = np.zeros(len(trees))
+        probabilities = np.full_like(scores, np.nan)
         if sure:
             log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_)
-        candidates: list[list[Candidate]] = [[] for _ in trees]
-        for rank in range(k):
-            numbers = np.flatnonzero(scores[:, rank] > -np.inf).tolist()
-            bare = [tagged[number].with_heads(heads[rank, corpus.words_of(number)]) for number in numbers]
-            known = corpus if len(numbers) == len(trees) else None
-            for number, tree, labels in zip(numbers, bare, self.labeler_.predict(bare, known), strict=True):
-                score = float(scores[number, rank])
-                probability = float(np.exp(self.scale_ * score - log_sums[number])) if sure else np.nan
-                whole = deprojectivize(tree.with_heads(tree.heads, labels))
-                candidates[number].append(Candidate(whole, score, probability))
-        return candidates
+            probabilities = np.exp(self.scale_ * scores - log_sums[:, np.newaxis])
+        n_found = (scores > -np.inf).sum(axis=1).tolist()
+        found = [
+            Structures(
+                tree, heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n]
+            )
+            for number, (tree, n) in enumerate(zip(tagged, n_found, strict=True))
+        ]
+        return found, corpus
+
+    def _parse(self, trees: Sequence[DepTree], k: int, *, sure: bool = False) -> list[list[Candidate]]:
+        """Return candidates for each sentence, with probabilities if `sure`."""
+        found, corpus = self._search(trees, k, sure=sure)
+        bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
+        whole = iter(self._complete(bare, corpus if k == 1 else None))
+        return [
+            [
+                Candidate(next(whole), score, probability)
+                for score, probability in zip(each.scores.tolist(), each.probabilities.tolist(), strict=True)
+            ]
+            for each in found
+        ]
 
 
 MODELS: dict[str, type[StructureModel]] = {"projective": StructureModel, "spanning": SpanningModel}

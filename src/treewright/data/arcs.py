@@ -1,0 +1,193 @@
+"""The basic features of the arcs of dependency trees: Qian & Liu (2015), table 1.
+
+A template names one, two or three words or tags: ``wh`` and ``wm`` are the words of head and modifier, ``ph``
+and ``pm`` their tags, ``ph-1`` and ``pm+1`` the tags of their neighbours. With ``*`` at its end it goes
+together with the binned length and the direction of the arc. ``ph pb pm`` are the tags of head and modifier
+with each tag that stands between them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
+from treewright.native.arcs import (
+    DISTANCE_BITS,
+    HEAD,
+    LAST_VALUE_BITS,
+    LENGTH_BINS,
+    MODIFIER,
+    N_VALUES,
+    TAG,
+    VALUE_BITS,
+    WORD,
+    ArcTemplates,
+    Sentences,
+    count_arc_features,
+    fill_arc_features,
+)
+
+Integers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+PAIRS = (
+    *("wh wm", "ph pm", "wh pm", "ph wm"),
+    *("ph-1 pm", "ph-1 wm", "ph pm-1", "wh pm-1"),
+    *("ph+1 pm", "ph+1 wm", "ph pm+1", "wh pm+1"),
+    *("ph-1 ph pm", "ph ph+1 pm", "ph pm-1 pm", "ph pm pm+1"),
+)
+BETWEEN = "ph pb pm"
+ARC_FEATURES = (*PAIRS, *(f"{pair} *" for pair in PAIRS), BETWEEN)
+"""The templates of table 1."""
+UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
+"""Ids of unknown words and tags, of the root, and of the tag of what is outside the sentence."""
+N_SPECIAL = 3
+SPECIAL_NAMES = ("?", "ROOT", "-")
+SPREAD = 4.0
+"""A treebank's own tags are used if there are up to so many times more of them than universal ones."""
+
+
+class ArcEncoder:
+    """Turns arcs into keys of their basic features, and keys into text.
+
+    Parameters
+    ----------
+    words, tags : Vocabulary
+    column : {"xpos", "upos"}
+        The tags that are looked at.
+    templates : sequence of str
+        Some of `ARC_FEATURES`.
+    """
+
+    def __init__(
+        self,
+        words: Vocabulary,
+        tags: Vocabulary,
+        *,
+        column: str = "xpos",
+        templates: Sequence[str] = ARC_FEATURES,
+    ) -> None:
+        self.words = words
+        self.tags = tags
+        self.column = column
+        self.templates = tuple(templates)
+        unknown = [name for name in self.templates if name not in ARC_FEATURES]
+        if unknown or not self.templates:
+            raise InputError(
+                f"features has {unknown[0] if unknown else 'nothing'!r}; expected some of {ARC_FEATURES}"
+            )
+        self._native = _compile(self.templates)
+
+    @classmethod
+    def from_trees(
+        cls, trees: Sequence[DepTree], *, column: str | None = None, templates: Sequence[str] = ARC_FEATURES
+    ) -> "ArcEncoder":
+        """Number the words and tags of trees; without a `column`, those tags that say more without being rare."""
+        column = column or _choose_column(trees)
+        words = Counter(word for tree in trees for word in tree.words)
+        tags = Counter(tag for tree in trees for tag in getattr(tree, column))
+        return cls(
+            _limited(words, VALUE_BITS), _limited(tags, LAST_VALUE_BITS), column=column, templates=templates
+        )
+
+    def encode(self, trees: Sequence[DepTree]) -> Sentences:
+        """Turn the words and tags of sentences into arrays."""
+        first = np.cumsum([0, *(len(tree) + 1 for tree in trees)], dtype=np.int64)
+        values = np.full((first[-1], 2), ROOT, dtype=np.int32)
+        is_word = np.ones(len(values), dtype=np.bool_)
+        is_word[first[:-1]] = False
+        words = self.words.ids(word for tree in trees for word in tree.words)
+        tags = self.tags.ids(tag for tree in trees for tag in getattr(tree, self.column))
+        for attribute, ids in ((WORD, words), (TAG, tags)):
+            values[is_word, attribute] = np.where(ids > 0, ids - 1 + N_SPECIAL, UNKNOWN)
+        return Sentences(first, values)
+
+    def keys(
+        self, sentences: Sentences, numbers: Integers, heads: Integers, modifiers: Integers
+    ) -> tuple[Integers, Keys]:
+        """Return the features of arcs: those of arc i are `keys[first[i]:first[i + 1]]`.
+
+        Parameters
+        ----------
+        sentences : Sentences
+        numbers : ndarray of int
+            The sentence of each arc.
+        heads, modifiers : ndarray of int
+            Positions, 0 for the root.
+        """
+        room = len(self.templates) + int(np.diff(sentences.first).max(initial=0))
+        first = np.zeros(len(heads) + 1, dtype=np.int64)
+        arcs = (sentences, numbers, heads, modifiers, self._native)
+        count_arc_features(*arcs, np.empty(room, dtype=np.uint64), first)
+        keys = np.empty(first[-1] + room, dtype=np.uint64)
+        fill_arc_features(*arcs, first, keys)
+        return first, keys[: first[-1]]
+
+    def name(self, key: int) -> str:
+        """Return a feature as text: ``won → NN``; ``DT·* → IN (2 right)`` has the tag before the head."""
+        template, values, distance = unpack(int(key))
+        text = ARC_FEATURES[template]
+        if text == BETWEEN:
+            head, modifier, inner = (self._string("p", value) for value in values)
+            return f"{head} ..{inner}.. {modifier}"
+        sides: dict[str, dict[int, str]] = {"h": {}, "m": {}}
+        for part, value in zip(text.removesuffix(" *").split(), values, strict=False):
+            sides[part[1]][int(part[2:] or 0)] = self._string(part[0], value)
+        shown = f"{_describe_end(sides['h'])} → {_describe_end(sides['m'])}"
+        return f"{shown} ({_describe_distance(distance)})" if distance else shown
+
+    def _string(self, kind: str, value: int) -> str:
+        if value < N_SPECIAL:
+            return SPECIAL_NAMES[value]
+        return (self.words if kind == "w" else self.tags).strings[value - N_SPECIAL]
+
+
+def unpack(key: int) -> tuple[int, tuple[int, int, int], int]:
+    """Return the template of a key, its values, and its number for length and direction."""
+    key, distance = divmod(key, 1 << DISTANCE_BITS)
+    key, c = divmod(key, 1 << LAST_VALUE_BITS)
+    key, b = divmod(key, 1 << VALUE_BITS)
+    template, a = divmod(key, 1 << VALUE_BITS)
+    return template, (a, b, c), distance
+
+
+def _describe_end(tokens: dict[int, str]) -> str:
+    """Write a word with its neighbours, ``*`` if only these are told."""
+    return "·".join(tokens.get(offset, "*") for offset in range(min(0, *tokens, 0), max(0, *tokens, 0) + 1))
+
+
+def _describe_distance(distance: int) -> str:
+    at, to_the_right = divmod(distance - 1, 2)
+    low = int(LENGTH_BINS[at])
+    high = int(LENGTH_BINS[at + 1]) - 1 if at + 1 < len(LENGTH_BINS) else 0
+    length = f"{low}" if high == low else f"{low}-{high}" if high else f"{low}+"
+    return f"{length} {'right' if to_the_right else 'left'}"
+
+
+def _choose_column(trees: Sequence[DepTree]) -> str:
+    own, universal = ({tag for tree in trees for tag in getattr(tree, name)} for name in ("xpos", "upos"))
+    return "xpos" if 1 < len(own) <= SPREAD * max(len(universal), 12) or len(universal) < 2 else "upos"
+
+
+def _limited(counts: Counter[str], bits: int) -> Vocabulary:
+    """Number the most frequent strings for which there is room."""
+    return Vocabulary(Vocabulary.from_counts(counts).strings[: (1 << bits) - N_SPECIAL])
+
+
+def _compile(templates: Sequence[str]) -> ArcTemplates:
+    fixed = [ARC_FEATURES.index(name) for name in ARC_FEATURES if name in templates and name != BETWEEN]
+    values = np.zeros((len(fixed), N_VALUES, 3), dtype=np.int64)
+    sizes = np.zeros(len(fixed), dtype=np.int64)
+    for row, number in enumerate(fixed):
+        parts = ARC_FEATURES[number].removesuffix(" *").split()
+        sizes[row] = len(parts)
+        for at, part in enumerate(parts):
+            side = HEAD if part[1] == "h" else MODIFIER
+            values[row, at] = side, int(part[2:] or 0), WORD if part[0] == "w" else TAG
+    with_distance = np.array([ARC_FEATURES[number].endswith("*") for number in fixed], dtype=np.bool_)
+    between = ARC_FEATURES.index(BETWEEN) if BETWEEN in templates else -1
+    return ArcTemplates(np.array(fixed, dtype=np.int64), sizes, values, with_distance, OUTSIDE, between)

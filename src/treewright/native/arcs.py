@@ -1,0 +1,128 @@
+"""The basic features of arcs, packed into 64-bit keys from which they can be read again.
+
+A key holds, from its highest bits: the template, three values, and the binned length with the direction.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+
+VALUE_BITS, LAST_VALUE_BITS, DISTANCE_BITS = 20, 12, 5
+N_VALUES = 3
+"""Values of a feature at the most; the last has fewer bits."""
+WORD, TAG = 0, 1
+HEAD, MODIFIER = 0, 1
+LENGTH_BINS = np.array([1, 2, 3, 4, 5, 6, 11, 21], dtype=np.int64)
+"""The shortest length of each bin."""
+
+
+class Sentences(NamedTuple):
+    """Sentence i has the tokens from `first[i]` to `first[i + 1]`, the first of which is the root.
+
+    `values` are the ids of each token's word and tag.
+    """
+
+    first: np.ndarray
+    values: np.ndarray
+
+
+class ArcTemplates(NamedTuple):
+    """Each template has a number and up to `N_VALUES` values, each of which is (end of the arc, offset, attribute).
+
+    `with_distance` tells which have length and direction too; `outside` is the tag of tokens outside the
+    sentence; `between` is the number of the template of tags in between, or -1.
+    """
+
+    numbers: np.ndarray
+    sizes: np.ndarray
+    values: np.ndarray
+    with_distance: np.ndarray
+    outside: int
+    between: int
+
+
+@in_place
+def pack(template, a, b, c, distance):
+    """Return the key of a feature."""
+    key = np.uint64(template)
+    key = (key << np.uint64(VALUE_BITS)) | np.uint64(a)
+    key = (key << np.uint64(VALUE_BITS)) | np.uint64(b)
+    key = (key << np.uint64(LAST_VALUE_BITS)) | np.uint64(c)
+    return (key << np.uint64(DISTANCE_BITS)) | np.uint64(distance)
+
+
+@in_place
+def bin_distance(head, modifier):
+    """Return a number from 1 for the binned length and the direction of an arc."""
+    length = abs(head - modifier)
+    at = 0
+    while at + 1 < LENGTH_BINS.size and LENGTH_BINS[at + 1] <= length:
+        at += 1
+    return 1 + 2 * at + (1 if modifier > head else 0)
+
+
+@in_place
+def token_value(sentences, begin, end, position, attribute, outside):
+    """Return a word or tag of a sentence, or the tag of what is outside of it."""
+    if position < begin or position >= end:
+        return outside
+    return sentences.values[position, attribute]
+
+
+@in_place
+def fill_arc_keys(sentences, sentence, head, modifier, templates, keys):
+    """Write the features of an arc, the tags in between last and once each; return how many there are.
+
+    `keys` has room for one key a template, and one a word of the sentence.
+    """
+    begin, end = sentences.first[sentence], sentences.first[sentence + 1]
+    distance = bin_distance(head, modifier)
+    n_keys = templates.numbers.size
+    for template in range(n_keys):
+        a, b, c = 0, 0, 0
+        for number in range(templates.sizes[template]):
+            side, offset, attribute = templates.values[template, number]
+            position = begin + (head if side == HEAD else modifier) + offset
+            value = token_value(sentences, begin, end, position, attribute, templates.outside)
+            if number == 0:
+                a = value
+            elif number == 1:
+                b = value
+            else:
+                c = value
+        shown = distance if templates.with_distance[template] else 0
+        keys[template] = pack(templates.numbers[template], a, b, c, shown)
+    if templates.between < 0:
+        return n_keys
+    n_fixed = n_keys
+    a, b = sentences.values[begin + head, TAG], sentences.values[begin + modifier, TAG]
+    for position in range(begin + min(head, modifier) + 1, begin + max(head, modifier)):
+        key = pack(templates.between, a, b, sentences.values[position, TAG], 0)
+        is_new = True
+        for other in range(n_fixed, n_keys):
+            if keys[other] == key:
+                is_new = False
+                break
+        if is_new:
+            keys[n_keys] = key
+            n_keys += 1
+    return n_keys
+
+
+@in_place
+def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch, first):
+    """Fill `first` with where the features of each arc begin; `scratch` has room for the keys of one arc."""
+    first[0] = 0
+    for arc in range(heads.size):
+        n = fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, scratch)
+        first[arc + 1] = first[arc] + n
+
+
+@in_place
+def fill_arc_features(sentences, numbers, heads, modifiers, templates, first, keys):
+    """Fill the features of arcs; `keys` has room for those of one more arc."""
+    for arc in range(heads.size):
+        place = keys[first[arc] :]
+        fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, place)

@@ -1,0 +1,1 @@
+"""Choosing among the best trees of a parser."""

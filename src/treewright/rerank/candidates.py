@@ -1,0 +1,162 @@
+"""The lists of trees among which a reranker chooses."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.metrics.ratios import percent
+from treewright.parsing.dependency import DependencyParser, Structures
+from treewright.persist import State
+
+IntArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class TrainingLists(NamedTuple):
+    """Lists of which the right candidates are known."""
+
+    lists: "CandidateLists"
+    right: Integers
+    """The number of the gold tree of each list among all candidates."""
+    n_missing: int
+    """Lists in which the parser had not found it."""
+
+
+class CandidateLists:
+    """The best trees of each of many sentences, as flat arrays.
+
+    Trees are as a parser finds them: without relations, and with crossing arcs lifted.
+
+    Parameters
+    ----------
+    trees : sequence of DepTree
+        The sentences, with the tags that they were parsed with.
+    heads : sequence of ndarray of int32, (n_trees, n_words)
+        Those of each sentence; the best tree is the first.
+    scores : sequence of ndarray of float, (n_trees,)
+        What the parser gives each tree.
+    probabilities : sequence of ndarray of float, (n_trees,)
+        Among all trees of the sentence, by the parser.
+
+    Attributes
+    ----------
+    first : ndarray of int64, (n_lists + 1,)
+        List i has the candidates from `first[i]` to `first[i + 1]`.
+    scores, probabilities : ndarray of float, (n_candidates,)
+    """
+
+    def __init__(
+        self,
+        trees: Sequence[DepTree],
+        heads: Sequence[IntArray],
+        scores: Sequence[FloatArray],
+        probabilities: Sequence[FloatArray],
+    ) -> None:
+        self.trees = trees
+        self.heads = heads
+        self.first = np.concatenate([[0], np.cumsum([len(each) for each in heads])]).astype(np.int64)
+        self.scores = np.concatenate([np.zeros(0), *scores])
+        self.probabilities = np.concatenate([np.zeros(0), *probabilities])
+
+    @classmethod
+    def from_structures(cls, found: Sequence[Structures]) -> "CandidateLists":
+        """Make lists of what a parser finds."""
+        return cls(
+            [each.tree for each in found],
+            [each.heads for each in found],
+            [each.scores for each in found],
+            [each.probabilities for each in found],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["CandidateLists"]) -> "CandidateLists":
+        """Return the lists of several in one."""
+        return cls(
+            [tree for part in parts for tree in part.trees],
+            [heads for part in parts for heads in part.heads],
+            [part.scores for part in parts],
+            [part.probabilities for part in parts],
+        )
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    @property
+    def n_candidates(self) -> int:
+        """How many trees there are in all lists."""
+        return int(self.first[-1])
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Yield where each list begins and ends."""
+        bounds = self.first.tolist()
+        return zip(bounds[:-1], bounds[1:], strict=True)
+
+    def candidate(self, number: int) -> DepTree:
+        """Return a candidate by its number among all."""
+        at = int(np.searchsorted(self.first, number, side="right")) - 1
+        return self.trees[at].with_heads(self.heads[at][number - self.first[at]])
+
+    def select(self, numbers: Sequence[int]) -> "CandidateLists":
+        """Return some of the lists."""
+        spans = list(self.spans())
+        return CandidateLists(
+            [self.trees[at] for at in numbers],
+            [self.heads[at] for at in numbers],
+            [self.scores[slice(*spans[at])] for at in numbers],
+            [self.probabilities[slice(*spans[at])] for at in numbers],
+        )
+
+    def n_right(self, gold: Sequence[IntArray]) -> Integers:
+        """Count the words of each candidate whose heads are those of gold."""
+        counts = [(heads == right).sum(axis=1) for heads, right in zip(self.heads, gold, strict=True)]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+
+    def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
+        """Add the gold tree where it is missing, with the score of the last of its list."""
+        heads, scores, probabilities, right = [], [], [], []
+        n_before = n_missing = 0
+        for at, (begin, end) in enumerate(self.spans()):
+            mine = [self.heads[at], self.scores[begin:end], self.probabilities[begin:end]]
+            same = np.flatnonzero((mine[0] == gold[at]).all(axis=1))
+            if len(same):
+                right.append(n_before + int(same[0]))
+            else:
+                n_missing += 1
+                right.append(n_before + len(mine[0]))
+                mine = [
+                    np.concatenate([mine[0], gold[at][np.newaxis]]),
+                    *(np.append(x, x[-1]) for x in mine[1:]),
+                ]
+            n_before += len(mine[0])
+            for found, each in zip((heads, scores, probabilities), mine, strict=True):
+                found.append(each)
+        lists = CandidateLists(self.trees, heads, scores, probabilities)
+        return TrainingLists(lists, np.array(right, dtype=np.int64), n_missing)
+
+    def get_state(self) -> State:
+        """Return the lists, without the words of the sentences."""
+        heads = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in self.heads)])
+        arrays = {"first": self.first, "heads": heads}
+        return State(
+            "CandidateLists", {}, {**arrays, "scores": self.scores, "probabilities": self.probabilities}
+        )
+
+    @classmethod
+    def from_state(cls, state: State, trees: Sequence[DepTree]) -> "CandidateLists":
+        """Make the lists of these sentences again."""
+        arrays = state.arrays
+        bounds = arrays["first"].tolist()
+        heads, scores, probabilities = [], [], []
+        place = 0
+        for tree, begin, end in zip(trees, bounds[:-1], bounds[1:], strict=True):
+            size = (end - begin) * len(tree)
+            heads.append(arrays["heads"][place : place + size].reshape(end - begin, len(tree)))
+            place += size
+            scores.append(arrays["scores"][begin:end])
+            probabilities.append(arrays["probabilities"][begin:end])
+        return cls(trees, heads, scores, probabilities)
