@@ -418,14 +418,14 @@ def print_weightiest(record, names):
         )
 
 
-def grown(problem, threshold, order, filter_memory=None):
-    """Return a search through all samples that stands before an order."""
+def grown(problem, threshold, order, degree, filter_memory=None):
+    """Return a search up to a degree through all samples that stands before an order."""
     labels = label_problem(problem.y, 2)
     _, worst = labels.assess(np.zeros((len(problem.y), 1)))
     space = PolynomialSpace(problem.X, filter_memory=filter_memory)
-    search = space.search(labels.violations(worst), threshold)
+    search = space.search(labels.violations(worst), threshold, degree)
     for _ in range(1, order):
-        list(search.grow(extend=True))
+        list(search.grow())
     return search
 
 
@@ -442,8 +442,9 @@ def best_time(prepare, run, n_times=5):
 
 def measure_counting(problem, threshold, order, extend):
     """Return nanoseconds for each candidate counted."""
+    degree = order + 1 if extend else order
     seconds, parts = best_time(
-        lambda: grown(problem, threshold, order), lambda search: list(search.grow(extend=extend))
+        lambda: grown(problem, threshold, order, degree), lambda search: list(search.grow())
     )
     n_instances, n_candidates = (
         sum(each.n_instances for each in parts),
@@ -461,7 +462,7 @@ def measure_counting(problem, threshold, order, extend):
 def measure_sifting(problem, threshold, order, memory, lines):
     """Return nanoseconds for each candidate that is added to a filter, as those of making and clearing it."""
     polynomial.SpectralBloomFilter = partial(SpectralBloomFilter, lines=lines)
-    search = grown(problem, threshold, order, memory)
+    search = grown(problem, threshold, order, order, memory)
     levels = search._levels
     polynomial.BYTES_FOR_EACH = 1 << 20  # filters are as large as they are said to be
     seconds, admitted = best_time(lambda: None, lambda _: search._sift(levels))

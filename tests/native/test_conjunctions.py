@@ -41,8 +41,8 @@ def draw(seed, n_per_row):
 def search(dense, violations, threshold, **options):
     """Grow all orders; return the parts in which each came."""
     space = PolynomialSpace(csr_matrix(dense.astype(np.int8)), **options)
-    found = space.search(violations, threshold)
-    orders = [list(found.grow(extend=order < DEGREE)) for order in range(1, DEGREE + 1)]
+    found = space.search(violations, threshold, DEGREE)
+    orders = [list(found.grow()) for _ in range(DEGREE)]
     found.close()
     return orders
 
@@ -156,11 +156,11 @@ def test_nothing_grows_from_nothing(options):
 
 def test_places_need_not_be_kept_for_the_last_order():
     dense, violations = draw(3, 2)
-    found = PolynomialSpace(csr_matrix(dense.astype(np.int8))).search(violations, 0)
-    for extend in (True, False):
-        parts = list(found.grow(extend=extend))
+    found = PolynomialSpace(csr_matrix(dense.astype(np.int8))).search(violations, 0, 2)
+    for _ in range(2):
+        parts = list(found.grow())
     assert_equal([parts], enumerated(twin.frequent, dense, violations, 0)[1:2])
-    assert list(found.grow(extend=False)) == []
+    assert list(found.grow()) == []
 
 
 def random_features(rng, n_columns):

@@ -212,8 +212,8 @@ class MiningRun:
     def thresholds(self, ratio: float, *, above: float) -> Iterator[float]:
         """Yield thresholds from the first that lets anything survive, down to one above a given one."""
         _, worst = self._problem.assess(np.zeros((self._space.n_rows, self._problem.n_outputs)))
-        search = self._space.search(self._problem.violations(worst), 0)
-        highest = [int(growth.counts.max(initial=0)) for growth in search.grow(extend=False)]
+        search = self._space.search(self._problem.violations(worst), 0, 1)
+        highest = [int(growth.counts.max(initial=0)) for growth in search.grow()]
         search.close()
         threshold = float(max(highest, default=0))
         while threshold > max(above, SMALLEST_THRESHOLD):
@@ -289,10 +289,10 @@ class MiningRun:
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
         """Return the features of zero weight that enter, of each order that has any."""
         found = {}
-        search = self._space.search(violations, self._threshold)
+        search = self._space.search(violations, self._threshold, degree)
         try:
             for order in range(1, degree + 1):
-                parts = [part for part in self._grow(search, order, degree) if len(part.features)]
+                parts = [part for part in self._grow(search, order) if len(part.features)]
                 n_survivors = self._orders[-1].n_survivors
                 if parts:
                     features = np.concatenate([part.features for part in parts])
@@ -305,17 +305,17 @@ class MiningRun:
             search.close()
         return found
 
-    def _grow(self, search: Search, order: int, degree: int) -> Iterator["_Entering"]:
+    def _grow(self, search: Search, order: int) -> Iterator["_Entering"]:
         """Count the features of one order, and yield those that enter."""
         n_candidates = n_instances = n_survivors = n_entering = 0
-        for growth in search.grow(extend=order < degree):
+        for growth in search.grow():
             gradient = (growth.counts[:, ::2] - growth.counts[:, 1::2]).astype(np.float64)
             enters = np.flatnonzero(np.abs(gradient).max(axis=1, initial=0) > self._threshold)
             enters = enters[~self._active.contains(order, growth.features[enters])]
             yield _Entering(growth.features[enters], gradient[enters])
             n_candidates += growth.n_candidates
             n_instances += growth.n_instances
-            n_survivors += len(growth.features)
+            n_survivors += growth.n_survivors
             n_entering += len(enters)
         counts = (n_candidates, n_instances, n_survivors, n_entering)
         report = OrderReport(len(self._iterations) + 1, order, *counts, *search.n_bytes)

@@ -82,9 +82,9 @@ class PolynomialSpace:
         """How many rows there are."""
         return int(self.rows.shape[0])
 
-    def search(self, violations: Violations, threshold: float) -> "PolynomialSearch":
-        """Begin with the columns of the violating rows."""
-        return PolynomialSearch(self, violations, threshold)
+    def search(self, violations: Violations, threshold: float, degree: int) -> "PolynomialSearch":
+        """Begin with the columns of the violating rows; there is no order above `degree`."""
+        return PolynomialSearch(self, violations, threshold, degree)
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
         """Return where conjunctions are present: a row for each of the space, a column for each of them."""
@@ -113,16 +113,19 @@ class PolynomialSearch:
     Columns are renumbered from rare to frequent, without those that are not frequent enough.
     """
 
-    def __init__(self, space: PolynomialSpace, violations: Violations, threshold: float) -> None:
+    def __init__(
+        self, space: PolynomialSpace, violations: Violations, threshold: float, degree: int
+    ) -> None:
         self._space = space
         self._violations = violations
         self._threshold = threshold
+        self._degree = degree
         self._columns = np.zeros(0, dtype=np.int32)
         self._order = 0
         self._levels: list[KeptLevel] = []
         self._store = self._new_store()
 
-    def grow(self, *, extend: bool) -> Iterator[Growth]:
+    def grow(self) -> Iterator[Growth]:
         """Count the conjunctions of the next order and yield, in parts, those above the threshold."""
         self._order += 1
         if self._order == 1:
@@ -131,7 +134,7 @@ class PolynomialSearch:
         old_levels, self._levels = self._levels, []
         old_store, self._store = self._store, self._new_store()
         try:
-            for growth, level in self._grow(old_levels, extend):
+            for growth, level in self._grow(old_levels, self._order < self._degree):
                 if level is not None:
                     self._keep(level)
                 yield growth
@@ -176,7 +179,8 @@ class PolynomialSearch:
         items = rank[rows.indices]
         self._write_rows(items[items >= 0], row_of[items >= 0], rows.shape[0])
         features = self._columns[:, np.newaxis]
-        return Growth(features, counts[self._columns], int((highest > 0).sum()), len(items))
+        n_candidates = int((highest > 0).sum())
+        return Growth(features, counts[self._columns], n_candidates, len(items), len(features))
 
     def _count_columns(self, rows: csr_matrix) -> tuple[IntArray, IntArray]:
         """Count each column; also return the row of each entry."""
@@ -303,7 +307,7 @@ class PolynomialSearch:
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
         features = np.sort(self._columns[items], axis=1)
-        growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances)
+        growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances, n)
         if not keep_places or n == 0:
             return growth, None
         first = np.concatenate([[0], found.ends[:n]])
@@ -324,7 +328,7 @@ def match_conjunctions(rows: csr_matrix, features: Sequence[IntArray]) -> csr_ma
 
     `features` has an array for each order, of one conjunction a row.
     """
-    trie = _make_trie(features)
+    trie = make_trie(features)
     degree = max((each.shape[1] for each in features), default=1)
     path, at = np.zeros(degree + 1, dtype=np.int64), np.zeros(degree + 1, dtype=np.int64)
     first = np.zeros(rows.shape[0] + 1, dtype=np.int64)
@@ -341,7 +345,8 @@ def match_conjunctions(rows: csr_matrix, features: Sequence[IntArray]) -> csr_ma
     return matrix
 
 
-def _make_trie(features: Sequence[IntArray]) -> Trie:
+def make_trie(features: Sequence[IntArray]) -> Trie:
+    """Return features, an array for each order, as paths of their items."""
     size = sum(each.size for each in features)
     n_slots = 1 << (2 * size + 1).bit_length()
     trie = Trie(

@@ -42,26 +42,28 @@ class Growth(NamedTuple):
     Attributes
     ----------
     features : ndarray of int32, (n, width)
-        A feature each row, as the space writes it.
+        A feature each row, as the space writes it: all that survive, or of these at least those whose gradient
+        exceeds the threshold.
     counts : ndarray of int32, (n, n_counters)
+        Those of #f+ and #f-; or less, if their difference is the same.
     n_candidates, n_instances : int
         How many features were counted to find them, and how often these were present.
+    n_survivors : int
+        How many were counted above the threshold.
     """
 
     features: IntArray
     counts: IntArray
     n_candidates: int
     n_instances: int
+    n_survivors: int
 
 
 class Search(Protocol):
     """One coarse-to-fine search through a space, order by order."""
 
-    def grow(self, *, extend: bool) -> Iterator[Growth]:
-        """Count the features of the next order and yield, in parts, those above the threshold.
-
-        `extend` tells whether the order after it will be asked for as well.
-        """
+    def grow(self) -> Iterator[Growth]:
+        """Count the features of the next order and yield, in parts, those above the threshold."""
 
     @property
     def n_bytes(self) -> tuple[int, int]:
@@ -78,8 +80,8 @@ class FeatureSpace(Protocol):
     def n_rows(self) -> int:
         """How many rows there are."""
 
-    def search(self, violations: Violations, threshold: float) -> Search:
-        """Begin with the basic features of the violating rows."""
+    def search(self, violations: Violations, threshold: float, degree: int) -> Search:
+        """Begin with the basic features of the violating rows; there is no order above `degree`."""
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
         """Return where features are present: a row for each of the space, a column for each of `features`.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import in_place
+from treewright.native.hashing import mix
 
 VALUE_BITS, LAST_VALUE_BITS, DISTANCE_BITS = 20, 12, 5
 N_VALUES = 3
@@ -126,3 +127,27 @@ def fill_arc_features(sentences, numbers, heads, modifiers, templates, first, ke
     for arc in range(heads.size):
         place = keys[first[arc] :]
         fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, place)
+
+
+@in_place
+def find_slot(keys, slots, key):
+    """Return the slot of a key in a table of numbers of keys, or the empty one where it would be."""
+    mask = np.uint64(slots.size - 1)
+    slot = (mix(np.uint64(0), key) >> np.uint64(20)) & mask
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@in_place
+def index_keys(keys, slots):
+    """Fill a table of the numbers of distinct keys; its size is a power of two, and all of it -1 at first."""
+    for number in range(keys.size):
+        slots[find_slot(keys, slots, keys[number])] = number
+
+
+@in_place
+def find_keys(keys, slots, wanted, numbers):
+    """Fill the numbers of keys, -1 for those that are not in the table."""
+    for at in range(wanted.size):
+        numbers[at] = slots[find_slot(keys, slots, wanted[at])]

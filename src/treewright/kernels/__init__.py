@@ -1,0 +1,1 @@
+"""Similarities of trees and of rows, for learners that need nothing else of them."""

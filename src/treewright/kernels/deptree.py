@@ -1,0 +1,324 @@
+"""The dependency tree kernel of Qian & Liu (2015), section 5.2.1.
+
+A fragment of a tree is a connected set of arcs in which neighbouring siblings are neighbours in the tree too. A
+sub feature tree is a fragment with one of its basic features for each arc, and the kernel of two trees is the
+number of pairs of equal ones, one from each tree. Its recursion is in `treewright.native.deptree`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_choice, check_number
+from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder, Keys
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.native.arcs import DISTANCE_BITS, LAST_VALUE_BITS
+from treewright.native.deptree import (
+    LANES,
+    NOTHING_BETWEEN,
+    Arcs,
+    Batch,
+    Scratch,
+    Trees,
+    evaluate,
+    evaluate_logs,
+    list_arcs,
+)
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+SMALLEST_DECAY = 1e-6
+
+
+class DependencyTreeKernel:
+    """The number of common sub feature trees of two dependency trees.
+
+    All occurrences count. With twenty words and more a tree can have more fragments in common with itself than
+    with all others together; `decay` and `normalize` are there to soften this.
+
+    Parameters
+    ----------
+    features : sequence of str
+        The basic features of an arc, some of `ARC_FEATURES`.
+    decay : float
+        A sub feature tree of n arcs counts `decay` to the power of n.
+    normalize : bool
+        Divide by the geometric mean of the values of each tree with itself. A tree without arcs then has the
+        value 0 with every tree.
+    root : bool
+        Whether the arc from the root to a sentence's top word is an arc like others.
+
+    Examples
+    --------
+    >>> from treewright import DepTree
+    >>> from treewright.kernels.deptree import DependencyTreeKernel
+    >>> tree = DepTree("a dog barks".split(), [2, 3, 0], xpos=["DT", "NN", "VBZ"])
+    >>> DependencyTreeKernel(features=["wh wm", "ph pm"])([tree]).tolist()
+    [[8.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[str] = ARC_FEATURES,
+        decay: float = 1.0,
+        normalize: bool = False,
+        root: bool = False,
+    ) -> None:
+        self.features = features
+        self.decay = decay
+        self.normalize = normalize
+        self.root = root
+
+    def __call__(self, trees_a: Sequence[DepTree], trees_b: Sequence[DepTree] | None = None) -> FloatArray:
+        """Return the values of all pairs.
+
+        Parameters
+        ----------
+        trees_a, trees_b : sequence of DepTree
+            Without the second, the first with itself.
+
+        Returns
+        -------
+        ndarray of float, (len(trees_a), len(trees_b))
+            Infinite where a number is too large and not normalised.
+        """
+        packed = self.pack([*trees_a, *(trees_b or ())])
+        rows = np.arange(len(packed))
+        if trees_b is None:
+            return packed.block(rows, rows)
+        return packed.block(rows[: len(trees_a)], rows[len(trees_a) :])
+
+    def pack(self, trees: Sequence[DepTree]) -> "PackedTrees":
+        """Prepare trees of which many pairs are to be evaluated.
+
+        Several trees of the same words and tags, as a parser's candidates are, share the work on their common
+        arcs.
+        """
+        check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
+        check_choice("normalize", self.normalize, (False, True))
+        check_choice("root", self.root, (False, True))
+        for number, tree in enumerate(trees):
+            if (tree.heads < 0).any():
+                word = int(np.flatnonzero(tree.heads < 0)[0]) + 1
+                raise InputError(f"tree {number}: word {word} has no head; expected one from 0 to {len(tree)}")
+        encoder = ArcEncoder.from_trees(trees, templates=self.features)
+        return PackedTrees(encoder, trees, decay=self.decay, normalize=self.normalize, root=self.root)
+
+
+class PackedTrees:
+    """Trees, by number, with what the evaluation of their kernel needs.
+
+    Made by `DependencyTreeKernel.pack`. Takes about 150 bytes for each different arc of a sentence and 20 for
+    each arc of a tree.
+    """
+
+    def __init__(
+        self, encoder: ArcEncoder, trees: Sequence[DepTree], *, decay: float, normalize: bool, root: bool
+    ) -> None:
+        self._decay = float(decay)
+        self._sentences, examples = _number_sentences(trees, encoder.column)
+        words = _Words.from_trees(trees)
+        is_arc = words.heads >= (0 if root else 1)
+        codes = _Codes(self._sentences[words.trees], words.heads, words.modifiers)
+        distinct, numbers = np.unique(codes.join()[is_arc], return_inverse=True)
+        sentences, heads, modifiers = codes.split(distinct)
+        self._arcs = _pack_arcs(encoder, examples, sentences, heads, modifiers)
+        self._trees = _pack_trees(words, is_arc, numbers.astype(np.int32), len(trees))
+        n_shared = int(self._arcs.place.max(initial=0)) + 1
+        n_arcs = int(np.diff(self._trees.first).max(initial=0)) + 1
+        self._sizes = (n_shared, n_arcs, n_arcs)
+        rows = np.arange(len(trees))
+        self._logs = self._evaluate_logs(rows, rows) if normalize else None
+
+    def __len__(self) -> int:
+        return len(self._sentences)
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        """Return the values of all pairs of trees, given by their numbers.
+
+        Parameters
+        ----------
+        rows_a, rows_b : array of int
+            In any order; trees of the same sentence are evaluated together.
+
+        Returns
+        -------
+        ndarray of float, (len(rows_a), len(rows_b))
+        """
+        rows_a, rows_b = (np.asarray(rows, dtype=np.int64) for rows in (rows_a, rows_b))
+        values = np.empty((len(rows_a), len(rows_b)))
+        batches = (self._make_batch(rows_a), self._make_batch(rows_b))
+        with np.errstate(over="ignore"):
+            evaluate(self._arcs, self._trees, *batches, self._decay, self._scratch(), values)
+        return values if self._logs is None else self._normalized(values, rows_a, rows_b)
+
+    def _make_batch(self, rows: Integers) -> Batch:
+        sentences = self._sentences[rows]
+        places = np.argsort(sentences, kind="stable")
+        first = np.flatnonzero(np.diff(sentences[places], prepend=-1, append=-1))
+        n_arcs = int((self._trees.first[rows + 1] - self._trees.first[rows]).sum())
+        arcs = np.empty(n_arcs, dtype=np.int32)
+        batch = Batch(rows[places], places, first, np.zeros_like(first), arcs)
+        list_arcs(self._trees, batch, np.zeros(len(self._arcs.place), dtype=np.bool_))
+        return batch
+
+    def _scratch(self) -> Scratch:
+        return Scratch(*(np.empty((size, size)) for size in self._sizes))
+
+    def _normalized(self, values: FloatArray, rows_a: Integers, rows_b: Integers) -> FloatArray:
+        """Divide by geometric means, as logarithms, since these are finite where values are not."""
+        assert self._logs is not None
+        with np.errstate(divide="ignore"):
+            logs = np.log(values)
+        large_a, large_b = np.nonzero(np.isinf(values))
+        logs[large_a, large_b] = self._evaluate_logs(rows_a[large_a], rows_b[large_b])
+        means = (self._logs[rows_a, None] + self._logs[rows_b]) / 2
+        return np.exp(np.subtract(logs, means, out=np.full_like(logs, -np.inf), where=values > 0))
+
+    def _evaluate_logs(self, rows_a: Integers, rows_b: Integers) -> FloatArray:
+        logs = np.empty(len(rows_a))
+        pairs = np.column_stack([rows_a, rows_b])
+        evaluate_logs(self._arcs, self._trees, pairs, self._decay, self._scratch(), logs)
+        return logs
+
+
+class _Words(NamedTuple):
+    """All words of all trees: the number of the tree, the position of the head, and their own from 1."""
+
+    trees: Integers
+    heads: Integers
+    modifiers: Integers
+
+    @classmethod
+    def from_trees(cls, trees: Sequence[DepTree]) -> "_Words":
+        lengths = np.array([len(tree) for tree in trees], dtype=np.int64)
+        first = np.cumsum(lengths) - lengths
+        numbers = np.repeat(np.arange(len(trees)), lengths)
+        heads = np.concatenate([np.empty(0, dtype=np.int64), *(tree.heads for tree in trees)])
+        return cls(numbers, heads, np.arange(len(numbers)) - first[numbers] + 1)
+
+    @property
+    def parents(self) -> Integers:
+        """The number of each head among all words, or -1."""
+        own = np.arange(len(self.heads))
+        return np.where(self.heads > 0, own - self.modifiers + self.heads, -1)
+
+
+class _Codes(NamedTuple):
+    """Sentence, head and modifier of arcs, as one number each."""
+
+    sentences: Integers
+    heads: Integers
+    modifiers: Integers
+
+    @property
+    def _base(self) -> int:
+        return int(self.modifiers.max(initial=0)) + 1
+
+    def join(self) -> Integers:
+        return (self.sentences * self._base + self.heads) * self._base + self.modifiers
+
+    def split(self, codes: Integers) -> tuple[Integers, Integers, Integers]:
+        codes, modifiers = np.divmod(codes, self._base)
+        sentences, heads = np.divmod(codes, self._base)
+        return sentences, heads, modifiers
+
+
+def _number_sentences(trees: Sequence[DepTree], column: str) -> tuple[Integers, list[DepTree]]:
+    """Return the number of each tree's sentence, the same for the same words and tags, and a tree of each."""
+    numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+    sentences = np.empty(len(trees), dtype=np.int64)
+    examples = []
+    for row, tree in enumerate(trees):
+        content = (tuple(tree.words), tuple(getattr(tree, column)))
+        sentences[row] = numbers.setdefault(content, len(numbers))
+        if sentences[row] == len(examples):
+            examples.append(tree)
+    return sentences, examples
+
+
+def _pack_arcs(
+    encoder: ArcEncoder, examples: list[DepTree], sentences: Integers, heads: Integers, modifiers: Integers
+) -> Arcs:
+    first, keys = encoder.keys(encoder.encode(examples), sentences, heads, modifiers)
+    templates = [name for name in ARC_FEATURES if name in encoder.templates and name != BETWEEN]
+    fixed = first[:-1, None] + np.arange(len(templates))
+    ids = np.empty(fixed.shape, dtype=np.int32)
+    for column in range(len(templates)):
+        ids[:, column] = _intern(keys[fixed[:, column]])
+    is_between = np.ones(len(keys), dtype=np.bool_)
+    is_between[fixed] = False
+    first -= len(templates) * np.arange(len(first))
+    ends, between = _pack_between(first, keys[is_between])
+    signatures = _pack_signatures(encoder.templates, dict(zip(templates, ids.T, strict=True)) | {BETWEEN: ends})
+    place = np.arange(len(heads)) - np.searchsorted(sentences, sentences)
+    return Arcs(signatures, ids, ends, first, between, place.astype(np.int32))
+
+
+def _pack_signatures(templates: Sequence[str], ids: dict[str, npt.NDArray[np.int32]]) -> npt.NDArray[np.uint64]:
+    """Return the last bytes of the ids of features without one of which no other is shared.
+
+    A feature that says less than another is shared where that one is: ``ph pm`` where ``ph-1 ph pm *`` is.
+    """
+    parts = {name: set(name.split()) for name in templates}
+    needed = [name for name in parts if not any(other < parts[name] for other in parts.values())]
+    n_bytes = -(-len(needed) // LANES) * LANES
+    columns = [ids[needed[lane % len(needed)]].astype(np.uint8) for lane in range(n_bytes)]
+    return np.stack(columns, axis=1).view(np.uint64)
+
+
+def _pack_between(first: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return a number for the tags of both ends of arcs, and the sorted ids of tags between these."""
+    owners = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    between = _intern(keys[np.lexsort((keys, owners))])
+    has_some = first[:-1] < first[1:]
+    ends = np.full(len(first) - 1, NOTHING_BETWEEN, dtype=np.int32)
+    ends[has_some] = _intern(keys[first[:-1][has_some]] >> np.uint64(LAST_VALUE_BITS + DISTANCE_BITS))
+    return ends, between
+
+
+def _intern(keys: Keys) -> npt.NDArray[np.int32]:
+    """Number different keys in their order."""
+    return np.unique(keys, return_inverse=True)[1].astype(np.int32)
+
+
+def _pack_trees(
+    words: _Words, is_arc: npt.NDArray[np.bool_], numbers: npt.NDArray[np.int32], n_trees: int
+) -> Trees:
+    """Order the arcs of each tree, children before parents and siblings from right to left."""
+    first = np.zeros(n_trees + 1, dtype=np.int64)
+    np.cumsum(np.bincount(words.trees[is_arc], minlength=n_trees), out=first[1:])
+    arcs = np.flatnonzero(is_arc)
+    order = np.lexsort((-arcs, -_depths(words.parents)[arcs], words.trees[arcs]))
+    arcs = arcs[order]
+    trees = words.trees[arcs]
+    n_arcs = np.diff(first)
+    positions = n_arcs[words.trees]
+    positions[arcs] = np.arange(len(arcs)) - first[trees]
+    parents = words.parents[arcs]
+    above = np.where(parents >= 0, positions[parents], n_arcs[trees])
+    siblings = _right_siblings(words)[arcs]
+    right = np.where(siblings >= 0, positions[siblings], n_arcs[trees])
+    return Trees(first, numbers[order], above.astype(np.int32), right.astype(np.int32))
+
+
+def _depths(parents: Integers) -> Integers:
+    depths = np.zeros(len(parents), dtype=np.int64)
+    above = parents
+    while (above >= 0).any():
+        depths += above >= 0
+        above = np.where(above >= 0, parents[above], -1)
+    return depths
+
+
+def _right_siblings(words: _Words) -> Integers:
+    """Return the number of the next word to the right with the same head, or -1."""
+    order = np.lexsort((words.modifiers, words.heads, words.trees))
+    follow = (np.diff(words.heads[order]) == 0) & (np.diff(words.trees[order]) == 0)
+    siblings = np.full(len(order), -1, dtype=np.int64)
+    siblings[order[:-1][follow]] = order[1:][follow]
+    return siblings

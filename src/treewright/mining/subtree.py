@@ -1,0 +1,453 @@
+"""The space of sub feature trees of dependency trees (Qian & Liu 2015, section 5.2).
+
+A fragment of a tree is a connected part of it in which neighbouring siblings are neighbours in the tree. A sub
+feature tree is a fragment with one basic feature for each arc; its order is the number of its arcs. Rows are
+the candidates of lists, trees over the same sentence. Only what not all candidates of a list have can tell them
+apart, so nothing else is matched; and what is counted is near what the right and the wrong tree do not share.
+"""
+
+from collections.abc import Iterator, Sequence
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.data.arcs import ArcEncoder, Keys
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.mining.polynomial import make_trie
+from treewright.mining.space import Growth, IntArray, Violations
+from treewright.native.arcs import find_keys, index_keys
+from treewright.native.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
+from treewright.native.matching import Hits, Marked, Walk, fill_hints, match_lists, spread_hits
+from treewright.native.subtrees import (
+    GAIN,
+    LOSS,
+    MINUS,
+    N_COLUMNS,
+    N_DEPTHS,
+    PLACE,
+    PLUS,
+    SIZE,
+    Found,
+    Job,
+    Places,
+    Roots,
+    Stack,
+    Work,
+    count_basic,
+    fill_distances,
+    fill_roots,
+    search_roots,
+)
+from treewright.scale import map_jobs
+
+Integers = npt.NDArray[np.int64]
+
+MAX_TREES = 64
+"""Candidates a list can have."""
+MAX_DEGREE = N_DEPTHS
+LISTS_AT_ONCE = 500
+"""Lists in which features are looked for by one job."""
+N_TASKS = 256
+"""Jobs into which a search is divided, about."""
+ROOM = 1 << 14
+"""Features, places and fragments for which room is made at first."""
+
+
+class SubtreeSpace:
+    """All sub feature trees of lists of dependency trees.
+
+    A feature of order r is a row of r codes: ``basic feature * 8 + depth``, in the order of rightmost extension.
+
+    Parameters
+    ----------
+    trees : sequence of DepTree
+        The sentences; their heads are not looked at.
+    heads : sequence of ndarray of int, (n_trees, n_words)
+        The candidates of each, up to 64.
+    encoder : ArcEncoder, optional
+        What makes basic features of arcs; without it, one for these sentences.
+    keys : ndarray of uint64, optional
+        The basic features that there are, sorted; without it, all of these trees.
+    root : bool
+        Whether the root of a tree is a node, from which an arc leads to its first words.
+    jobs : int
+        Threads; results do not depend on them.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64
+        The basic features, by number.
+    """
+
+    def __init__(
+        self,
+        trees: Sequence[DepTree],
+        heads: Sequence[npt.NDArray[np.integer]],
+        *,
+        encoder: ArcEncoder | None = None,
+        keys: Keys | None = None,
+        root: bool = True,
+        jobs: int = 1,
+    ) -> None:
+        self.encoder = encoder or ArcEncoder.from_trees(trees)
+        self.jobs = jobs
+        self._lists = _flatten(trees, heads)
+        self.first = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
+        self.forest = _make_forest(self._lists, root)
+        arcs = self.forest.owners.astype(np.int64), self.forest.heads, self.forest.modifiers
+        first, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
+        if keys is None:
+            self.keys, ids = np.unique(found, return_inverse=True)
+            self.features = Features(first, ids.astype(np.int32))
+        else:
+            self.keys = keys
+            self.features = _known_features(keys, first, found)
+
+    @property
+    def n_rows(self) -> int:
+        """How many candidates there are."""
+        return int(self.first[-1])
+
+    def search(self, violations: Violations, threshold: float, degree: int) -> "SubtreeSearch":
+        """Begin with the basic features of the violating candidates; there is no order above `degree`."""
+        if degree > MAX_DEGREE:
+            raise InputError(f"degree is {degree}; expected at most {MAX_DEGREE}")
+        return SubtreeSearch(self, violations, threshold, degree)
+
+    def match(self, features: Sequence[IntArray]) -> csr_matrix:
+        """Return where features are present, but for those that all candidates of a list have."""
+        marked = _mark(features, len(self.keys))
+        n_features = sum(map(len, features))
+        spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
+        parts = map_jobs(lambda span: self._match(span, marked, n_features), spans, jobs=self.jobs)
+        nothing = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
+        numbers, masks, counts = (np.concatenate(each) for each in zip(nothing, *parts, strict=True))
+        return self._as_matrix(numbers, masks, np.cumsum(counts), n_features)
+
+    def _starts(self) -> range:
+        return range(0, len(self._lists.n_trees), LISTS_AT_ONCE)
+
+    def _match(
+        self, span: tuple[int, int], marked: Marked, n_features: int
+    ) -> tuple[IntArray, Keys, Integers]:
+        """Return the features that some trees of each list have, of which trees they are, and how many."""
+        present, met = np.zeros(n_features, dtype=np.uint64), np.empty(n_features, dtype=np.int32)
+        ends = np.zeros(len(self._lists.n_trees), dtype=np.int64)
+        begin, room = span[0], ROOM
+        found: list[tuple[IntArray, Keys]] = []
+        counts = []
+        while begin < span[1]:
+            walk = _make_walk(room)
+            hits = Hits(present, met, np.empty(4 * room, dtype=np.int32), np.empty(4 * room, dtype=np.uint64), ends)
+            where = (self.forest, self._lists.n_trees, self.features)
+            end = match_lists(*where, marked, (begin, span[1]), walk, hits)
+            if end > begin:
+                n = int(ends[end - 1])
+                found.append((hits.numbers[:n].copy(), hits.masks[:n].copy()))
+                counts.append(np.diff(ends[begin:end], prepend=0))
+            else:
+                room *= 4
+            begin = end
+        numbers, masks = (np.concatenate(each) for each in zip(*found, strict=True))
+        return numbers, masks, np.concatenate(counts)
+
+    def _as_matrix(self, numbers: IntArray, masks: Keys, ends: Integers, n_features: int) -> csr_matrix:
+        first = np.zeros(self.n_rows + 1, dtype=np.int64)
+        hits = (self._lists.n_trees, self.first, numbers, masks, ends)
+        spread_hits(*hits, first, np.zeros(0, dtype=np.int32))
+        np.cumsum(first, out=first)
+        columns = np.empty(first[-1], dtype=np.int32)
+        if len(columns):
+            spread_hits(*hits, first[:-1].copy(), columns)
+        shape = (self.n_rows, n_features)
+        matrix = csr_matrix((np.ones(len(columns), dtype=np.int8), columns, first), shape=shape)
+        matrix.sort_indices()
+        return matrix
+
+    def name(self, feature: Sequence[int]) -> str:
+        """Return a sub feature tree as text: an arc, then in brackets what is below it, ``+`` between siblings."""
+        return name_subtree(feature, self.keys, self.encoder)
+
+
+def name_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) -> str:
+    """Return a sub feature tree as ``VBD → NN [NN → IN [IN → dawn]] + VBD → RB``."""
+    text, depth = "", -1
+    for code in feature:
+        number, at = divmod(int(code), N_DEPTHS)
+        arc = encoder.name(int(keys[number]))
+        if at > depth:
+            text += f" [{arc}" if text else arc
+        else:
+            text += "]" * (depth - at) + f" + {arc}"
+        depth = at
+    return text + "]" * max(0, depth)
+
+
+class SubtreeSearch:
+    """One search through sub feature trees: basic ones first, then all others at once, depth first.
+
+    Nothing is kept of those that survive without entering, so memory hardly grows with the order.
+    """
+
+    def __init__(self, space: SubtreeSpace, violations: Violations, threshold: float, degree: int) -> None:
+        self._space = space
+        self._threshold = threshold
+        self._degree = degree
+        self._order = 0
+        self._pairs, origins = _select(space, violations)
+        n_words = int(space.forest.modifiers.max(initial=0)) + 1
+        self._distances = np.empty(len(origins), dtype=np.int8)
+        fill_distances(self._pairs, degree, np.empty(n_words, dtype=np.int8), self._distances)
+        self._features = _take_features(space.features, origins)
+        self._growths: dict[int, Growth] = {}
+
+    def grow(self) -> Iterator[Growth]:
+        """Count the features of the next order and yield those whose gradient exceeds the threshold."""
+        self._order += 1
+        if self._order == 1:
+            yield self._start()
+        else:
+            if not self._growths:
+                self._grow()
+            yield self._growths[self._order]
+
+    @property
+    def n_bytes(self) -> tuple[int, int]:
+        """Bytes of the features found but not asked for yet; nothing is on disk."""
+        waiting = [growth for order, growth in self._growths.items() if order > self._order]
+        return sum(growth.features.nbytes + growth.counts.nbytes for growth in waiting), 0
+
+    def close(self) -> None:
+        """Forget what was found."""
+        self._growths = {}
+
+    def _job(self, features: Features, n_features: int) -> Job:
+        return Job(self._pairs, features, self._distances, n_features, self._degree, self._threshold)
+
+    def _start(self) -> Growth:
+        """Count basic features, and leave only those that are frequent near differences on the arcs."""
+        n_basic = len(self._space.keys)
+        table = np.zeros((n_basic, N_COLUMNS), dtype=np.int32)
+        count_basic(self._job(self._features, n_basic), table)
+        n_instances = int(table[:, SIZE].sum())
+        highest = np.maximum(table[:, PLUS], table[:, MINUS])
+        self._frequent = np.flatnonzero(highest > self._threshold)
+        numbers = np.full(n_basic, -1, dtype=np.int32)
+        numbers[self._frequent] = np.arange(len(self._frequent))
+        self._features = _renumber(self._features, numbers)
+        gradient = table[self._frequent, GAIN] - table[self._frequent, LOSS]
+        enters = self._frequent[np.abs(gradient) > self._threshold]
+        codes = (enters * N_DEPTHS).astype(np.int32)[:, np.newaxis]
+        n_candidates = int((highest > 0).sum())
+        return Growth(codes, table[enters][:, [GAIN, LOSS]], n_candidates, n_instances, len(self._frequent))
+
+    def _grow(self) -> None:
+        """Count all features of more than one arc."""
+        job = self._job(self._features, len(self._frequent))
+        roots, ends = self._make_roots(job)
+        rooms: SimpleQueue[_Room] = SimpleQueue()
+        for _ in range(self._space.jobs):
+            rooms.put(_Room(job.n_features, self._degree))
+
+        def count(span: tuple[int, int]) -> tuple[list[Found], Integers]:
+            room = rooms.get()
+            try:
+                return room.count(job, roots, ends, span)
+            finally:
+                rooms.put(room)
+
+        found = map_jobs(count, _divide(ends - roots.first[:-1]), jobs=self._space.jobs)
+        tallies = sum((tally for _, tally in found), np.zeros((self._degree, 3), dtype=np.int64))
+        parts = [part for each, _ in found for part in each]
+        for order in range(2, self._degree + 1):
+            self._growths[order] = self._collect(order, parts, *tallies[order - 1].tolist())
+
+    def _make_roots(self, job: Job) -> tuple[Roots, Integers]:
+        """Return the arcs of each frequent feature and where they end."""
+        table = np.zeros((max(1, job.n_features), N_COLUMNS), dtype=np.int32)
+        sizes = np.bincount(self._features.ids, minlength=job.n_features)
+        roots = Roots(np.concatenate([[0], np.cumsum(sizes)]), np.empty(sizes.sum(), dtype=np.int32))
+        fill_roots(job, table[: job.n_features], roots)
+        return roots, table[: job.n_features, PLACE].astype(np.int64)
+
+    def _collect(
+        self, order: int, parts: Sequence[Found], n_candidates: int, n_instances: int, n_survivors: int
+    ) -> Growth:
+        """Return the features of one order, in terms of all basic features."""
+        codes = [part.codes[part.orders == order, :order] for part in parts]
+        counts = [part.counts[part.orders == order] for part in parts]
+        features = np.concatenate([np.zeros((0, order), dtype=np.int32), *codes])
+        numbers, depths = np.divmod(features, N_DEPTHS)
+        features = (self._frequent[numbers] * N_DEPTHS + depths).astype(np.int32)
+        total = np.concatenate([np.zeros((0, 2), dtype=np.int32), *counts])
+        return Growth(features, total, n_candidates, n_instances, n_survivors)
+
+
+class _Room:
+    """The arrays in which a thread counts."""
+
+    def __init__(self, n_features: int, degree: int) -> None:
+        self._degree = degree
+        self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
+        self._met = np.empty(len(self._table), dtype=np.int32)
+        self._path = np.zeros(N_DEPTHS, dtype=np.int64)
+        self._found = _make_found(ROOM, degree)
+        self._places = _make_places(ROOM, degree)
+        self._stack = _make_stack(ROOM, degree)
+
+    def count(
+        self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
+    ) -> tuple[list[Found], Integers]:
+        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
+        parts: list[Found] = []
+        begin = span[0]
+        while begin < span[1]:
+            work = Work(self._table, self._met, self._path, self._places, self._stack, self._found, tallies)
+            progress = search_roots(job, roots, ends, (begin, span[1]), work)
+            begin = progress.next_root
+            parts.append(Found(*(array[: progress.n_found].copy() for array in self._found)))
+            self._enlarge(*progress.room)
+        return parts, tallies[:, :, 0]
+
+    def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
+        """Make more room where it was wanting."""
+        if n_found > len(self._found.orders):
+            self._found = _make_found(2 * n_found, self._degree)
+        if n_places > len(self._places.masks):
+            self._places = _make_places(2 * n_places, self._degree)
+        if n_waiting > len(self._stack.orders):
+            self._stack = _make_stack(2 * n_waiting, self._degree)
+
+
+def _make_found(size: int, degree: int) -> Found:
+    codes = np.empty((size, degree), dtype=np.int32)
+    return Found(codes, np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32))
+
+
+def _make_places(size: int, degree: int) -> Places:
+    arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
+    return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
+
+
+def _make_stack(size: int, degree: int) -> Stack:
+    codes = np.empty((size, degree), dtype=np.int32)
+    return Stack(codes, *(np.empty(size, dtype=np.int64) for _ in range(3)))
+
+
+def _make_walk(size: int) -> Walk:
+    numbers = (np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.uint64))
+    return Walk(*numbers, np.empty((size + 1, N_DEPTHS), dtype=np.int32))
+
+
+def _flatten(trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.integer]]) -> Lists:
+    if len(trees) != len(heads):
+        raise InputError(f"{len(heads)} lists of heads for {len(trees)} sentences; expected as many")
+    for number, (tree, each) in enumerate(zip(trees, heads, strict=True), start=1):
+        if each.ndim != 2 or each.shape[1] != len(tree) or not 1 <= len(each) <= MAX_TREES:
+            found = f"sentence {number} of {len(tree)} words has heads of the shape {each.shape}"
+            raise InputError(f"{found}; expected (1 to {MAX_TREES} trees, {len(tree)})")
+    n_trees = np.array([len(each) for each in heads], dtype=np.int64)
+    n_words = np.array([len(tree) for tree in trees], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(n_trees * n_words)])
+    flat = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in heads)])
+    return Lists(n_trees, n_words, offsets[:-1], flat.astype(np.int32))
+
+
+def _make_forest(lists: Lists, root: bool) -> Forest:
+    longest, size = int(lists.n_words.max(initial=0)) + 2, len(lists.heads)
+    largest = int((lists.n_trees * lists.n_words).max(initial=0))
+    grids = Grids(
+        np.zeros((longest, longest), dtype=np.uint64),
+        np.zeros((longest, longest), dtype=np.int64),
+        np.zeros(longest, dtype=np.int64),
+        np.zeros(largest, dtype=np.int64),
+        np.zeros(largest, dtype=np.int64),
+        np.zeros(largest, dtype=np.int64),
+        np.zeros(largest, dtype=np.uint64),
+    )
+    forest = _empty_forest(len(lists.n_trees), size, size, np.dtype(np.uint64))
+    n_arcs, n_next = build_forest(lists, root, grids, forest)
+    return _trim(forest, n_arcs, n_next)
+
+
+def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.generic]) -> Forest:
+    return Forest(
+        np.zeros(n_lists + 1, dtype=np.int64),
+        *(np.zeros(n_arcs, dtype=np.int32) for _ in range(3)),
+        np.zeros(n_arcs, dtype=masks),
+        *(np.zeros(n_arcs, dtype=np.int32) for _ in range(2)),
+        np.zeros(n_arcs + 1, dtype=np.int32),
+        np.zeros(n_next, dtype=np.int32),
+        np.zeros(n_next, dtype=masks),
+    )
+
+
+def _trim(forest: Forest, n_arcs: int, n_next: int) -> Forest:
+    """Return a forest without the room that was not needed."""
+    by_arc = {name: getattr(forest, name)[:n_arcs].copy() for name in forest._fields[1:7]}
+    by_pair = {name: getattr(forest, name)[:n_next].copy() for name in forest._fields[8:]}
+    return forest._replace(**by_arc, **by_pair, first_next=forest.first_next[: n_arcs + 1].copy())
+
+
+def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Integers]:
+    """Return the pairs of trees of violating lists, and the number of each of their arcs in the space."""
+    lists = np.searchsorted(space.first, violations.rows, side="right") - 1
+    is_right = violations.counters[:, 0] == 0
+    order = np.argsort(lists[is_right], kind="stable")
+    samples = lists[is_right][order]
+    rights = violations.rows[is_right][order] - space.first[samples]
+    order = np.argsort(lists[~is_right], kind="stable")
+    wrongs = violations.rows[~is_right][order] - space.first[samples]
+    forest = space.forest
+    n_arcs = int((forest.first[samples + 1] - forest.first[samples]).sum())
+    n_next = int((forest.first_next[forest.first[samples + 1]] - forest.first_next[forest.first[samples]]).sum())
+    pairs = _empty_forest(len(samples), n_arcs, n_next, np.dtype(np.int8))
+    origins = np.empty(n_arcs, dtype=np.int64)
+    numbers = np.empty(len(forest.owners) + 1, dtype=np.int64)
+    n_arcs, n_next = select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins)
+    return _trim(pairs, n_arcs, n_next), origins[:n_arcs]
+
+
+def _take_features(features: Features, arcs: Integers) -> Features:
+    """Return the features of some arcs."""
+    sizes = features.first[arcs + 1] - features.first[arcs]
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(first[-1]) - np.repeat(first[:-1] - features.first[arcs], sizes)
+    return Features(first, features.ids[places])
+
+
+def _renumber(features: Features, numbers: IntArray) -> Features:
+    """Return features with other numbers, without those of -1."""
+    ids = numbers[features.ids]
+    n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
+    return Features(n_before[features.first], ids[ids >= 0])
+
+
+def _known_features(keys: Keys, first: Integers, found: Keys) -> Features:
+    """Return the numbers of those features that are among `keys`."""
+    slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
+    index_keys(keys, slots)
+    ids = np.empty(len(found), dtype=np.int32)
+    find_keys(keys, slots, found, ids)
+    n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
+    return Features(n_before[first], ids[ids >= 0])
+
+
+def _mark(features: Sequence[IntArray], n_basic: int) -> Marked:
+    trie = make_trie(features)
+    marked = Marked(trie, np.zeros(len(trie.ends), dtype=np.uint64), np.full(n_basic, -1, dtype=np.int32))
+    fill_hints(marked)
+    return marked
+
+
+def _divide(sizes: Integers) -> list[tuple[int, int]]:
+    """Divide roots into spans of about the same number of places."""
+    total = np.concatenate([[0], np.cumsum(sizes)])
+    cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], N_TASKS + 1)))
+    bounds = np.unique(np.concatenate([[0], cuts, [len(sizes)]])).tolist()
+    return list(zip(bounds[:-1], bounds[1:], strict=True))

@@ -1,0 +1,499 @@
+"""Features of whole trees that are written by hand: all siblings, and parts of up to five words.
+
+They are those of the reranker with templates to which Qian & Liu (2015), section 6.1.1, compare theirs.
+
+A line of `TEMPLATES` names what is looked at around each word of a tree. The word itself is m and its head h;
+g, gg and ggg are the heads above. Siblings hang on the same side of h: s is the next one towards it, t the
+one after s, u the one after t. The outermost child of m away from h is c, the one towards h is d. Of each
+word there can be the ``tag`` and the ``word``, the tags of all its modifiers to the ``left`` and to the
+``right``, how many these are (``n_left``, ``n_right``), and the binned ``length`` of the arc from its head.
+The sides of all arcs between the words that a line names are always part of the feature.
+
+There is a feature where all words of a line are there, but for the innermost sibling: where this one is
+missing, the feature says so.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright._validate import check_integer
+from treewright.data.arcs import ArcEncoder
+from treewright.data.deptree import DepTree
+from treewright.native.arcs import LENGTH_BINS
+from treewright.native.hashing import FOLD, PRIME
+from treewright.persist import State
+from treewright.rerank.candidates import CandidateLists, IntArray
+
+Integers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+TEMPLATES = """
+    m.tag m.left
+    m.word m.left
+    m.tag m.right
+    m.word m.right
+    m.tag m.left m.right
+    h.tag m.tag m.left
+    h.tag m.tag m.right
+    m.tag m.n_left
+    m.word m.n_left
+    m.tag m.n_right
+    m.word m.n_right
+    m.tag m.n_left m.n_right
+    h.tag m.tag m.n_left m.n_right
+
+    g.tag h.tag t.tag s.tag m.tag
+    g.tag h.word t.tag s.tag m.tag
+    g.tag h.tag t.tag s.tag m.word
+    g.word h.tag s.tag m.tag
+    g.tag h.word s.tag m.tag
+    g.tag h.tag s.word m.tag
+    g.tag h.tag s.tag m.word
+    g.tag h.tag s.tag m.tag m.length
+
+    h.tag u.tag t.tag s.tag m.tag
+    h.word u.tag t.tag s.tag m.tag
+    h.tag t.tag s.tag m.tag m.length
+
+    gg.tag g.tag h.tag m.tag
+    gg.tag g.tag h.tag m.tag m.length
+    gg.word g.tag h.tag m.tag
+    gg.tag g.tag h.tag m.word
+    gg.word g.tag h.tag m.word
+    ggg.tag gg.tag g.tag h.tag m.tag
+    gg.tag g.tag h.tag s.tag m.tag
+
+    h.tag s.tag m.tag c.tag
+    h.tag s.tag m.tag d.tag
+    h.tag s.tag m.word c.tag
+    h.word s.tag m.tag c.tag
+    h.tag s.tag m.tag c.tag d.tag
+    g.tag h.tag s.tag m.tag c.tag
+    g.tag h.tag s.tag m.tag d.tag
+
+    g.word h.tag m.tag
+    g.tag h.word m.tag
+    g.tag h.tag m.word
+    g.word h.tag m.word
+    g.tag h.word m.word
+    g.tag h.word m.tag m.length
+    h.word s.tag m.tag
+    h.tag s.word m.tag
+    h.tag s.tag m.word
+    h.word s.tag m.word
+    h.tag s.word m.word
+    h.tag s.word m.tag m.length
+"""
+ROLES = {
+    "ggg": "great-great-grandparent",
+    "gg": "great-grandparent",
+    "g": "grandparent",
+    "h": "head",
+    "u": "third sibling",
+    "t": "second sibling",
+    "s": "sibling",
+    "m": "modifier",
+    "c": "outer child",
+    "d": "inner child",
+}
+"""The words that templates name."""
+ARCS = (("h", "m"), ("g", "h"), ("gg", "g"), ("ggg", "gg"))
+"""Heads and their modifiers, lowest first."""
+SIBLINGS = ("s", "t", "u")
+SIDES = ("left", "right")
+NO_WORD = 0
+"""The row that stands for all words that are missing."""
+NO_WORD_KEY, ROOT_KEY = 1, 2
+BLOCK_ROWS = 1 << 15
+"""About so many words of candidates are worked on at once."""
+
+
+class Template(NamedTuple):
+    """A line of `TEMPLATES`: pairs of a role and an attribute, the roles that must be filled, and a key."""
+
+    atoms: tuple[tuple[str, str], ...]
+    needed: frozenset[str]
+    key: int
+
+
+def _parse(line: str) -> Template:
+    atoms = [(role, attribute) for role, attribute in (atom.split(".") for atom in line.split())]
+    named = {role for role, _ in atoms}
+    atoms += [(modifier, "side") for head, modifier in ARCS if head in named]
+    innermost = [role for role in SIBLINGS if role in named][-1:]
+    return Template(tuple(atoms), frozenset(named - {*innermost}), _hash(" ".join(line.split())))
+
+
+def _hash(text: str) -> int:
+    """Return a key for a text, the same in every run."""
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
+
+
+PARSED = [_parse(line) for line in TEMPLATES.splitlines() if line.strip()]
+ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
+
+
+class TemplateFeatures:
+    """Tells which features of `TEMPLATES` the candidates of lists have.
+
+    Features that all candidates of a list have are left out there, which saves most of the memory: they say
+    nothing about which is the best. Scores by those that are left differ from the scores by all by a number
+    that is the same for a whole list.
+
+    Parameters
+    ----------
+    min_count : int
+        Features that tell candidates apart in fewer lists of the training data are not looked at.
+    column : {"xpos", "upos"}, optional
+        The tags that are looked at; without it, those that `ArcEncoder` takes.
+
+    Attributes
+    ----------
+    keys_ : ndarray of uint64, (n_features,)
+        The hashes of the features, in the order of their columns.
+    column_ : str
+    """
+
+    keys_: Keys
+    column_: str
+
+    def __init__(self, *, min_count: int = 3, column: str | None = None) -> None:
+        self.min_count = min_count
+        self.column = column
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.keys_)
+
+    def fit(self, lists: CandidateLists) -> "TemplateFeatures":
+        """Number the features that tell candidates apart in at least `min_count` lists."""
+        check_integer("min_count", self.min_count, minimum=1)
+        self.column_ = self.column or ArcEncoder.from_trees(lists.trees).column
+        found = [block.find_telling().keys for block in _make_blocks(lists, self.column_)]
+        keys, counts = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *found]), return_counts=True)
+        self.keys_ = keys[counts >= self.min_count]
+        return self
+
+    def transform(self, lists: CandidateLists) -> csr_matrix:
+        """Tell which features each candidate has, but for those that all of its list have.
+
+        Returns
+        -------
+        csr_matrix of int8, (n_candidates, n_features)
+            Ones; the columns of each row are in order.
+        """
+        indices: list[IntArray] = [np.zeros(0, dtype=np.int32)]
+        counts: list[Integers] = [np.zeros(1, dtype=np.int64)]
+        for block in _make_blocks(lists, self.column_):
+            telling = block.find_telling()
+            columns, known = self._find_columns(telling.keys)
+            candidates, found = block.expand(columns, telling.lists[known], telling.masks[:, known])
+            counts.append(np.bincount(candidates, minlength=block.n_candidates))
+            indices.append(found.astype(np.int32))
+        shape = (lists.n_candidates, self.n_features)
+        first = np.cumsum(np.concatenate(counts))
+        ones = np.ones(first[-1], dtype=np.int8)
+        return csr_matrix((ones, np.concatenate(indices), first), shape=shape)
+
+    def describe(self, tree: DepTree) -> dict[int, str]:
+        """Write the features that a tree has as text, by their columns."""
+        rows = _Rows([tree], [tree.heads[np.newaxis]], self.column_)
+        found = {}
+        for template in PARSED:
+            keys, places = rows.make_keys(template)
+            columns, known = self._find_columns(keys)
+            for column, place in zip(columns.tolist(), places[known].tolist(), strict=True):
+                found[column] = rows.describe(template, place)
+        return found
+
+    def _find_columns(self, keys: Keys) -> tuple[Integers, Integers]:
+        """Return the columns of those keys that have one, and which keys these are."""
+        if not self.n_features:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        columns = np.searchsorted(self.keys_[:-1], keys)
+        known = np.flatnonzero(self.keys_[columns] == keys)
+        return columns[known], known
+
+    def get_state(self) -> State:
+        """Return all that the features are."""
+        values = {"min_count": self.min_count, "column": self.column_}
+        return State("TemplateFeatures", values, {"keys": self.keys_})
+
+    @classmethod
+    def from_state(cls, state: State) -> "TemplateFeatures":
+        """Make the features again."""
+        features = cls(**state.values)
+        features.column_ = state.values["column"]
+        features.keys_ = state.arrays["keys"]
+        return features
+
+
+class _Telling(NamedTuple):
+    """Features that some candidates of a list have and others do not.
+
+    `masks` has a bit for each candidate of the list, in as many rows of 64 as there must be.
+    """
+
+    keys: Keys
+    lists: Integers
+    masks: Keys
+
+
+class _Rows:
+    """The words of all candidates of some lists, a row each, after a row for the root of the candidate.
+
+    Row 0 stands for whatever is missing. Rows of the same word that look the same to all templates are worked
+    on once: a place is the number of such a set of rows.
+    """
+
+    _token: Integers
+    _candidate: Integers
+    _whole: Keys
+
+    def __init__(self, trees: Sequence[DepTree], heads: Sequence[IntArray], column: str) -> None:
+        self._trees = trees
+        self._column = column
+        self._n_in_list = np.array([len(each) for each in heads], dtype=np.int64)
+        self._begin = np.cumsum(self._n_in_list) - self._n_in_list
+        self._list_of = np.repeat(np.arange(len(trees)), self._n_in_list)
+        self._heads = self._lay_out(heads)
+        self._siblings, self._outermost, self._ranks = self._order_siblings()
+        self._roles = self._find_roles()
+        self._attributes = self._find_attributes()
+        self._row_of, place_of_row = self._find_places()
+        self._masks = self._make_masks(place_of_row)
+
+    @property
+    def n_candidates(self) -> int:
+        """How many candidates there are."""
+        return len(self._list_of)
+
+    def make_keys(self, template: Template) -> tuple[Keys, Integers]:
+        """Return the keys of the features of one template, and the place of each."""
+        there = np.ones(len(self._row_of), dtype=np.bool_)
+        for role in template.needed:
+            there &= self._roles[role][self._row_of] != NO_WORD
+        places = np.flatnonzero(there)
+        rows = self._row_of[places]
+        keys = np.full(len(rows), template.key, dtype=np.uint64)
+        for role, attribute in template.atoms:
+            keys = _mix(keys, self._attributes[attribute][self._roles[role][rows]])
+        return keys, places
+
+    def find_telling(self) -> _Telling:
+        """Find the features that not all candidates of a list have, each once a list."""
+        made = [self.make_keys(template) for template in PARSED]
+        keys, places = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        lists = self._list_of[self._candidate[self._row_of[places]]]
+        codes = _mix(keys, lists.astype(np.uint64))
+        order = np.argsort(codes)
+        first = _find_first(codes[order])
+        masks = np.array([_join_bits(bits[places[order]], first) for bits in self._masks])
+        chosen = order[first]
+        telling = (masks != self._whole[:, lists[chosen]]).any(axis=0)
+        chosen = chosen[telling]
+        return _Telling(keys[chosen], lists[chosen], masks[:, telling])
+
+    def expand(self, columns: Integers, lists: Integers, masks: Keys) -> tuple[Integers, Integers]:
+        """Return all pairs of a candidate and a column that it has, in order."""
+        flags = _unpack(masks, int(self._n_in_list.max(initial=0)))
+        number, within = np.nonzero(flags)
+        candidates = self._begin[lists[number]] + within
+        n_columns = int(columns.max(initial=0)) + 1
+        pairs = np.sort(candidates * n_columns + columns[number])
+        return pairs // n_columns, pairs % n_columns
+
+    def describe(self, template: Template, place: int) -> str:
+        """Write the feature of a template at a place as text."""
+        row = self._row_of[place]
+        names = ROLES if len(template.needed) > 1 else {"m": "word"}
+        return ", ".join(
+            self._describe_atom(names[role], attribute, int(self._roles[role][row]))
+            for role, attribute in template.atoms
+        )
+
+    def _describe_atom(self, name: str, attribute: str, row: int) -> str:
+        if attribute in ("word", "tag"):
+            return f"{name} {self._string(attribute, row)}"
+        if attribute in SIDES:
+            tags = [self._string("tag", each) for each in self._modifiers(attribute, row)]
+            return f"modifiers on its {attribute} {' '.join(tags) or '-'}"
+        value = int(self._attributes[attribute][row])
+        if attribute == "side":
+            return f"{name} on the {SIDES[value]}"
+        if attribute == "length":
+            return f"length {LENGTH_BINS[value - 1]} or more"
+        return f"{value} modifiers on its {attribute.removeprefix('n_')}"
+
+    def _string(self, attribute: str, row: int) -> str:
+        """Return the word or tag of a row of the first list."""
+        if row == NO_WORD:
+            return "-"
+        if self._heads[row] == NO_WORD:
+            return "ROOT"
+        strings = self._trees[0].words if attribute == "word" else getattr(self._trees[0], self._column)
+        return str(strings[self._token[row] - 2])
+
+    def _modifiers(self, side: str, row: int) -> list[int]:
+        """List the modifiers of a row on one side, as they stand in the sentence."""
+        found = []
+        modifier = int(self._outermost[side][row])
+        while modifier != NO_WORD:
+            found.append(modifier)
+            modifier = int(self._siblings[modifier])
+        return sorted(found)
+
+    def _lay_out(self, heads: Sequence[IntArray]) -> Integers:
+        """Number the rows; return the row of the head of each."""
+        sizes = np.array([len(tree) + 1 for tree in self._trees], dtype=np.int64)
+        n_rows = sizes[self._list_of]
+        root = 1 + np.cumsum(n_rows) - n_rows
+        self._candidate = np.concatenate([[0], np.repeat(np.arange(self.n_candidates), n_rows)])
+        position = np.arange(len(self._candidate)) - np.concatenate([[0], np.repeat(root, n_rows)])
+        first_token = 1 + np.cumsum(sizes) - sizes
+        self._token = np.concatenate([[0], np.repeat(first_token[self._list_of], n_rows)]) + position
+        found = np.zeros(len(position), dtype=np.int64)
+        words = np.flatnonzero(position)
+        flat = np.concatenate([np.zeros(0, dtype=np.int64), *(each.ravel() for each in heads)])
+        found[words] = root[self._candidate[words]] + flat
+        return found
+
+    def _order_siblings(self) -> tuple[Integers, dict[str, Integers], Integers]:
+        """Return the next sibling inwards of each row, the outermost modifiers, and ranks from inside."""
+        words = np.flatnonzero(self._heads)
+        arms = 2 * self._heads[words] + (words > self._heads[words])
+        order = np.argsort(arms * len(self._heads) + np.abs(words - self._heads[words]))
+        words, arms = words[order], arms[order]
+        first = _find_first(arms)
+        siblings, ranks = np.zeros_like(self._heads), np.zeros_like(self._heads)
+        siblings[words[1:]] = words[:-1]
+        siblings[words[first]] = NO_WORD
+        sizes = np.diff(first, append=len(words))
+        ranks[words] = 1 + np.arange(len(words)) - np.repeat(first, sizes)
+        outermost = np.zeros(2 * len(self._heads), dtype=np.int64)
+        outermost[arms[first]] = words[first + sizes - 1]
+        return siblings, dict(zip(SIDES, (outermost[::2], outermost[1::2]), strict=True)), ranks
+
+    def _find_roles(self) -> dict[str, Integers]:
+        """Return the row of each role, seen from each row."""
+        rows = np.arange(len(self._heads))
+        roles = {"m": rows}
+        for above, below in ARCS:
+            roles[above] = self._heads[roles[below]]
+        for outer, inner in itertools.pairwise(("m", *SIBLINGS)):
+            roles[inner] = self._siblings[roles[outer]]
+        left, right = self._outermost["left"], self._outermost["right"]
+        is_right = rows > self._heads
+        roles["c"] = np.where(is_right, right, left)
+        roles["d"] = np.where(is_right, left, right)
+        return roles
+
+    def _find_attributes(self) -> dict[str, Keys]:
+        """Return what templates can look at, of each row."""
+        rows = np.arange(len(self._heads))
+        tag, word = self._hash_tokens(self._column), self._hash_tokens("words")
+        sequences = self._hash_sequences(tag)
+        found = {
+            "tag": tag,
+            "word": word,
+            "side": rows > self._heads,
+            "length": np.searchsorted(LENGTH_BINS, np.abs(rows - self._heads), side="right"),
+        }
+        for side, outermost in self._outermost.items():
+            found[side] = sequences[outermost]
+            found[f"n_{side}"] = self._ranks[outermost]
+        return {name: values.astype(np.uint64) for name, values in found.items()}
+
+    def _hash_tokens(self, column: str) -> Keys:
+        """Return a key for a string of each row."""
+        hashes = _Hashes()
+        keys = [NO_WORD_KEY]
+        for tree in self._trees:
+            keys.append(ROOT_KEY)
+            keys.extend(hashes[string] for string in getattr(tree, column))
+        return np.array(keys, dtype=np.uint64)[self._token]
+
+    def _hash_sequences(self, tag: Keys) -> Keys:
+        """Return a key for the tags of each row and its siblings inwards."""
+        keys = np.full(len(tag), NO_WORD_KEY, dtype=np.uint64)
+        order = np.argsort(self._ranks, kind="stable")
+        bounds = np.cumsum(np.bincount(self._ranks))
+        for begin, end in itertools.pairwise(bounds.tolist()):
+            rows = order[begin:end]
+            keys[rows] = _mix(keys[self._siblings[rows]], tag[rows])
+        return keys
+
+    def _find_places(self) -> tuple[Integers, Integers]:
+        """Return a row of each place, and the place of each row but the first."""
+        looks = self._token.astype(np.uint64)
+        for role, attribute in ATOMS:
+            looks = _mix(looks, self._attributes[attribute][self._roles[role]])
+        _, rows, places = np.unique(looks[1:], return_index=True, return_inverse=True)
+        return rows + 1, places
+
+    def _make_masks(self, place_of_row: Integers) -> Keys:
+        """Tell which candidates of a list have each place; keep the masks of whole lists."""
+        n_most = int(self._n_in_list.max(initial=0))
+        self._whole = _pack(np.arange(n_most) < self._n_in_list[:, np.newaxis])
+        candidate = self._candidate[1:]
+        flags = np.zeros((len(self._row_of), n_most), dtype=np.bool_)
+        flags[place_of_row, candidate - self._begin[self._list_of[candidate]]] = True
+        return _pack(flags)
+
+
+class _Hashes(dict[str, int]):
+    """The hashes of strings, each made once."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = _hash(text)
+        return self[text]
+
+
+def _make_blocks(lists: CandidateLists, column: str) -> Iterator[_Rows]:
+    """Yield the rows of some lists at a time."""
+    begin = n_rows = 0
+    for end, heads in enumerate(lists.heads, start=1):
+        n_rows += heads.shape[0] * (heads.shape[1] + 1)
+        if n_rows >= BLOCK_ROWS or end == len(lists):
+            yield _Rows(lists.trees[begin:end], lists.heads[begin:end], column)
+            begin, n_rows = end, 0
+
+
+def _mix(keys: Keys, values: Keys) -> Keys:
+    """Mix values into keys, as `native.hashing.mix` does."""
+    keys = (keys ^ values) * PRIME
+    keys ^= keys >> FOLD
+    return keys
+
+
+def _find_first(values: npt.NDArray[Any]) -> Integers:
+    """Return where each run of equal values begins."""
+    return np.flatnonzero(
+        np.concatenate([np.ones(len(values[:1]), dtype=np.bool_), values[1:] != values[:-1]])
+    )
+
+
+def _join_bits(masks: Keys, first: Integers) -> Keys:
+    """Return the bits that any mask of each run has."""
+    return np.bitwise_or.reduceat(masks, first) if len(first) else masks
+
+
+def _pack(flags: npt.NDArray[np.bool_]) -> Keys:
+    """Turn rows of flags into columns of masks of 64 bits."""
+    n_words = -(-flags.shape[1] // 64)
+    whole = np.zeros((len(flags), 64 * n_words), dtype=np.bool_)
+    whole[:, : flags.shape[1]] = flags
+    return np.ascontiguousarray(np.packbits(whole, axis=1).view(np.uint64).T)
+
+
+def _unpack(masks: Keys, n_flags: int) -> npt.NDArray[np.uint8]:
+    """Turn columns of masks into rows of flags."""
+    return np.unpackbits(np.ascontiguousarray(masks.T).view(np.uint8), axis=1, count=n_flags)
