@@ -5,8 +5,8 @@ the number of common fragments whose leftmost arcs at the top are c and c':
 
     S(c, c') = cf(c, c') (1 + D(c, c')) (1 + S(r, r'))
 
-where r and r' are the next siblings to the right, with S = 0 if there is none, and D(c, c') is the sum of S over
-the pairs of children. The kernel is the sum of S over all pairs of arcs.
+where r and r' are the next siblings to the right, with S = 0 if there is none, and D(c, c') is the sum of S
+over the pairs of children. The kernel is the sum of S over all pairs of arcs.
 """
 
 import math
@@ -19,7 +19,7 @@ from treewright.native.compiling import in_place
 NOTHING_BETWEEN = -1
 LANES = 8
 """Bytes in a word of a signature."""
-LOWEST_BITS, HIGHEST_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+LOWER_BITS, HIGHEST_BITS = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
 
 
 class Arcs(NamedTuple):
@@ -27,8 +27,8 @@ class Arcs(NamedTuple):
 
     Two arcs share the feature of a template if they have the same id in the same column of `ids`. The tags
     between the ends of arc i are the sorted `between[first[i]:first[i + 1]]`; only arcs with the same `ends`
-    can share some of them, and arcs that have none have `NOTHING_BETWEEN` there. Arcs share nothing at all unless
-    some byte of their `signatures` is the same. `place` numbers the arcs of each sentence from 0.
+    can share some of them, and arcs that have none have `NOTHING_BETWEEN` there. Arcs share nothing at all
+    unless some byte of their `signatures` is the same. `place` numbers the arcs of each sentence from 0.
     """
 
     signatures: np.ndarray
@@ -40,7 +40,7 @@ class Arcs(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Tree i has the arcs `arcs[first[i]:first[i + 1]]`: children before parents, siblings from right to left.
+    """Tree i has the arcs `arcs[first[i]:first[i + 1]]`: children before parents, siblings from the right.
 
     `above` and `right` are the positions, among them, of the arc to the head and of the next sibling to the
     right; the number of arcs where there is none.
@@ -53,7 +53,7 @@ class Trees(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Trees, of which those of one sentence follow each other: run i has those from `first[i]` to `first[i + 1]`.
+    """Trees in runs: run i has those from `first[i]` to `first[i + 1]`, all of one sentence.
 
     `places` are where their values go. The different arcs of run i are `arcs[first_arc[i]:first_arc[i + 1]]`.
     """
@@ -65,10 +65,28 @@ class Batch(NamedTuple):
     arcs: np.ndarray
 
 
-class Scratch(NamedTuple):
-    """`shared` has room for the arcs of two sentences; `below` and `chains` for those of two trees, plus one."""
+class Shared(NamedTuple):
+    """The arcs of one sentence that share features with those of another.
 
-    shared: np.ndarray
+    Those for the arc at place p are at the places `places[first[p]:last[p]]` of the other sentence, and
+    `values` are the numbers of features, times the decay.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room for the arcs of two sentences, and tables for those of two trees, plus one.
+
+    `positions` has, for each place in the second sentence, the position of that arc in the second tree, or
+    -1, which it is between calls.
+    """
+
+    shared: Shared
+    positions: np.ndarray
     below: np.ndarray
     chains: np.ndarray
 
@@ -100,31 +118,54 @@ def evaluate(arcs, trees, a, b, decay, scratch, values):
         for run_b in range(b.first.size - 1):
             arcs_b = b.arcs[b.first_arc[run_b] : b.first_arc[run_b + 1]]
             fill_shared(arcs, arcs_a, arcs_b, decay, scratch.shared)
-            for number_a in range(a.first[run_a], a.first[run_a + 1]):
-                for number_b in range(b.first[run_b], b.first[run_b + 1]):
-                    value = sum_fragments(arcs.place, trees, a.trees[number_a], b.trees[number_b], scratch)
+            for number_b in range(b.first[run_b], b.first[run_b + 1]):
+                tree_b = b.trees[number_b]
+                fill_positions(arcs.place, trees, tree_b, scratch.positions)
+                for number_a in range(a.first[run_a], a.first[run_a + 1]):
+                    value = sum_fragments(arcs.place, trees, a.trees[number_a], tree_b, scratch)
                     values[a.places[number_a], b.places[number_b]] = value
+                clear_positions(arcs.place, trees, tree_b, scratch.positions)
 
 
 @in_place
 def fill_shared(arcs, arcs_a, arcs_b, decay, shared):
-    """Fill the number of common features of each two arcs, times `decay`."""
+    """Find the arcs that share features."""
+    n_found = 0
     for a in arcs_a:
-        row = shared[arcs.place[a]]
+        shared.first[arcs.place[a]] = n_found
         for b in arcs_b:
-            value = 0.0
             if may_share(arcs.signatures, a, b):
-                value = decay * count_shared(arcs, a, b)
-            row[arcs.place[b]] = value
+                shared.places[n_found] = arcs.place[b]
+                n_shared = count_shared(arcs, a, b)
+                shared.values[n_found] = decay * n_shared
+                n_found += n_shared > 0
+        shared.last[arcs.place[a]] = n_found
+
+
+@in_place
+def fill_positions(place, trees, tree, positions):
+    """Note which arcs the tree has, and where."""
+    for position in range(trees.first[tree + 1] - trees.first[tree]):
+        positions[place[trees.arcs[trees.first[tree] + position]]] = position
+
+
+@in_place
+def clear_positions(place, trees, tree, positions):
+    """Forget the tree."""
+    for position in range(trees.first[tree], trees.first[tree + 1]):
+        positions[place[trees.arcs[position]]] = -1
 
 
 @in_place
 def may_share(signatures, a, b):
-    """Return whether the signatures of two arcs have an equal byte somewhere: a zero in their exclusive or."""
+    """Return whether the signatures of two arcs have an equal byte: a zero in their exclusive or.
+
+    The lower bits of a byte that is not zero carry into the highest, or it is set already.
+    """
     found = np.uint64(0)
     for word in range(signatures.shape[1]):
         different = signatures[a, word] ^ signatures[b, word]
-        found |= (different - LOWEST_BITS) & ~different & HIGHEST_BITS
+        found |= ~(((different & LOWER_BITS) + LOWER_BITS) | different) & HIGHEST_BITS
     return found != 0
 
 
@@ -156,74 +197,67 @@ def count_between(arcs, a, b):
 def sum_fragments(place, trees, tree_a, tree_b, scratch):
     """Return the number of common fragments of two trees, by the recursion above; infinite if too large."""
     first_a, first_b = trees.first[tree_a], trees.first[tree_b]
-    n_a, n_b = trees.first[tree_a + 1] - first_a, trees.first[tree_b + 1] - first_b
-    clear(scratch.below, n_a, n_b, 0.0)
-    clear_margins(scratch.chains, n_a, n_b, 0.0)
+    n_a = trees.first[tree_a + 1] - first_a
+    clear_tables(scratch, n_a, trees.first[tree_b + 1] - first_b, 0.0)
+    shared, below, chains = scratch.shared, scratch.below, scratch.chains
     total = 0.0
     for i in range(n_a):
-        shared = scratch.shared[place[trees.arcs[first_a + i]]]
-        above = scratch.below[trees.above[first_a + i]]
-        below = scratch.below[i]
-        to_the_right = scratch.chains[trees.right[first_a + i]]
-        chains = scratch.chains[i]
-        for j in range(n_b):
-            value = shared[place[trees.arcs[first_b + j]]]
-            if value > 0:
-                value *= (1.0 + below[j]) * (1.0 + to_the_right[trees.right[first_b + j]])
-                above[trees.above[first_b + j]] += value
+        place_a = place[trees.arcs[first_a + i]]
+        above, right = trees.above[first_a + i], trees.right[first_a + i]
+        for number in range(shared.first[place_a], shared.last[place_a]):
+            j = scratch.positions[shared.places[number]]
+            if j >= 0:
+                chain = chains[right, trees.right[first_b + j]]
+                value = shared.values[number] * (1.0 + below[i, j]) * (1.0 + chain)
+                chains[i, j] = value
+                below[above, trees.above[first_b + j]] += value
                 total += value
-            chains[j] = value
     return total
 
 
 @in_place
-def clear(table, n_rows, n_columns, value):
-    """Fill a table and its margins."""
-    for row in range(n_rows + 1):
-        for column in range(n_columns + 1):
-            table[row, column] = value
+def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
+    """Return the logarithm of the number of common fragments of two trees, from logarithms throughout."""
+    first_a, first_b = trees.first[tree_a], trees.first[tree_b]
+    n_a = trees.first[tree_a + 1] - first_a
+    clear_tables(scratch, n_a, trees.first[tree_b + 1] - first_b, -math.inf)
+    shared, below, chains = scratch.shared, scratch.below, scratch.chains
+    total = -math.inf
+    for i in range(n_a):
+        place_a = place[trees.arcs[first_a + i]]
+        above, right = trees.above[first_a + i], trees.right[first_a + i]
+        for number in range(shared.first[place_a], shared.last[place_a]):
+            j = scratch.positions[shared.places[number]]
+            if j >= 0:
+                chain = chains[right, trees.right[first_b + j]]
+                value = math.log(shared.values[number]) + add_logs(0.0, below[i, j]) + add_logs(0.0, chain)
+                chains[i, j] = value
+                above_b = trees.above[first_b + j]
+                below[above, above_b] = add_logs(below[above, above_b], value)
+                total = add_logs(total, value)
+    return total
 
 
 @in_place
-def clear_margins(table, n_rows, n_columns, value):
-    """Fill what is looked up where there is no further sibling."""
-    for row in range(n_rows + 1):
-        table[row, n_columns] = value
-    for column in range(n_columns + 1):
-        table[n_rows, column] = value
+def clear_tables(scratch, n_a, n_b, value):
+    """Fill the tables, and their margins, where those look who have no sibling or nothing above them."""
+    for i in range(n_a + 1):
+        for j in range(n_b + 1):
+            scratch.below[i, j] = value
+            scratch.chains[i, j] = value
 
 
 @in_place
 def evaluate_logs(arcs, trees, pairs, decay, scratch, logs):
-    """Fill the logarithm of the kernel's value for each pair of trees; there is none too large for it."""
+    """Fill the logarithm of the kernel's value for each pair of trees; no value is too large for it."""
     for number in range(pairs.shape[0]):
         tree_a, tree_b = pairs[number]
         arcs_a = trees.arcs[trees.first[tree_a] : trees.first[tree_a + 1]]
         arcs_b = trees.arcs[trees.first[tree_b] : trees.first[tree_b + 1]]
         fill_shared(arcs, arcs_a, arcs_b, decay, scratch.shared)
+        fill_positions(arcs.place, trees, tree_b, scratch.positions)
         logs[number] = sum_fragment_logs(arcs.place, trees, tree_a, tree_b, scratch)
-
-
-@in_place
-def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
-    """Return the logarithm of the number of common fragments of two trees."""
-    first_a, first_b = trees.first[tree_a], trees.first[tree_b]
-    n_a, n_b = trees.first[tree_a + 1] - first_a, trees.first[tree_b + 1] - first_b
-    clear(scratch.below, n_a, n_b, -math.inf)
-    clear_margins(scratch.chains, n_a, n_b, -math.inf)
-    total = -math.inf
-    for i in range(n_a):
-        for j in range(n_b):
-            value = scratch.shared[place[trees.arcs[first_a + i]], place[trees.arcs[first_b + j]]]
-            scratch.chains[i, j] = -math.inf
-            if value > 0:
-                beside = scratch.chains[trees.right[first_a + i], trees.right[first_b + j]]
-                value = math.log(value) + add_logs(0.0, scratch.below[i, j]) + add_logs(0.0, beside)
-                above_a, above_b = trees.above[first_a + i], trees.above[first_b + j]
-                scratch.below[above_a, above_b] = add_logs(scratch.below[above_a, above_b], value)
-                scratch.chains[i, j] = value
-                total = add_logs(total, value)
-    return total
+        clear_positions(arcs.place, trees, tree_b, scratch.positions)
 
 
 @in_place

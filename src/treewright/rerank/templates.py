@@ -254,27 +254,30 @@ class _Rows:
     on once: a place is the number of such a set of rows.
     """
 
-    _token: Integers
-    _candidate: Integers
-    _whole: Keys
-
     def __init__(self, trees: Sequence[DepTree], heads: Sequence[IntArray], column: str) -> None:
         self._trees = trees
         self._column = column
         self._n_in_list = np.array([len(each) for each in heads], dtype=np.int64)
         self._begin = np.cumsum(self._n_in_list) - self._n_in_list
         self._list_of = np.repeat(np.arange(len(trees)), self._n_in_list)
-        self._heads = self._lay_out(heads)
+        self._candidate, self._token, self._heads = self._lay_out(heads)
         self._siblings, self._outermost, self._ranks = self._order_siblings()
         self._roles = self._find_roles()
         self._attributes = self._find_attributes()
         self._row_of, place_of_row = self._find_places()
+        is_candidate = np.arange(self._n_most) < self._n_in_list[:, np.newaxis]
+        self._whole = _pack(is_candidate)
         self._masks = self._make_masks(place_of_row)
 
     @property
     def n_candidates(self) -> int:
         """How many candidates there are."""
         return len(self._list_of)
+
+    @property
+    def _n_most(self) -> int:
+        """How many candidates the longest list has."""
+        return int(self._n_in_list.max(initial=0))
 
     def make_keys(self, template: Template) -> tuple[Keys, Integers]:
         """Return the keys of the features of one template, and the place of each."""
@@ -304,8 +307,7 @@ class _Rows:
 
     def expand(self, columns: Integers, lists: Integers, masks: Keys) -> tuple[Integers, Integers]:
         """Return all pairs of a candidate and a column that it has, in order."""
-        flags = _unpack(masks, int(self._n_in_list.max(initial=0)))
-        number, within = np.nonzero(flags)
+        number, within = np.nonzero(_unpack(masks, self._n_most))
         candidates = self._begin[lists[number]] + within
         n_columns = int(columns.max(initial=0)) + 1
         pairs = np.sort(candidates * n_columns + columns[number])
@@ -330,7 +332,7 @@ class _Rows:
         if attribute == "side":
             return f"{name} on the {SIDES[value]}"
         if attribute == "length":
-            return f"length {LENGTH_BINS[value - 1]} or more"
+            return f"length {_describe_bin(value)}"
         return f"{value} modifiers on its {attribute.removeprefix('n_')}"
 
     def _string(self, attribute: str, row: int) -> str:
@@ -351,20 +353,20 @@ class _Rows:
             modifier = int(self._siblings[modifier])
         return sorted(found)
 
-    def _lay_out(self, heads: Sequence[IntArray]) -> Integers:
-        """Number the rows; return the row of the head of each."""
+    def _lay_out(self, heads: Sequence[IntArray]) -> tuple[Integers, Integers, Integers]:
+        """Return the candidate, the token among those of all sentences, and the head of each row."""
         sizes = np.array([len(tree) + 1 for tree in self._trees], dtype=np.int64)
         n_rows = sizes[self._list_of]
         root = 1 + np.cumsum(n_rows) - n_rows
-        self._candidate = np.concatenate([[0], np.repeat(np.arange(self.n_candidates), n_rows)])
-        position = np.arange(len(self._candidate)) - np.concatenate([[0], np.repeat(root, n_rows)])
+        candidate = np.concatenate([[0], np.repeat(np.arange(self.n_candidates), n_rows)])
+        position = np.arange(len(candidate)) - np.concatenate([[0], np.repeat(root, n_rows)])
         first_token = 1 + np.cumsum(sizes) - sizes
-        self._token = np.concatenate([[0], np.repeat(first_token[self._list_of], n_rows)]) + position
+        token = np.concatenate([[0], np.repeat(first_token[self._list_of], n_rows)]) + position
         found = np.zeros(len(position), dtype=np.int64)
         words = np.flatnonzero(position)
         flat = np.concatenate([np.zeros(0, dtype=np.int64), *(each.ravel() for each in heads)])
-        found[words] = root[self._candidate[words]] + flat
-        return found
+        found[words] = root[candidate[words]] + flat
+        return candidate, token, found
 
     def _order_siblings(self) -> tuple[Integers, dict[str, Integers], Integers]:
         """Return the next sibling inwards of each row, the outermost modifiers, and ranks from inside."""
@@ -440,11 +442,9 @@ class _Rows:
         return rows + 1, places
 
     def _make_masks(self, place_of_row: Integers) -> Keys:
-        """Tell which candidates of a list have each place; keep the masks of whole lists."""
-        n_most = int(self._n_in_list.max(initial=0))
-        self._whole = _pack(np.arange(n_most) < self._n_in_list[:, np.newaxis])
+        """Tell which candidates of a list have each place."""
         candidate = self._candidate[1:]
-        flags = np.zeros((len(self._row_of), n_most), dtype=np.bool_)
+        flags = np.zeros((len(self._row_of), self._n_most), dtype=np.bool_)
         flags[place_of_row, candidate - self._begin[self._list_of[candidate]]] = True
         return _pack(flags)
 
@@ -465,6 +465,15 @@ def _make_blocks(lists: CandidateLists, column: str) -> Iterator[_Rows]:
         if n_rows >= BLOCK_ROWS or end == len(lists):
             yield _Rows(lists.trees[begin:end], lists.heads[begin:end], column)
             begin, n_rows = end, 0
+
+
+def _describe_bin(number: int) -> str:
+    """Write a bin of lengths, which are numbered from 1."""
+    low = int(LENGTH_BINS[number - 1])
+    if number == len(LENGTH_BINS):
+        return f"{low}+"
+    high = int(LENGTH_BINS[number]) - 1
+    return f"{low}-{high}" if high > low else f"{low}"
 
 
 def _mix(keys: Keys, values: Keys) -> Keys:
@@ -488,7 +497,7 @@ def _join_bits(masks: Keys, first: Integers) -> Keys:
 
 def _pack(flags: npt.NDArray[np.bool_]) -> Keys:
     """Turn rows of flags into columns of masks of 64 bits."""
-    n_words = -(-flags.shape[1] // 64)
+    n_words = max(1, -(-flags.shape[1] // 64))
     whole = np.zeros((len(flags), 64 * n_words), dtype=np.bool_)
     whole[:, : flags.shape[1]] = flags
     return np.ascontiguousarray(np.packbits(whole, axis=1).view(np.uint64).T)

@@ -1,0 +1,196 @@
+"""The averaged perceptron in its dual form (Collins & Duffy 2002): it sees rows through a kernel only."""
+
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_integer
+from treewright.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+BYTES_PER_MIB = 1 << 20
+
+
+class Blocks(Protocol):
+    """Rows, known by number, of which a kernel can be evaluated."""
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        """Return the kernel's values of all pairs, (len(rows_a), len(rows_b))."""
+
+
+class KernelPerceptron:
+    """Ranks the rows of lists by a sum of their kernel values with the rows of past mistakes.
+
+    A mistake is a list in which some wrong row scores at least as high as the right one. It adds 1 to the
+    coefficient of the right row and takes 1 from that of the best wrong one. The coefficients in the end are
+    the mean of those after each list that was looked at.
+
+    Beside a score for each row, the kernel's values between lists and past mistakes are kept, so that none is
+    computed twice: 8 bytes for each pair of a row of any list and a row of the support, up to `memory`.
+    Values for which there is no room are computed again when a row is mistaken again.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the lists, each in another order.
+    memory : int
+        MiB of kernel values to keep, at the most.
+    seed : int
+        Same seed, same coefficients.
+
+    Attributes
+    ----------
+    support_ : ndarray of int, (n_support,)
+        The rows of all mistakes, each once.
+    coef_ : ndarray of float, (n_support,)
+    n_updates_ : list of int
+        Mistakes in each epoch.
+    """
+
+    def __init__(self, *, epochs: int = 5, memory: int = 2048, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.memory = memory
+        self.seed = seed
+
+    def fit(
+        self, kernel: Blocks, first: npt.ArrayLike, right: npt.ArrayLike, given: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from lists of which the right rows are known.
+
+        Parameters
+        ----------
+        kernel : object with a method block(rows_a, rows_b)
+        first : array of int, (n_lists + 1,)
+            List i has the rows from `first[i]` to `first[i + 1]`.
+        right : array of int, (n_lists,)
+            The right row of each list, counted among the rows of all lists.
+        given : array of float, (n_rows,), optional
+            Scores that are added to those learnt, here and by the caller later.
+        """
+        check_integer("epochs", self.epochs, minimum=1)
+        check_integer("memory", self.memory)
+        check_integer("seed", self.seed)
+        bounds, rows = _checked_lists(first, right)
+        scores = _checked_scores(given, int(bounds[-1]))
+        ranking = _Ranking(kernel, bounds, scores, self.memory * BYTES_PER_MIB)
+        rng = np.random.default_rng(self.seed)
+        self.n_updates_: list[int] = []
+        for _ in range(self.epochs):
+            mistakes = [ranking.visit(number, rows[number]) for number in rng.permutation(len(rows))]
+            self.n_updates_.append(sum(mistakes))
+        self.support_, self.coef_ = ranking.average()
+        return self
+
+    def score(self, block: FloatArray) -> FloatArray:
+        """Return the scores of rows, without any given ones.
+
+        Parameters
+        ----------
+        block : ndarray of float, (n_rows, n_support)
+            The kernel's values of these rows and `support_`.
+        """
+        if block.ndim != 2 or block.shape[1] != len(self.coef_):
+            raise InputError(f"block has the shape {block.shape}; expected (n_rows, {len(self.coef_)})")
+        scores: FloatArray = block @ self.coef_
+        return scores
+
+
+class _Ranking:
+    """The state of a perceptron at work: its mistakes so far, and how far each list has followed them.
+
+    `scores` of a list are those by the first `seen` mistakes. `kept` are the kernel's values of a list's rows
+    and the support when the list was last looked at, or when there was no more room for them.
+    """
+
+    def __init__(self, kernel: Blocks, first: Integers, scores: FloatArray, room: int) -> None:
+        self.kernel = kernel
+        self.first = first
+        self.scores = scores
+        self.room = room
+        self.n_steps = 0
+        self.support: list[int] = []
+        self.places: dict[int, int] = {}
+        self.mistakes: list[tuple[int, int]] = []
+        self.steps: list[int] = []
+        self.seen = [0] * (len(first) - 1)
+        self.kept = [np.empty((size, 0)) for size in np.diff(first)]
+
+    def visit(self, number: int, right: int) -> bool:
+        """Rank one list, and return whether it was a mistake."""
+        self._catch_up(number)
+        begin, end = self.first[number : number + 2]
+        rivals = self.scores[begin:end].copy()
+        rivals[right - begin] = -np.inf
+        wrong = int(begin + rivals.argmax())
+        is_mistake = wrong != right and bool(rivals.max() >= self.scores[right])
+        if is_mistake:
+            self.mistakes.append((self._find(int(right)), self._find(wrong)))
+            self.steps.append(self.n_steps)
+        self.n_steps += 1
+        return is_mistake
+
+    def average(self) -> tuple[Integers, FloatArray]:
+        """Return the support and the mean of its coefficients after each step."""
+        weights = 1 - np.array(self.steps) / max(self.n_steps, 1)
+        return np.array(self.support, dtype=np.int64), self._coefficients(self.mistakes, weights)
+
+    def _find(self, row: int) -> int:
+        """Return the place of a row in the support, where it is put if it is new."""
+        place = self.places.setdefault(row, len(self.support))
+        if place == len(self.support):
+            self.support.append(row)
+        return place
+
+    def _catch_up(self, number: int) -> None:
+        """Add to the scores of a list what mistakes since its last visit say."""
+        recent = self.mistakes[self.seen[number] :]
+        self.seen[number] = len(self.mistakes)
+        if not recent:
+            return
+        change = self._coefficients(recent, np.ones(len(recent)))
+        rows = np.arange(*self.first[number : number + 2])
+        kept = self.kept[number]
+        fresh = kept.shape[1] + np.flatnonzero(change[kept.shape[1] :])
+        self.scores[rows] += kept @ change[: kept.shape[1]]
+        if len(fresh) == 0:
+            return
+        block = self.kernel.block(rows, np.array([self.support[place] for place in fresh]))
+        self.scores[rows] += block @ change[fresh]
+        self._keep(number, block)
+
+    def _keep(self, number: int, block: FloatArray) -> None:
+        """Keep a block while there is room.
+
+        Without room once, there is none later: what is kept must be the beginning of the support.
+        """
+        self.room = self.room - block.nbytes if block.nbytes <= self.room else 0
+        if self.room:
+            self.kept[number] = np.hstack([self.kept[number], block])
+
+    def _coefficients(self, mistakes: list[tuple[int, int]], weights: FloatArray) -> FloatArray:
+        pairs = np.array(mistakes, dtype=np.int64).reshape(-1, 2)
+        added, taken = (np.bincount(places, weights, minlength=len(self.support)) for places in pairs.T)
+        return np.asarray(added - taken, dtype=np.float64)
+
+
+def _checked_lists(first: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integers, Integers]:
+    bounds, rows = np.asarray(first, dtype=np.int64), np.asarray(right, dtype=np.int64)
+    if bounds.shape != (len(rows) + 1,):
+        raise InputError(
+            f"first has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than lists"
+        )
+    outside = np.flatnonzero((rows < bounds[:-1]) | (rows >= bounds[1:]))
+    if len(outside):
+        number = int(outside[0])
+        low, high = bounds[number], bounds[number + 1] - 1
+        raise InputError(f"list {number}: the right row is {rows[number]}; expected one from {low} to {high}")
+    return bounds, rows
+
+
+def _checked_scores(given: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    scores = np.zeros(n_rows) if given is None else np.array(given, dtype=np.float64)
+    if scores.shape != (n_rows,):
+        raise InputError(f"given has the shape {scores.shape}; expected ({n_rows},), one score a row")
+    return scores

@@ -1,0 +1,74 @@
+"""How many columns sparse binary rows have in common."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+
+WIDTH = 16
+"""Rows that are compared with another row at once."""
+
+
+class BinaryRows(NamedTuple):
+    """Row i has the columns `columns[first[i]:first[i + 1]]`, each once."""
+
+    first: np.ndarray
+    columns: np.ndarray
+
+
+@in_place
+def count_overlaps(rows, rows_a, rows_b, slots, members, counts):
+    """Fill the number of common columns of each two rows.
+
+    Parameters
+    ----------
+    slots : ndarray of int32, (n_columns,)
+        Zeros, and zeros again at the end.
+    members : ndarray of int32, (1 + the columns of `WIDTH` rows, WIDTH)
+        Scratch.
+    counts : ndarray of float, (len(rows_a), len(rows_b))
+    """
+    for begin in range(0, rows_a.size, WIDTH):
+        group = rows_a[begin : begin + WIDTH]
+        fill_members(rows, group, slots, members)
+        for at in range(rows_b.size):
+            count_members(rows, rows_b[at], slots, members)
+            for lane in range(group.size):
+                counts[begin + lane, at] = members[0, lane]
+        clear_slots(rows, group, slots)
+
+
+@in_place
+def fill_members(rows, group, slots, members):
+    """Give each column of a group of rows a slot from 1, with a 1 for each row that has it."""
+    n_slots = 1
+    for lane in range(group.size):
+        for position in range(rows.first[group[lane]], rows.first[group[lane] + 1]):
+            column = rows.columns[position]
+            if slots[column] == 0:
+                slots[column] = n_slots
+                for other in range(WIDTH):
+                    members[n_slots, other] = 0
+                n_slots += 1
+            members[slots[column], lane] = 1
+
+
+@in_place
+def clear_slots(rows, group, slots):
+    """Take the slots from the columns of a group of rows."""
+    for row in group:
+        for position in range(rows.first[row], rows.first[row + 1]):
+            slots[rows.columns[position]] = 0
+
+
+@in_place
+def count_members(rows, row, slots, members):
+    """Sum the slots of a row's columns in slot 0, which no column has."""
+    for lane in range(WIDTH):
+        members[0, lane] = 0
+    for position in range(rows.first[row], rows.first[row + 1]):
+        slot = slots[rows.columns[position]]
+        if slot > 0:
+            for lane in range(WIDTH):
+                members[0, lane] += members[slot, lane]

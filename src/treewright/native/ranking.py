@@ -1,0 +1,45 @@
+"""The perceptron that ranks the alternatives of samples, with the sums that its average needs."""
+
+from treewright.native.compiling import in_place
+
+
+@in_place
+def rank_epoch(design, alternatives, order, weights, margin, step):
+    """Pass once over the samples and return the number of updates; `step` counts samples seen before.
+
+    An update follows when another alternative comes within its cost times the margin of the right one.
+    """
+    n_updates = 0
+    for sample in order:
+        right = alternatives.first[sample + 1] - 1
+        target = score_alternative(design, alternatives, right, weights.now)
+        highest, rival = target, -1
+        for alternative in range(alternatives.first[sample], right):
+            score = score_alternative(design, alternatives, alternative, weights.now)
+            score += margin * alternatives.costs[alternative]
+            if score >= highest:
+                highest, rival = score, alternative
+        if rival >= 0:
+            n_updates += 1
+            move_alternative(design, alternatives, right, weights, 1.0, step)
+            move_alternative(design, alternatives, rival, weights, -1.0, step)
+        step += 1
+    return n_updates
+
+
+@in_place
+def score_alternative(design, alternatives, alternative, weights):
+    """Return what is given for an alternative and the sum of the weights of its features."""
+    row, score = alternatives.rows[alternative], alternatives.given[alternative]
+    for position in range(design.first[row], design.first[row + 1]):
+        score += weights[design.columns[position]]
+    return score
+
+
+@in_place
+def move_alternative(design, alternatives, alternative, weights, amount, step):
+    """Add an amount to the weights of the features of an alternative."""
+    row = alternatives.rows[alternative]
+    for position in range(design.first[row], design.first[row + 1]):
+        weights.now[design.columns[position]] += amount
+        weights.late[design.columns[position]] += amount * step

@@ -1,0 +1,52 @@
+"""The basic features of an arc, read off table 1 of Qian & Liu (2015) as tuples."""
+
+import numpy as np
+
+TABLE = [
+    *("wh wm", "ph pm", "wh pm", "ph wm"),
+    *("ph-1 pm", "ph-1 wm", "ph pm-1", "wh pm-1"),
+    *("ph+1 pm", "ph+1 wm", "ph pm+1", "wh pm+1"),
+    *("ph-1 ph pm", "ph ph+1 pm", "ph pm-1 pm", "ph pm pm+1"),
+]
+OUTSIDE = "outside"
+
+
+def look(words, tags, head, modifier, symbol):
+    """Return what a symbol such as ``ph-1`` stands for; position 0 of words and tags is the root."""
+    kind, end, offset = symbol[0], symbol[1], int(symbol[2:] or 0)
+    position = (head if end == "h" else modifier) + offset
+    if not 0 <= position < len(tags):
+        return OUTSIDE
+    return (words if kind == "w" else tags)[position]
+
+
+def bin_length(length):
+    """Return the shortest and the longest length of the bin of a length."""
+    bins = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, None)]
+    return next((low, high) for low, high in bins if high is None or length <= high)
+
+
+def features(words, tags, head, modifier):
+    """List the features of an arc: its template, its values, and its length and direction or None."""
+    plain = [
+        (row, tuple(look(words, tags, head, modifier, symbol) for symbol in row.split()), None)
+        for row in TABLE
+    ]
+    distance = (bin_length(abs(head - modifier)), "right" if modifier > head else "left")
+    placed = [(f"{row} *", values, distance) for row, values, _ in plain]
+    low, high = sorted((head, modifier))
+    inner = dict.fromkeys(tags[low + 1 : high])
+    return plain + placed + [("ph pb pm", (tags[head], tags[modifier], tag), None) for tag in inner]
+
+
+def random_sentences(rng, sizes, n_words=6, n_tags=4):
+    """Draw the ids of words and tags of sentences, those of the root first."""
+    return [
+        (np.array([1, *rng.integers(3, 3 + n_words, n)]), np.array([1, *rng.integers(3, 3 + n_tags, n)]))
+        for n in sizes
+    ]
+
+
+def all_arcs(n):
+    """List the arcs between `n` words and the root."""
+    return [(head, word) for head in range(n + 1) for word in range(1, n + 1) if head != word]
