@@ -15,10 +15,17 @@ import time
 os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="treewright-cold-")
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 import treewright as tw
 import treewright.native
+from treewright.kernels.deptree import DependencyTreeKernel
+from treewright.kernels.polynomial import PolynomialKernel
+from treewright.learn.ranking import AveragedRanker
 from treewright.mining.bloom import SpectralBloomFilter
+from treewright.mining.gradient import GradientMiner
+from treewright.mining.problem import list_problem
+from treewright.mining.subtree import SubtreeSpace
 from treewright.native.arborescence import best_arborescence, matrix_tree_marginals
 from treewright.native.eisner import arc_marginals
 
@@ -71,12 +78,32 @@ def call_mining():
     bloom.estimate(keys)
 
 
+def call_subtrees():
+    """Mine sub feature trees of lists of two trees, find them again, and rank the trees by them."""
+    trees = tw.make_treebank(10).dependencies
+    heads = [np.stack([np.arange(len(tree)), tree.heads]).astype(np.int32) for tree in trees]
+    space = SubtreeSpace(trees, heads)
+    problem = list_problem(space.first, space.first[1:] - 1)
+    mined = GradientMiner(degree=3, threshold=3, max_iter=1, path=False).fit(space, problem)
+    known = SubtreeSpace(trees, heads, encoder=space.encoder, keys=space.keys)
+    AveragedRanker(epochs=1).fit(known.match(list(mined.features.values())), problem.alternatives)
+
+
+def call_kernels():
+    """Compare trees, one of them so large that its value is found by its logarithm; and rows."""
+    chain = tw.DepTree(["a"] * 250, range(250), xpos=["T"] * 250)
+    DependencyTreeKernel(normalize=True)([chain, *tw.make_treebank(3).dependencies])
+    PolynomialKernel(2)(csr_matrix(np.eye(3)))
+
+
 CALLS = {
     "projective": call_projective,
     "parsers": call_parsers,
     "spanning": call_spanning,
     "arborescence": call_arborescence,
     "mining": call_mining,
+    "subtrees": call_subtrees,
+    "kernels": call_kernels,
 }
 
 

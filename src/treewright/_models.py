@@ -11,6 +11,7 @@ MODELS = {
     "ConjunctionClassifier": "mining.classifier",
     "ConjunctionMiner": "mining.miner",
     "DependencyParser": "parsing.dependency",
+    "DependencyReranker": "rerank.reranker",
     "Tagger": "parsing.tagger",
 }
 """Where the class of each kind of model is."""

@@ -318,7 +318,7 @@ class MiningRun:
             n_survivors += growth.n_survivors
             n_entering += len(enters)
         counts = (n_candidates, n_instances, n_survivors, n_entering)
-        report = OrderReport(len(self._iterations) + 1, order, *counts, *search.n_bytes)
+        report = OrderReport(len(self._iterations) + 1, order, *counts, *search.n_bytes, search.share)
         self._orders.append(report)
         self._tell(report)
 

@@ -60,6 +60,9 @@ class PolynomialSpace:
         Bytes that the survivors of two orders may take in memory; the rest goes to disk.
     filter_memory : int, optional
         Bytes for a Bloom filter that candidates pass before they are counted; without it none is used.
+    budget : int, optional
+        How many candidates are met in one order at the most; conjunctions beyond are not extended, rare columns
+        coming first. Without it all are.
     """
 
     def __init__(
@@ -70,12 +73,14 @@ class PolynomialSpace:
         jobs: int = 1,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
+        budget: int | None = None,
     ) -> None:
         self.rows = as_binary(rows)
         self.names = names
         self.jobs = jobs
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
+        self.budget = budget
 
     @property
     def n_rows(self) -> int:
@@ -100,11 +105,12 @@ KeptLevel: TypeAlias = tuple[Kept, ...]
 
 
 class Task(NamedTuple):
-    """A stretch of the conjunctions of one level, and the extensions that may be counted."""
+    """A stretch of the conjunctions of one level, the extensions that may be counted, and how many are met."""
 
     level: KeptLevel
     span: tuple[int, int]
     admitted: Admitted
+    n_met: int
 
 
 class PolynomialSearch:
@@ -113,9 +119,7 @@ class PolynomialSearch:
     Columns are renumbered from rare to frequent, without those that are not frequent enough.
     """
 
-    def __init__(
-        self, space: PolynomialSpace, violations: Violations, threshold: float, degree: int
-    ) -> None:
+    def __init__(self, space: PolynomialSpace, violations: Violations, threshold: float, degree: int) -> None:
         self._space = space
         self._violations = violations
         self._threshold = threshold
@@ -124,6 +128,7 @@ class PolynomialSearch:
         self._order = 0
         self._levels: list[KeptLevel] = []
         self._store = self._new_store()
+        self.share = 1.0
 
     def grow(self) -> Iterator[Growth]:
         """Count the conjunctions of the next order and yield, in parts, those above the threshold."""
@@ -143,7 +148,7 @@ class PolynomialSearch:
 
     def _grow(self, levels: Sequence[KeptLevel], keep_places: bool) -> Iterator[tuple[Growth, Level | None]]:
         """Count the extensions of all conjunctions of an order."""
-        tasks = self._plan(levels)
+        tasks = self._within_budget(self._plan(levels))
         jobs = self._space.jobs
         for begin in range(0, len(tasks), JOBS_AT_ONCE * jobs):
             batch = tasks[begin : begin + JOBS_AT_ONCE * jobs]
@@ -216,8 +221,18 @@ class PolynomialSearch:
             cuts = np.searchsorted(total, np.arange(0, total[-1], WORK))
             cuts = np.unique(np.append(cuts, len(total) - 1)).tolist()
             spans = zip([0, *cuts[1:-1]], cuts[1:], strict=True) if len(cuts) > 1 else []
-            tasks += [Task(kept, span, allowed) for span in spans]
+            tasks += [Task(kept, span, allowed, int(total[span[1]] - total[span[0]])) for span in spans]
         return tasks
+
+    def _within_budget(self, tasks: list[Task]) -> list[Task]:
+        """Return the first tasks, as many as the budget allows, and note what share of all they are."""
+        n_met = np.cumsum([task.n_met for task in tasks], dtype=np.int64)
+        if self._space.budget is None or len(tasks) == 0 or n_met[-1] <= self._space.budget:
+            self.share = 1.0
+            return tasks
+        n_kept = max(1, int(np.searchsorted(n_met, self._space.budget, side="right")))
+        self.share = float(n_met[n_kept - 1] / n_met[-1])
+        return tasks[:n_kept]
 
     def _sift(self, levels: Sequence[KeptLevel]) -> list[Admitted]:
         """Return, for each level, the candidates that a Bloom filter lets pass: in #f+, or in #f-."""

@@ -24,6 +24,8 @@ class OrderReport(NamedTuple):
     n_bytes: int
     """What the places of the survivors take in memory."""
     n_bytes_on_disk: int
+    share: float = 1.0
+    """What part of the candidates was counted, where there is a limit."""
 
 
 class IterationReport(NamedTuple):

@@ -60,7 +60,12 @@ class Growth(NamedTuple):
 
 
 class Search(Protocol):
-    """One coarse-to-fine search through a space, order by order."""
+    """One coarse-to-fine search through a space, order by order.
+
+    `share` is what part of the last order was counted: all of it, unless there is a limit to that.
+    """
+
+    share: float
 
     def grow(self) -> Iterator[Growth]:
         """Count the features of the next order and yield, in parts, those above the threshold."""

@@ -8,7 +8,6 @@ apart, so nothing else is matched; and what is counted is near what the right an
 
 from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +73,10 @@ class SubtreeSpace:
         The basic features that there are, sorted; without it, all of these trees.
     root : bool
         Whether the root of a tree is a node, from which an arc leads to its first words.
+    copies : int, optional
+        Of features that tell apart the same trees of the same violating lists, how many may enter in one round,
+        those of few arcs first. They move alike, and most fragments have thousands of them; without a limit
+        all enter, as in the paper.
     jobs : int
         Threads; results do not depend on them.
 
@@ -91,9 +94,11 @@ class SubtreeSpace:
         encoder: ArcEncoder | None = None,
         keys: Keys | None = None,
         root: bool = True,
+        copies: int | None = None,
         jobs: int = 1,
     ) -> None:
         self.encoder = encoder or ArcEncoder.from_trees(trees)
+        self.copies = copies
         self.jobs = jobs
         self._lists = _flatten(trees, heads)
         self.first = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
@@ -142,7 +147,9 @@ class SubtreeSpace:
         counts = []
         while begin < span[1]:
             walk = _make_walk(room)
-            hits = Hits(present, met, np.empty(4 * room, dtype=np.int32), np.empty(4 * room, dtype=np.uint64), ends)
+            hits = Hits(
+                present, met, np.empty(4 * room, dtype=np.int32), np.empty(4 * room, dtype=np.uint64), ends
+            )
             where = (self.forest, self._lists.n_trees, self.features)
             end = match_lists(*where, marked, (begin, span[1]), walk, hits)
             if end > begin:
@@ -193,6 +200,8 @@ class SubtreeSearch:
     Nothing is kept of those that survive without entering, so memory hardly grows with the order.
     """
 
+    share = 1.0
+
     def __init__(self, space: SubtreeSpace, violations: Violations, threshold: float, degree: int) -> None:
         self._space = space
         self._threshold = threshold
@@ -204,6 +213,7 @@ class SubtreeSearch:
         fill_distances(self._pairs, degree, np.empty(n_words, dtype=np.int8), self._distances)
         self._features = _take_features(space.features, origins)
         self._growths: dict[int, Growth] = {}
+        self._taken = np.zeros(0, dtype=np.uint64)
 
     def grow(self) -> Iterator[Growth]:
         """Count the features of the next order and yield those whose gradient exceeds the threshold."""
@@ -231,8 +241,8 @@ class SubtreeSearch:
     def _start(self) -> Growth:
         """Count basic features, and leave only those that are frequent near differences on the arcs."""
         n_basic = len(self._space.keys)
-        table = np.zeros((n_basic, N_COLUMNS), dtype=np.int32)
-        count_basic(self._job(self._features, n_basic), table)
+        table, signatures = np.zeros((n_basic, N_COLUMNS), dtype=np.int32), np.zeros(n_basic, dtype=np.uint64)
+        count_basic(self._job(self._features, n_basic), table, signatures)
         n_instances = int(table[:, SIZE].sum())
         highest = np.maximum(table[:, PLUS], table[:, MINUS])
         self._frequent = np.flatnonzero(highest > self._threshold)
@@ -241,6 +251,7 @@ class SubtreeSearch:
         self._features = _renumber(self._features, numbers)
         gradient = table[self._frequent, GAIN] - table[self._frequent, LOSS]
         enters = self._frequent[np.abs(gradient) > self._threshold]
+        enters = enters[self._limit_copies(signatures[enters])]
         codes = (enters * N_DEPTHS).astype(np.int32)[:, np.newaxis]
         n_candidates = int((highest > 0).sum())
         return Growth(codes, table[enters][:, [GAIN, LOSS]], n_candidates, n_instances, len(self._frequent))
@@ -280,11 +291,28 @@ class SubtreeSearch:
         """Return the features of one order, in terms of all basic features."""
         codes = [part.codes[part.orders == order, :order] for part in parts]
         counts = [part.counts[part.orders == order] for part in parts]
+        signatures = [part.signatures[part.orders == order] for part in parts]
         features = np.concatenate([np.zeros((0, order), dtype=np.int32), *codes])
-        numbers, depths = np.divmod(features, N_DEPTHS)
-        features = (self._frequent[numbers] * N_DEPTHS + depths).astype(np.int32)
         total = np.concatenate([np.zeros((0, 2), dtype=np.int32), *counts])
-        return Growth(features, total, n_candidates, n_instances, n_survivors)
+        kept = self._limit_copies(np.concatenate([np.zeros(0, dtype=np.uint64), *signatures]))
+        numbers, depths = np.divmod(features[kept], N_DEPTHS)
+        features = (self._frequent[numbers] * N_DEPTHS + depths).astype(np.int32)
+        return Growth(features, total[kept], n_candidates, n_instances, n_survivors)
+
+    def _limit_copies(self, signatures: Keys) -> npt.NDArray[np.bool_]:
+        """Tell which features are not copies of too many others, of lower order or before them."""
+        if self._space.copies is None:
+            return np.ones(len(signatures), dtype=np.bool_)
+        together = np.concatenate([self._taken, signatures])
+        order = np.argsort(together, kind="stable")
+        is_first = np.diff(together[order], prepend=~together[order[:1]]) != 0
+        starts = np.flatnonzero(is_first)
+        ranks = np.arange(len(together)) - np.repeat(starts, np.diff(np.append(starts, len(together))))
+        kept = np.empty(len(together), dtype=np.bool_)
+        kept[order] = ranks < self._space.copies
+        self._taken = together[kept]
+        chosen: npt.NDArray[np.bool_] = kept[len(together) - len(signatures) :]
+        return chosen
 
 
 class _Room:
@@ -293,6 +321,7 @@ class _Room:
     def __init__(self, n_features: int, degree: int) -> None:
         self._degree = degree
         self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
+        self._signatures = np.zeros(len(self._table), dtype=np.uint64)
         self._met = np.empty(len(self._table), dtype=np.int32)
         self._path = np.zeros(N_DEPTHS, dtype=np.int64)
         self._found = _make_found(ROOM, degree)
@@ -307,7 +336,8 @@ class _Room:
         parts: list[Found] = []
         begin = span[0]
         while begin < span[1]:
-            work = Work(self._table, self._met, self._path, self._places, self._stack, self._found, tallies)
+            room = (self._met, self._path, self._places, self._stack, self._found)
+            work = Work(self._table, self._signatures, *room, tallies)
             progress = search_roots(job, roots, ends, (begin, span[1]), work)
             begin = progress.next_root
             parts.append(Found(*(array[: progress.n_found].copy() for array in self._found)))
@@ -325,8 +355,8 @@ class _Room:
 
 
 def _make_found(size: int, degree: int) -> Found:
-    codes = np.empty((size, degree), dtype=np.int32)
-    return Found(codes, np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32))
+    codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
+    return Found(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
 def _make_places(size: int, degree: int) -> Places:
@@ -340,7 +370,11 @@ def _make_stack(size: int, degree: int) -> Stack:
 
 
 def _make_walk(size: int) -> Walk:
-    numbers = (np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.uint64))
+    numbers = (
+        np.empty(size, dtype=np.int32),
+        np.empty(size, dtype=np.int32),
+        np.empty(size, dtype=np.uint64),
+    )
     return Walk(*numbers, np.empty((size + 1, N_DEPTHS), dtype=np.int32))
 
 
@@ -405,7 +439,9 @@ def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Intege
     wrongs = violations.rows[~is_right][order] - space.first[samples]
     forest = space.forest
     n_arcs = int((forest.first[samples + 1] - forest.first[samples]).sum())
-    n_next = int((forest.first_next[forest.first[samples + 1]] - forest.first_next[forest.first[samples]]).sum())
+    n_next = int(
+        (forest.first_next[forest.first[samples + 1]] - forest.first_next[forest.first[samples]]).sum()
+    )
     pairs = _empty_forest(len(samples), n_arcs, n_next, np.dtype(np.int8))
     origins = np.empty(n_arcs, dtype=np.int64)
     numbers = np.empty(len(forest.owners) + 1, dtype=np.int64)

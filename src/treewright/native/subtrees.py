@@ -14,6 +14,7 @@ import numpy as np
 
 from treewright.native.compiling import in_place
 from treewright.native.forests import Features, Forest
+from treewright.native.hashing import mix
 
 N_DEPTHS = 8
 """No fragment is deeper."""
@@ -95,11 +96,15 @@ class Stack(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Features whose gradient exceeds the threshold: codes, order, and in how many samples which tree has them."""
+    """Features whose gradient exceeds the threshold: codes, order, and in how many samples which tree has them.
+
+    Features that tell the same trees of the same samples apart have the same signature.
+    """
 
     codes: np.ndarray
     orders: np.ndarray
     counts: np.ndarray
+    signatures: np.ndarray
 
 
 class Work(NamedTuple):
@@ -109,6 +114,7 @@ class Work(NamedTuple):
     """
 
     table: np.ndarray
+    signatures: np.ndarray
     met: np.ndarray
     path: np.ndarray
     places: Places
@@ -125,12 +131,12 @@ class Progress(NamedTuple):
 
     next_root: int
     n_found: int
-    room: tuple
+    room: tuple[int, int, int]
 
 
 @in_place
-def settle(table, row):
-    """Add what was met in a sample to the counts of an extension."""
+def settle(table, signatures, row):
+    """Add what was met in a sample to the counts and the signature of an extension."""
     bits = table[row, BITS]
     if bits & ONLY_RIGHT:
         table[row, PLUS] += 1
@@ -138,12 +144,14 @@ def settle(table, row):
         table[row, MINUS] += 1
     if bits == ONLY_RIGHT:
         table[row, GAIN] += 1
+        signatures[row] += mix(np.uint64(0), table[row, STAMP])
     elif bits == ONLY_WRONG:
         table[row, LOSS] += 1
+        signatures[row] -= mix(np.uint64(0), table[row, STAMP])
 
 
 @in_place
-def count_basic(job, table):
+def count_basic(job, table, signatures):
     """Count all features of single arcs in the table, whose rows are features."""
     pairs = job.pairs
     for arc in range(job.distances.size):
@@ -152,12 +160,12 @@ def count_basic(job, table):
         for place in range(job.features.first[arc], job.features.first[arc + 1]):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
-                settle(table, row)
+                settle(table, signatures, row)
                 table[row, STAMP], table[row, BITS] = stamp, 0
             table[row, BITS] |= met_bits
             table[row, SIZE] += 1
     for row in range(table.shape[0]):
-        settle(table, row)
+        settle(table, signatures, row)
 
 
 @in_place
@@ -303,7 +311,7 @@ def add_extension(job, work, extension, n_met, is_writing):
                 work.met[n_met] = row
                 n_met += 1
             else:
-                settle(table, row)
+                settle(table, work.signatures, row)
             table[row, STAMP], table[row, BITS] = stamp, 0
         table[row, BITS] |= bits
         table[row, SIZE] += 1
@@ -332,7 +340,7 @@ def judge(job, work, n_met, number, n_found):
     n_kept, n_places = 0, work.stack.ends[number]
     for at in range(n_met):
         row = work.met[at]
-        settle(table, row)
+        settle(table, work.signatures, row)
         work.tallies[order, 0, 1] += 1
         work.tallies[order, 1, 1] += table[row, SIZE]
         survives = max(table[row, PLUS], table[row, MINUS]) > job.threshold
@@ -342,6 +350,7 @@ def judge(job, work, n_met, number, n_found):
                 if n_found < found.orders.size:
                     copy_codes(job, work.stack.codes, number, order, row, found.codes, n_found)
                     found.orders[n_found] = order + 1
+                    found.signatures[n_found] = work.signatures[row]
                     found.counts[n_found, 0], found.counts[n_found, 1] = table[row, GAIN], table[row, LOSS]
                 n_found += 1
         if survives and is_extended:
@@ -388,5 +397,6 @@ def push(job, work, n_met, number, n_kept, n_places):
 def clear(work, n_met):
     """Make the rows of the table that were used zero again."""
     for at in range(n_met):
+        work.signatures[work.met[at]] = np.uint64(0)
         for column in range(N_COLUMNS):
             work.table[work.met[at], column] = 0

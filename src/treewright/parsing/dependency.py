@@ -299,8 +299,13 @@ class DependencyParser:
         parser.recall_ = state.values["recall"]
         return parser
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the parser has learnt anything."""
+        return hasattr(self, "structure_")
+
     def _check_fitted(self) -> None:
-        if not hasattr(self, "structure_"):
+        if not self.is_fitted:
             raise InputError("the parser has learnt nothing yet; call fit first, or load one")
 
     def _parts(self) -> dict[str, State]:

@@ -1,15 +1,14 @@
 """The lists of trees among which a reranker chooses."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
-from treewright.errors import InputError
-from treewright.metrics.ratios import percent
-from treewright.parsing.dependency import DependencyParser, Structures
+from treewright.parsing.dependency import Structures
 from treewright.persist import State
 
 IntArray = npt.NDArray[np.int32]
@@ -93,8 +92,7 @@ class CandidateLists:
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Yield where each list begins and ends."""
-        bounds = self.first.tolist()
-        return zip(bounds[:-1], bounds[1:], strict=True)
+        return pairwise(self.first.tolist())
 
     def candidate(self, number: int) -> DepTree:
         """Return a candidate by its number among all."""
@@ -111,6 +109,27 @@ class CandidateLists:
             [self.probabilities[slice(*spans[at])] for at in numbers],
         )
 
+    def shortened(self, k: int) -> "CandidateLists":
+        """Return the first `k` candidates of each list."""
+        kept = [slice(begin, min(end, begin + k)) for begin, end in self.spans()]
+        return CandidateLists(
+            self.trees,
+            [heads[:k] for heads in self.heads],
+            [self.scores[each] for each in kept],
+            [self.probabilities[each] for each in kept],
+        )
+
+    def best(self, scores: FloatArray) -> Integers:
+        """Return the number of the candidate of each list with the highest score; the first among equals."""
+        return np.array([begin + scores[begin:end].argmax() for begin, end in self.spans()], dtype=np.int64)
+
+    def log_softmax(self, scores: FloatArray) -> FloatArray:
+        """Return logarithms of the probabilities of candidates among those of their lists."""
+        sizes, starts = np.diff(self.first), self.first[:-1]
+        shifted = scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)
+        sums: FloatArray = np.log(np.add.reduceat(np.exp(shifted), starts))
+        return shifted - np.repeat(sums, sizes)
+
     def n_right(self, gold: Sequence[IntArray]) -> Integers:
         """Count the words of each candidate whose heads are those of gold."""
         counts = [(heads == right).sum(axis=1) for heads, right in zip(self.heads, gold, strict=True)]
@@ -118,7 +137,8 @@ class CandidateLists:
 
     def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
         """Add the gold tree where it is missing, with the score of the last of its list."""
-        heads, scores, probabilities, right = [], [], [], []
+        parts: tuple[list[npt.NDArray[Any]], ...] = ([], [], [])
+        right: list[int] = []
         n_before = n_missing = 0
         for at, (begin, end) in enumerate(self.spans()):
             mine = [self.heads[at], self.scores[begin:end], self.probabilities[begin:end]]
@@ -133,9 +153,9 @@ class CandidateLists:
                     *(np.append(x, x[-1]) for x in mine[1:]),
                 ]
             n_before += len(mine[0])
-            for found, each in zip((heads, scores, probabilities), mine, strict=True):
-                found.append(each)
-        lists = CandidateLists(self.trees, heads, scores, probabilities)
+            for part, each in zip(parts, mine, strict=True):
+                part.append(each)
+        lists = CandidateLists(self.trees, *parts)
         return TrainingLists(lists, np.array(right, dtype=np.int64), n_missing)
 
     def get_state(self) -> State:

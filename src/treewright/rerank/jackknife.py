@@ -106,7 +106,7 @@ class _FoldWork:
             if parser.tags == "predicted":
                 state.values["tags"] = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in lists.trees]
             self._kept.save(f"fold{fold}", state)
-            shutil.rmtree(steps, ignore_errors=True)
+            shutil.rmtree(self._kept.folder / f"fold{fold}", ignore_errors=True)
         return lists
 
 

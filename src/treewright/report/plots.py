@@ -1,0 +1,57 @@
+"""Plots of experiments: how much is gained, and what a threshold changes."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+HEIGHT_OF_A_ROW, HEIGHT_OF_THE_REST, WIDTH = 0.42, 1.1, 7.5
+"""In inches."""
+MARKS = "os^D"
+
+
+class Series(NamedTuple):
+    """What one source says of each row or each value; None where it says nothing."""
+
+    label: str
+    values: Sequence[float | None]
+    intervals: Sequence[tuple[float, float] | None] = ()
+    """Around the values, if there are such."""
+
+
+class Panel(NamedTuple):
+    """One of several plots side by side."""
+
+    title: str
+    series: Sequence[Series]
+    is_logarithmic: bool = False
+
+
+def draw_gains(figure: Any, names: Sequence[str], series: Sequence[Series], *, label: str) -> None:  # noqa: ANN401
+    """Draw a row of marks for each name, on both sides of no gain."""
+    figure.set_size_inches(WIDTH, HEIGHT_OF_THE_REST + HEIGHT_OF_A_ROW * len(names))
+    axes = figure.subplots()
+    axes.axvline(0, color="grey", linewidth=1)
+    for number, each in enumerate(series):
+        shift = 0.2 * (number - (len(series) - 1) / 2)
+        rows = [row + shift for row, value in enumerate(each.values) if value is not None]
+        values = [value for value in each.values if value is not None]
+        axes.scatter(values, rows, color=f"C{number}", marker=MARKS[number], label=each.label, zorder=2)
+        for row, interval in enumerate(each.intervals):
+            if interval is not None:
+                axes.plot(interval, [row + shift] * 2, color=f"C{number}", linewidth=1, zorder=1)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    axes.legend()
+
+
+def draw_panels(figure: Any, places: Sequence[float], panels: Sequence[Panel], *, label: str) -> None:  # noqa: ANN401
+    """Draw values over the same places, a panel for each kind of value."""
+    figure.set_size_inches(WIDTH, 3.2)
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for number, each in enumerate(panel.series):
+            known = [at for at, value in enumerate(each.values) if value is not None]
+            shown = [[column[at] for at in known] for column in (places, each.values)]
+            axes.plot(*shown, color=f"C{number}", marker=MARKS[number], label=each.label)
+        axes.set(title=panel.title, xlabel=label, yscale="log" if panel.is_logarithmic else "linear")
+        axes.set_xticks(sorted(set(places)))
+        axes.legend()

@@ -1,0 +1,237 @@
+"""What an experiment leaves: its tables as text, CSV, JSON and a page, and a plot."""
+
+import csv
+import json
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from importlib.resources import files
+from io import StringIO
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from treewright._optional import require
+from treewright._version import __version__
+
+MISSING = "–"
+SIGNIFICANT = 0.05
+MINUTE, HOUR, DAY = 60, 3600, 86400
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: where its values are, and how they are shown."""
+
+    key: str
+    title: str
+    show: Callable[[Any], str] = str
+    group: str = ""
+    """Heading that it shares with its neighbours."""
+
+    def cell(self, row: Row) -> str:
+        """Return what stands in a row."""
+        value = row.get(self.key)
+        return MISSING if value is None else self.show(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a caption; the first column says what each row is about."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    notes: Sequence[str] = ()
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The headings over neighbouring columns, each with how many it is over."""
+        return [(name, len(list(same))) for name, same in groupby(column.group for column in self.columns)]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """What stands in the rows."""
+        return [[column.cell(row) for column in self.columns] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment has found.
+
+    Attributes
+    ----------
+    title : str
+    tables : sequence of Table
+        The first is the result, which is also written as CSV.
+    draw : callable
+        Draws the plot into an empty figure of Matplotlib.
+    drawing : str
+        Says what the plot shows.
+    facts : mapping
+        What the result depends on, by name.
+    """
+
+    title: str
+    tables: Sequence[Table]
+    draw: Callable[[Any], None]
+    drawing: str
+    facts: Mapping[str, str]
+
+
+def check_extras() -> None:
+    """Find out before long work whether its result can be drawn and written."""
+    require("matplotlib.figure", "report")
+    require("jinja2", "report")
+
+
+def write_findings(name: str, findings: Findings, out: Path, *, command: str) -> list[Path]:
+    """Write the files of an experiment into a folder; return their names.
+
+    Parameters
+    ----------
+    name : str
+        What the files are called, before their endings.
+    findings : Findings
+    out : Path
+        Made if need be.
+    command : str
+        What the experiment was called with.
+    """
+    date = datetime.now().astimezone().isoformat(timespec="seconds")
+    origin = {"command": command, **_versions(), "date": date}
+    drawing = render_plot(findings.draw)
+    contents = {
+        "txt": "\n".join([findings.title, "", *map(as_text, findings.tables), _as_lines(findings, origin)]),
+        "csv": as_csv(findings.tables[0]),
+        "svg": drawing,
+        "html": as_page(findings, drawing, origin),
+        "json": as_json(name, findings, origin),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{name}.{suffix}" for suffix in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        path.write_text(content, encoding="utf-8")
+    return paths
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("numpy", "numba")}
+    return {"treewright": __version__, "python": platform.python_version(), **packages}
+
+
+def as_text(table: Table) -> str:
+    """Return a table in lines of text."""
+    heads = [f"{column.group} {column.title}".strip() for column in table.columns]
+    cells = table.cells
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    rule = "  ".join("-" * width for width in widths)
+    lines = [table.caption, "", _aligned(heads, widths), rule, *(_aligned(row, widths) for row in cells)]
+    return "\n".join([*lines, *([""] if table.notes else []), *table.notes, ""])
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    rest = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
+    return "  ".join([cells[0].ljust(widths[0]), *rest])
+
+
+def _as_lines(findings: Findings, origin: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in {**findings.facts, **origin}.items()) + "\n"
+
+
+def as_csv(table: Table) -> str:
+    """Return the values of a table as CSV, none of them rounded."""
+    stream = StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([column.key for column in table.columns])
+    writer.writerows([row.get(column.key) for column in table.columns] for row in table.rows)
+    return stream.getvalue()
+
+
+def as_json(name: str, findings: Findings, origin: Mapping[str, str]) -> str:
+    """Return all records as a JSON object."""
+    tables = [{"caption": table.caption, "rows": list(table.rows)} for table in findings.tables]
+    about = {"experiment": name, "title": findings.title, "origin": origin, "settings": findings.facts}
+    return json.dumps({**about, "tables": tables}, indent=2) + "\n"
+
+
+def render_plot(draw: Callable[[Any], None]) -> str:
+    """Return a plot as SVG, with its text as text."""
+    figure = require("matplotlib.figure", "report").Figure(layout="constrained")
+    draw(figure)
+    stream = StringIO()
+    unsaid = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with require("matplotlib", "report").rc_context({"svg.fonttype": "none", "svg.hashsalt": "treewright"}):
+        figure.savefig(stream, format="svg", metadata=unsaid)
+    return stream.getvalue()
+
+
+def as_page(findings: Findings, drawing: str, origin: Mapping[str, str]) -> str:
+    """Return one HTML page that needs nothing else."""
+    environment = require("jinja2", "report").Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    page: str = environment.from_string(template).render(
+        findings=findings, drawing=_inline(drawing), origin=origin
+    )
+    return page + "\n"
+
+
+def _inline(drawing: str) -> str:
+    """Return what of an SVG file belongs into a page, where its name spaces are known."""
+    return re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing[drawing.index("<svg") :])
+
+
+def show_score(score: float) -> str:
+    """Show percent."""
+    return f"{score:.2f}"
+
+
+def show_difference(points: float) -> str:
+    """Show a difference of scores."""
+    return f"{points:+.2f}"
+
+
+def show_p_value(value: float) -> str:
+    """Show a p-value, with a star if it is small."""
+    return f"{value:.4f} {'*' if value < SIGNIFICANT else ' '}"
+
+
+def show_count(count: int) -> str:
+    """Show how many."""
+    return f"{count:,}"
+
+
+def show_number(value: float) -> str:
+    """Show a number without zeros that say nothing."""
+    return f"{value:g}"
+
+
+def show_time(seconds: float) -> str:
+    """Show a time in the unit that suits it.
+
+    Examples
+    --------
+    >>> show_time(8), show_time(754), show_time(130_000)
+    ('8.0 s', '12.6 min', '36.1 h')
+    """
+    units = ((DAY, "days", 3 * DAY), (HOUR, "h", 2 * HOUR), (MINUTE, "min", 2 * MINUTE), (1, "s", 0))
+    size, name = next((size, name) for size, name, least in units if seconds >= least)
+    return f"{seconds / size:.1f} {name}"
+
+
+def show_memory(n_bytes: int) -> str:
+    """Show bytes in GiB."""
+    return f"{n_bytes / (1 << 30):.2f} GiB"
+
+
+def failures(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a note for each row that could not be filled, or not wholly."""
+    for row in rows:
+        for told in filter(None, (row.get("failure"), row.get("reached"))):
+            yield f"{row['title']}: {told}."

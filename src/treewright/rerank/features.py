@@ -1,0 +1,308 @@
+"""The features by which candidates are told apart: mined ones, of trees or of conjunctions."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from treewright.checkpoint import Checkpoint
+from treewright.data.arcs import ArcEncoder, Keys
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.mining.gradient import GradientMiner
+from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
+from treewright.mining.problem import Problem
+from treewright.mining.reports import IterationReport, Mined, Report
+from treewright.mining.space import FeatureSpace, IntArray
+from treewright.mining.subtree import SubtreeSpace, name_subtree
+from treewright.native.subtrees import N_DEPTHS
+from treewright.persist import State
+from treewright.rerank.candidates import CandidateLists, FloatArray
+from treewright.rerank.templates import TemplateFeatures
+
+Tell = Callable[[str], None]
+
+
+class ListFeatures(Protocol):
+    """Features of the candidates of lists."""
+
+    weights: FloatArray | None
+    """What the selection itself would weigh the features with, if it weighs them."""
+
+    def select(
+        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+    ) -> csr_matrix:
+        """Choose features that help to solve a problem; return those of each candidate."""
+
+    def transform(self, lists: CandidateLists) -> csr_matrix:
+        """Return which of the chosen features each candidate has, but for those that all of its list have."""
+
+    def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return some of the features that a tree has as a person would read them."""
+
+    def get_state(self) -> State:
+        """Return all that is needed to find the features again."""
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make them again."""
+
+
+class SubtreeFeatures:
+    """Sub feature trees, selected by gradient mining.
+
+    Parameters
+    ----------
+    miner : GradientMiner, optional
+        How they are selected.
+    copies : int, optional
+        Of features that tell the same trees apart, how many may enter in a round.
+    jobs : int
+        Threads.
+    """
+
+    def __init__(
+        self, miner: GradientMiner | None = None, *, copies: int | None = None, jobs: int = 1
+    ) -> None:
+        self.miner = miner
+        self.copies = copies
+        self.jobs = jobs
+        self.weights: FloatArray | None = None
+
+    def select(
+        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+    ) -> csr_matrix:
+        """Choose features by mining; return those of each candidate."""
+        assert self.miner is not None
+        encoder = ArcEncoder.from_trees(lists.trees)
+        space = SubtreeSpace(
+            lists.trees, lists.heads, encoder=encoder, copies=self.copies, jobs=self.jobs
+        )
+        mined = _mine(self.miner, space, problem, progress, checkpoint)
+        self.encoder = encoder
+        self.keys, self.features = _only_used(space.keys, list(mined.features.values()))
+        self.weights = mined.weights[:, 0]
+        return space.match(list(mined.features.values()))
+
+    def transform(self, lists: CandidateLists) -> csr_matrix:
+        """Return which of the chosen features each candidate has, but for those that all of its list have."""
+        space = SubtreeSpace(lists.trees, lists.heads, encoder=self.encoder, keys=self.keys, jobs=self.jobs)
+        return space.match(self.features)
+
+    def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return features as in ``saw → man [man → with]``."""
+        ends = np.cumsum([len(each) for each in self.features])
+        found = []
+        for column in columns:
+            at = int(np.searchsorted(ends, column, side="right"))
+            feature = self.features[at][column - (ends[at - 1] if at else 0)]
+            found.append(name_subtree(feature, self.keys, self.encoder))
+        return found
+
+    @property
+    def n_templates(self) -> int:
+        """How many kinds of features there are: shapes, with the template of each arc."""
+        kinds = 0
+        for each in self.features:
+            numbers, depths = np.divmod(each, N_DEPTHS)
+            templates = (self.keys >> np.uint64(57)).astype(np.int64)[numbers]
+            kinds += len(np.unique(templates * N_DEPTHS + depths, axis=0))
+        return kinds
+
+    def get_state(self) -> State:
+        """Return all that is needed to find the features again."""
+        encoder = self.encoder
+        values = {"words": encoder.words.strings, "tags": encoder.tags.strings, "column": encoder.column}
+        arrays = {f"features{number}": each for number, each in enumerate(self.features)}
+        return State("SubtreeFeatures", values, {"keys": self.keys, **arrays})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make them again."""
+        features = cls()
+        values, arrays = state.values, state.arrays
+        words, tags = Vocabulary(values["words"]), Vocabulary(values["tags"])
+        features.encoder = ArcEncoder(words, tags, column=values["column"])
+        features.keys = arrays["keys"]
+        features.features = [arrays[f"features{number}"] for number in range(len(arrays) - 1)]
+        return features
+
+
+class ConjunctionFeatures:
+    """Conjunctions of the basic features of whole trees, selected by gradient mining.
+
+    Parameters
+    ----------
+    miner : GradientMiner, optional
+        How they are selected.
+    budget : int, optional
+        How many candidates of an order are counted at the most.
+    jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    reached : str
+        Which order was reached, and what share of it, if the budget did not allow all.
+    """
+
+    def __init__(
+        self, miner: GradientMiner | None = None, *, budget: int | None = None, jobs: int = 1
+    ) -> None:
+        self.miner = miner
+        self.budget = budget
+        self.jobs = jobs
+        self.reached = ""
+        self.weights: FloatArray | None = None
+
+    def select(
+        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+    ) -> csr_matrix:
+        """Choose conjunctions by mining; return those of each candidate."""
+        assert self.miner is not None
+        self.encoder = ArcEncoder.from_trees(lists.trees)
+        self.keys, rows = basic_rows(lists, self.encoder)
+        frequent = np.flatnonzero(np.bincount(rows.indices, minlength=len(self.keys)) > self.miner.threshold)
+        self.keys, rows = self.keys[frequent], rows[:, frequent]
+        space = PolynomialSpace(rows, jobs=self.jobs, budget=self.budget)
+        mined = _mine(self.miner, space, problem, progress, checkpoint)
+        self.reached = _describe_reach(mined)
+        self.features = list(mined.features.values())
+        self.weights = mined.weights[:, 0]
+        return match_conjunctions(rows, self.features)
+
+    def transform(self, lists: CandidateLists) -> csr_matrix:
+        """Return which of the chosen conjunctions each candidate has."""
+        _, rows = basic_rows(lists, self.encoder, self.keys)
+        return match_conjunctions(rows, self.features)
+
+    def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return conjunctions as in ``saw → man & man → with``."""
+        flat = [feature for each in self.features for feature in each.tolist()]
+        return [" & ".join(self.encoder.name(int(self.keys[item])) for item in flat[at]) for at in columns]
+
+    def get_state(self) -> State:
+        """Return all that is needed to find the features again."""
+        trees = SubtreeFeatures()
+        trees.encoder, trees.keys, trees.features = self.encoder, self.keys, self.features
+        return State("ConjunctionFeatures", {"reached": self.reached}, {}, {"features": trees.get_state()})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make them again."""
+        trees = SubtreeFeatures.from_state(state.parts["features"])
+        features = cls()
+        features.encoder, features.keys, features.features = trees.encoder, trees.keys, trees.features
+        features.reached = state.values["reached"]
+        return features
+
+
+class HandFeatures:
+    """Features by templates that are written by hand.
+
+    Parameters
+    ----------
+    min_count : int
+        In how many lists a feature must tell candidates apart.
+    """
+
+    def __init__(self, *, min_count: int = 3) -> None:
+        self.weights: FloatArray | None = None
+        self._templates = TemplateFeatures(min_count=min_count)
+
+    def select(
+        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+    ) -> csr_matrix:
+        """Take all features that are frequent enough; return those of each candidate."""
+        self._templates.fit(lists)
+        return self._templates.transform(lists)
+
+    def transform(self, lists: CandidateLists) -> csr_matrix:
+        """Return which of the features each candidate has, but for those that all of its list have."""
+        return self._templates.transform(lists)
+
+    def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return features as in ``head saw, modifiers on its right NN``."""
+        described = self._templates.describe(tree)
+        return [described[column] for column in columns]
+
+    def get_state(self) -> State:
+        """Return all that is needed to find the features again."""
+        return self._templates.get_state()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make them again."""
+        features = cls()
+        features._templates = TemplateFeatures.from_state(state)
+        return features
+
+
+def basic_rows(
+    lists: CandidateLists, encoder: ArcEncoder, keys: Keys | None = None
+) -> tuple[Keys, csr_matrix]:
+    """Return the basic features of all arcs of each candidate: a row each, a column for each of the keys.
+
+    The keys are those given, or all that there are.
+    """
+    sizes = [each.size for each in lists.heads]
+    numbers = np.repeat(np.arange(len(lists)), sizes)
+    heads = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in lists.heads)])
+    modifiers = [np.tile(np.arange(1, each.shape[1] + 1), len(each)) for each in lists.heads]
+    n_words = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(np.full(len(x), x.shape[1]) for x in lists.heads)]
+    )
+    sentences = encoder.encode(lists.trees)
+    flat = np.concatenate([np.zeros(0, dtype=np.int64), *modifiers])
+    first, found = encoder.keys(sentences, numbers, heads.astype(np.int64), flat)
+    if keys is None:
+        keys = np.unique(found)
+    columns = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
+    is_known = keys[columns] == found if len(keys) else np.zeros(len(found), dtype=np.bool_)
+    ends = np.concatenate([[0], np.cumsum(is_known)])[first[np.concatenate([[0], np.cumsum(n_words)])]]
+    shape = (lists.n_candidates, len(keys))
+    rows = csr_matrix(
+        (np.ones(ends[-1], dtype=np.int8), columns[is_known].astype(np.int32), ends), shape=shape
+    )
+    rows.sum_duplicates()
+    rows.data[:] = 1
+    return keys, rows
+
+
+def _mine(
+    miner: GradientMiner,
+    space: FeatureSpace,
+    problem: Problem,
+    progress: Tell,
+    checkpoint: Checkpoint | None,
+) -> Mined:
+    """Select features, and tell about each round."""
+
+    def tell(report: Report) -> None:
+        if isinstance(report, IterationReport):
+            progress(
+                f"mining, threshold {report.threshold:g}: {report.n_violators} lists are wrong, "
+                f"{report.n_entered} features entered, {report.n_selected} selected"
+            )
+
+    return miner.fit(space, problem, progress=tell, checkpoint=checkpoint)
+
+
+def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[IntArray]]:
+    """Return the basic features that are part of others, and these in their terms."""
+    numbers = [each // N_DEPTHS for each in features]
+    used = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in numbers)]))
+    renumbered = [
+        (np.searchsorted(used, number) * N_DEPTHS + each % N_DEPTHS).astype(np.int32)
+        for number, each in zip(numbers, features, strict=True)
+    ]
+    return keys[used], renumbered
+
+
+def _describe_reach(mined: Mined) -> str:
+    """Say which order was reached, and what share of it was counted at the least."""
+    shares: dict[int, float] = {}
+    for report in mined.orders:
+        shares[report.order] = min(shares.get(report.order, 1.0), report.share)
+    return ", ".join(f"{share:.1%} of order {order}" for order, share in shares.items() if share < 1)

@@ -1,0 +1,125 @@
+"""Kernel perceptrons over candidate trees, on chunks of the lists, that vote in the end.
+
+Kernel methods do not scale to a whole treebank, so that Qian & Liu (2015, section 6.1.1) train one perceptron on
+each of ten chunks of it, after Collins & Duffy (2002).
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from treewright.data.arcs import ArcEncoder
+from treewright.data.deptree import DepTree
+from treewright.kernels.deptree import DependencyTreeKernel
+from treewright.kernels.polynomial import PolynomialKernel
+from treewright.learn.kernel import Blocks, KernelPerceptron
+from treewright.persist import State
+from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
+from treewright.rerank.features import Tell, basic_rows
+from treewright.scale import map_jobs
+
+SUPPORT_COLUMNS = ("words", "upos", "xpos")
+DECAY = 0.001
+"""Of the dependency tree kernel: with more, a tree is like nothing but itself."""
+
+
+class KernelScorer:
+    """Scores candidates by their likeness to those of past mistakes.
+
+    Parameters
+    ----------
+    degree : int or None
+        That of a polynomial kernel over the basic features of whole trees; None is the dependency tree kernel.
+    chunks : int
+        Into how many parts the lists are divided, each with a perceptron of its own.
+    epochs : int
+        Passes of each perceptron over its lists.
+    jobs : int
+        Chunks that are learnt side by side.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        degree: int | None = None,
+        *,
+        chunks: int = 10,
+        epochs: int = 5,
+        jobs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.chunks = chunks
+        self.epochs = epochs
+        self.jobs = jobs
+        self.seed = seed
+
+    @property
+    def n_features(self) -> int:
+        """How many trees are kept."""
+        return len(self._support)
+
+    def fit(self, lists: CandidateLists, right: Integers, *, progress: Tell) -> Self:
+        """Learn from lists of which the right candidates are known."""
+        order = np.random.default_rng(self.seed).permutation(len(lists))
+        parts = np.array_split(order, min(self.chunks, len(lists)))
+
+        def learn(number: int) -> tuple[list[DepTree], FloatArray]:
+            chosen = np.sort(parts[number])
+            found = self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.first[chosen])
+            progress(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
+            return found
+
+        voters = map_jobs(learn, range(len(parts)), jobs=self.jobs)
+        self._support = [tree for trees, _ in voters for tree in trees]
+        self._coef = np.zeros((len(self._support), len(voters)))
+        begin = 0
+        for number, (trees, coef) in enumerate(voters):
+            self._coef[begin : begin + len(trees), number] = coef
+            begin += len(trees)
+        return self
+
+    def _fit_chunk(self, lists: CandidateLists, ranks: Integers) -> tuple[list[DepTree], FloatArray]:
+        """Return the trees of past mistakes in some lists, and their coefficients."""
+        trees = [lists.candidate(number) for number in range(lists.n_candidates)]
+        perceptron = KernelPerceptron(epochs=self.epochs, seed=self.seed)
+        perceptron.fit(self._pack(trees), lists.first, lists.first[:-1] + ranks)
+        return [trees[number] for number in perceptron.support_], perceptron.coef_
+
+    def _pack(self, trees: Sequence[DepTree]) -> Blocks:
+        if self.degree is None:
+            return DependencyTreeKernel(decay=DECAY, normalize=True, root=True).pack(trees)
+        alone = [tree.heads[np.newaxis] for tree in trees]
+        nothing = [np.zeros(1)] * len(trees)
+        _, rows = basic_rows(CandidateLists(trees, alone, nothing, nothing), ArcEncoder.from_trees(trees))
+        return PolynomialKernel(self.degree).pack(rows)
+
+    def score(self, lists: CandidateLists) -> FloatArray:
+        """Return the score of each candidate by each of the perceptrons."""
+        trees = [lists.candidate(number) for number in range(lists.n_candidates)]
+        packed = self._pack([*self._support, *trees])
+        n_support = len(self._support)
+        rows = np.arange(n_support, n_support + len(trees))
+        return packed.block(rows, np.arange(n_support)) @ self._coef
+
+    def get_state(self) -> State:
+        """Return all that the scorer is."""
+        support = [[getattr(tree, name) for name in SUPPORT_COLUMNS] for tree in self._support]
+        heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in self._support)])
+        options = {name: getattr(self, name) for name in ("degree", "chunks", "epochs", "seed")}
+        values = {"options": options, "support": support}
+        return State("KernelScorer", values, {"heads": heads, "coef": self._coef})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the scorer again."""
+        scorer = cls(**state.values["options"])
+        scorer._coef = state.arrays["coef"]
+        scorer._support = []
+        begin = 0
+        for words, upos, xpos in state.values["support"]:
+            heads = state.arrays["heads"][begin : begin + len(words)]
+            begin += len(words)
+            scorer._support.append(DepTree(words, heads, upos=upos, xpos=xpos))
+        return scorer

@@ -1,0 +1,509 @@
+"""DependencyReranker: the best of a parser's trees, by features that the parser cannot see (Qian & Liu 2015)."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.metrics.calibration import reliability
+from treewright.metrics.ratios import percent
+from treewright.mining.gradient import GradientMiner
+from treewright.mining.problem import list_problem
+from treewright.mining.subtree import MAX_TREES
+from treewright.parsing.calibration import best_scale
+from treewright.parsing.dependency import Candidate, DependencyParser
+from treewright.parsing.fingerprint import fingerprint
+from treewright.persist import State, save_state
+from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, TrainingLists
+from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
+from treewright.rerank.jackknife import jackknife_lists
+from treewright.rerank.kernelized import KernelScorer
+from treewright.rerank.linear import LinearScorer
+from treewright.scale import map_jobs
+
+SPACES = ("subtree", "polynomial", "template")
+LEARNERS = ("mined", "kernel")
+DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
+"""Highest orders of features without a choice."""
+HELD_OUT_SHARE = 0.1
+"""Of the lists, to find out how much the parser's score counts where there is no dev set."""
+BETAS = (0.0, *(2.0**power for power in range(-6, 13)))
+"""How much the parser's score counts, in terms of how far scores of candidates lie apart."""
+LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
+"""Conjunctions that are counted in one order at the most: of two features, of more."""
+RERANKED_AT_A_TIME = 200
+"""Sentences that one thread reranks before it takes others."""
+
+
+class Comparison(NamedTuple):
+    """Why the winner won.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        The best first.
+    parser_scores, scores : list of float
+        What the parser and the reranker give each of them.
+    reasons : list of (str, float)
+        Features that only one of the first two has, and how much they speak for the winner (or, negative,
+        against it), the weightiest first.
+    """
+
+    candidates: list[Candidate]
+    parser_scores: list[float]
+    scores: list[float]
+    reasons: list[tuple[str, float]]
+
+
+class DependencyReranker:
+    """Parses with a `DependencyParser` and chooses among its best trees.
+
+    The training sentences are parsed by parsers that have not seen them; from the lists of their best trees the
+    reranker learns. A tree's final score is that of the reranker and `beta_` times that of the parser.
+
+    Parameters
+    ----------
+    parser : DependencyParser, optional
+        One that has learnt from the same sentences, or options for one that will.
+    space : {"subtree", "polynomial", "template"}
+        Features of sub feature trees, of conjunctions of the arcs' features, or by templates written by hand.
+    learner : {"mined", "kernel"}
+        Features selected by gradient mining for an averaged perceptron, or kernel perceptrons.
+    degree : int, optional
+        The highest order of features; 3 for subtrees and 2 for conjunctions without it. The kernel of subtrees
+        has no limit.
+    threshold : float
+        Of gradient mining: more select fewer features.
+    k : int
+        Trees a sentence.
+    folds : int
+        Parts into which the training sentences are divided.
+    fold_epochs : int, optional
+        Epochs of the parsers of the folds; as many as the parser has otherwise.
+    copies : int, optional
+        Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is all.
+    max_iter : int
+        Rounds of mining at the given threshold.
+    epochs : int
+        Passes of the perceptron.
+    chunks : int
+        Kernel perceptrons that share the training lists and vote.
+    seed : int
+    jobs : int
+        Threads; results do not depend on them.
+
+    Attributes
+    ----------
+    parser_ : DependencyParser
+    beta_ : float
+        What the parser's score is multiplied by.
+    scale_ : float
+        What final scores are multiplied by to become logarithms of probabilities.
+    oracle_ : float
+        UAS of the best trees of the training lists, and
+    jackknife_uas_ : float
+        that of the first ones.
+    n_features_ : int
+        Features, or trees that a kernel perceptron keeps.
+    n_templates_ : int
+        Kinds of subtree features.
+    reached_ : str
+        What share of an order of conjunctions was counted, if not all.
+    """
+
+    def __init__(
+        self,
+        *,
+        parser: DependencyParser | None = None,
+        space: str = "subtree",
+        learner: str = "mined",
+        degree: int | None = None,
+        threshold: float = 3.0,
+        k: int = 10,
+        folds: int = 10,
+        fold_epochs: int | None = None,
+        copies: int | None = 4,
+        max_iter: int = 5,
+        epochs: int = 10,
+        chunks: int = 10,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.parser = parser
+        self.space = space
+        self.learner = learner
+        self.degree = degree
+        self.threshold = threshold
+        self.k = k
+        self.folds = folds
+        self.fold_epochs = fold_epochs
+        self.copies = copies
+        self.max_iter = max_iter
+        self.epochs = epochs
+        self.chunks = chunks
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Sequence[DepTree],
+        dev: Sequence[DepTree] | None = None,
+        *,
+        progress: Callable[[str], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from a treebank: the parser, unless it has learnt, then to rerank.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        dev : sequence of DepTree, optional
+            To find out how much the parser's score counts, and to calibrate probabilities; without it some of
+            the training lists are put aside for that.
+        progress : callable, optional
+            Called with a line of text after each step.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it.
+        cache : path, optional
+            A folder for candidate lists, which other rerankers of the same sentences can use too; without it,
+            they are kept in `checkpoint`.
+        """
+        self._check()
+        tell = progress or (lambda line: None)
+        steps = Path(checkpoint) if checkpoint is not None else None
+        self.parser_ = self._fitted_parser(trees, dev, tell, steps)
+        lists = jackknife_lists(
+            self.parser_,
+            trees,
+            k=self.k,
+            folds=min(self.folds, len(trees)),
+            epochs=self.fold_epochs,
+            jobs=self.jobs,
+            cache=cache if cache is not None else steps / "lists" if steps else None,
+            progress=tell,
+        )
+        gold = [self.parser_.lifted(tree).heads for tree in trees]
+        self._describe_lists(lists, gold, tell)
+        training, tuning, tuning_gold = self._divide(lists, gold, dev)
+        identity = fingerprint([getattr(self, name) for name in OPTIONS], trees, dev or [])
+        kept = Checkpoint(steps / "mining", identity) if steps else None
+        self._scorer = self._learn(training, tell, kept)
+        self._tune(tuning, tuning_gold, tell)
+        return self
+
+    def _check(self) -> None:
+        check_choice("space", self.space, SPACES)
+        check_choice("learner", self.learner, LEARNERS)
+        if self.space == "template" and self.learner == "kernel":
+            raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
+        for name in ("k", "max_iter", "epochs", "chunks", "jobs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("folds", self.folds, minimum=2)
+        check_number("k", self.k, low=1, high=MAX_TREES - 1)
+        check_number("threshold", self.threshold, low=0, high=1e9)
+        check_integer("seed", self.seed)
+        if self.degree is not None:
+            check_integer("degree", self.degree, minimum=1)
+        if self.parser is not None and not isinstance(self.parser, DependencyParser):
+            raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
+
+    def _fitted_parser(
+        self,
+        trees: Sequence[DepTree],
+        dev: Sequence[DepTree] | None,
+        tell: Callable[[str], None],
+        steps: Path | None,
+    ) -> DependencyParser:
+        parser = self.parser or DependencyParser(seed=self.seed, jobs=self.jobs)
+        if parser.is_fitted:
+            return parser
+        return parser.untrained().fit(
+            trees, dev, progress=tell, checkpoint=steps / "parser" if steps else None
+        )
+
+    def _describe_lists(
+        self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]
+    ) -> None:
+        n_right, n_words = lists.n_right(gold), sum(map(len, gold))
+        self.oracle_ = percent(int(np.maximum.reduceat(n_right, lists.first[:-1]).sum()), n_words)
+        self.jackknife_uas_ = percent(int(n_right[lists.first[:-1]].sum()), n_words)
+        tell(
+            f"lists of {len(lists)} sentences: UAS {self.jackknife_uas_:.2f} of the first trees, "
+            f"{self.oracle_:.2f} of the best of up to {self.k}"
+        )
+
+    def _divide(
+        self, lists: CandidateLists, gold: Sequence[IntArray], dev: Sequence[DepTree] | None
+    ) -> tuple[TrainingLists, CandidateLists, list[IntArray]]:
+        """Return lists to learn from and lists to tune with, those of the dev set if there is one."""
+        if dev:
+            tuning = CandidateLists.from_structures(self.parser_.structures(dev, self.k))
+            return lists.with_gold(gold), tuning, [self.parser_.lifted(tree).heads for tree in dev]
+        order = np.random.default_rng(self.seed).permutation(len(lists))
+        n_aside = max(1, int(len(lists) * HELD_OUT_SHARE))
+        aside, rest = np.sort(order[:n_aside]).tolist(), np.sort(order[n_aside:]).tolist()
+        training = lists.select(rest).with_gold([gold[number] for number in rest])
+        return training, lists.select(aside), [gold[number] for number in aside]
+
+    def _learn(
+        self, training: TrainingLists, tell: Callable[[str], None], kept: Checkpoint | None
+    ) -> LinearScorer | KernelScorer:
+        lists, right = training.lists, training.right
+        tell(f"the gold tree was added to {training.n_missing} of {len(lists)} lists")
+        if self.learner == "kernel":
+            degree = None if self.space == "subtree" else self._degree
+            options = {"chunks": self.chunks, "jobs": self.jobs, "seed": self.seed}
+            return KernelScorer(degree, **options).fit(lists, right, progress=tell)
+        problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
+        scorer = LinearScorer(self.space, self._features(), epochs=self.epochs, seed=self.seed)
+        return scorer.fit(lists, problem, progress=tell, checkpoint=kept)
+
+    @property
+    def _degree(self) -> int:
+        return DEGREES[self.space] if self.degree is None else self.degree
+
+    def _features(self) -> ListFeatures:
+        miner = GradientMiner(
+            degree=self._degree, threshold=self.threshold, max_iter=self.max_iter, seed=self.seed
+        )
+        if self.space == "subtree":
+            return SubtreeFeatures(miner, copies=self.copies, jobs=self.jobs)
+        if self.space == "polynomial":
+            budget = LARGE_BUDGET if self._degree <= 2 else BUDGET
+            return ConjunctionFeatures(miner, budget=budget, jobs=self.jobs)
+        return HandFeatures()
+
+    def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
+        """Choose how much the parser's score counts, and the scale of probabilities, on other sentences."""
+        n_right, n_words = lists.n_right(gold), sum(map(len, gold))
+        votes = self._scorer.score(lists)
+        unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
+        found = []
+        for beta in (factor * (unit or 1.0) for factor in BETAS):
+            best = lists.best(combine(lists, votes, beta))
+            found.append((int(n_right[best].sum()), beta))
+        # Among equals the parser counts more.
+        n_best, self.beta_ = max(found)
+        final = combine(lists, votes, self.beta_)
+        self._calibrate(lists, final, gold)
+        base = percent(int(n_right[lists.first[:-1]].sum()), n_words)
+        probabilities = self._probabilities(lists, final)
+        best = lists.best(final)
+        is_right = n_right[best] == np.array([len(each) for each in gold])
+        error = reliability(np.clip(probabilities[best], 0, 1), is_right).error
+        tell(
+            f"tuning: UAS {base:.2f} by the parser, {percent(n_best, n_words):.2f} reranked with beta "
+            f"{self.beta_:.3g}; calibration error of whole trees {error:.4f}"
+        )
+
+    def _calibrate(self, lists: CandidateLists, final: FloatArray, gold: Sequence[IntArray]) -> None:
+        """Find the scale under which the right trees are most probable among those of their lists."""
+        n_right = lists.n_right(gold)
+        sizes = np.repeat([len(each) for each in gold], np.diff(lists.first))
+        right = np.flatnonzero(n_right == sizes)
+
+        def loss(scale: float) -> float:
+            return -float(lists.log_softmax(scale * final)[right].sum()) / max(1, len(right))
+
+        unit = max(_scatter(final, lists), 1e-12)
+        self.scale_ = best_scale(lambda scale: loss(scale / unit)) / unit
+
+    def _probabilities(self, lists: CandidateLists, final: FloatArray) -> FloatArray:
+        """Return how probable candidates are: the parser tells that of the whole list, the reranker divides it."""
+        mass = np.add.reduceat(lists.probabilities, lists.first[:-1])
+        total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.first))
+        return np.exp(lists.log_softmax(self.scale_ * final)) * total
+
+    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
+        """Parse sentences; their heads and relations are not looked at."""
+        return [found[0].tree for found in self._spread(lambda batch: self._rerank(batch, 1), trees)]
+
+    def kbest(self, trees: Sequence[DepTree], k: int = 10) -> list[list[Candidate]]:
+        """Return the `k` best trees of each sentence, the best first, each with its probability.
+
+        Those beyond the length of the lists come after them, in the order of the parser.
+        """
+        check_integer("k", k, minimum=1)
+        return self._spread(lambda batch: self._rerank(batch, k), trees)
+
+    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+        """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
+
+        The trees of a list have the probabilities that the reranker gives them, all others those of the parser.
+        """
+
+        def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+            lists, final = self._lists_and_scores(batch, self.k)
+            change = self._probabilities(lists, final) - lists.probabilities
+            squares = self.parser_.marginals(batch)
+            for number, ((begin, end), square) in enumerate(zip(lists.spans(), squares, strict=True)):
+                words = np.arange(len(square))
+                for heads, amount in zip(lists.heads[number], change[begin:end].tolist(), strict=True):
+                    square[words, heads] += amount
+            return [np.clip(square, 0, 1) for square in squares]
+
+        return self._spread(find, trees)
+
+    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the probability of the head of each word of a tree, from the marginals of its sentence."""
+        return self.parser_.confidence(parsed, marginals)
+
+    def explain(self, trees: Sequence[DepTree]) -> list[Comparison]:
+        """Return the candidates of each sentence and the features that decided between the first two."""
+        lists, final = self._lists_and_scores(trees, self.k)
+        votes = self._scorer.score(lists).mean(axis=1)
+        found = self._complete(lists, final, [len(each) for each in lists.heads])
+        comparisons = []
+        for (begin, end), candidates in zip(lists.spans(), found, strict=True):
+            order = begin + np.argsort(-final[begin:end], kind="stable")
+            reasons: list[tuple[str, float]] = []
+            if len(order) > 1 and isinstance(self._scorer, LinearScorer):
+                reasons = self._scorer.differences(lists, int(order[0]), int(order[1]))
+            parser_scores = (self.beta_ * lists.scores[order]).tolist()
+            comparisons.append(Comparison(candidates, parser_scores, votes[order].tolist(), reasons))
+        return comparisons
+
+    def _lists_and_scores(self, trees: Sequence[DepTree], k: int) -> tuple[CandidateLists, FloatArray]:
+        """Return the candidates of sentences and their final scores; those beyond the reranked follow these."""
+        self._check_fitted()
+        lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k)))
+        short = lists.shortened(self.k)
+        reranked = combine(short, self._scorer.score(short), self.beta_)
+        if short.n_candidates == lists.n_candidates:
+            return lists, reranked
+        final = self.beta_ * lists.scores
+        for (begin, end), (first, last) in zip(lists.spans(), short.spans(), strict=True):
+            n = last - first
+            rest = final[begin + n : end] - final[begin + n - 1]
+            final[begin : begin + n] = reranked[first:last]
+            final[begin + n : end] = reranked[first:last].min() + rest
+        return lists, final
+
+    def _rerank(self, trees: Sequence[DepTree], k: int) -> list[list[Candidate]]:
+        lists, final = self._lists_and_scores(trees, k)
+        return self._complete(lists, final, [min(k, len(each)) for each in lists.heads])
+
+    def _complete(
+        self, lists: CandidateLists, final: FloatArray, sizes: Sequence[int]
+    ) -> list[list[Candidate]]:
+        """Return the best candidates of each list, as many as `sizes` says, with relations."""
+        probabilities = self._probabilities(lists, final)
+        orders = [
+            begin + np.argsort(-final[begin:end], kind="stable")[:size]
+            for (begin, end), size in zip(lists.spans(), sizes, strict=True)
+        ]
+        whole = iter(self.parser_.complete([lists.candidate(number) for order in orders for number in order]))
+        return [
+            [Candidate(next(whole), float(final[number]), float(probabilities[number])) for number in order]
+            for order in orders
+        ]
+
+    def _spread(
+        self, function: Callable[[Sequence[DepTree]], list[Any]], trees: Sequence[DepTree]
+    ) -> list[Any]:
+        """Return what `function` finds for each sentence, some sentences at a time."""
+        self._check_fitted()
+        starts = range(0, len(trees), RERANKED_AT_A_TIME)
+        batches = [trees[start : start + RERANKED_AT_A_TIME] for start in starts]
+        return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
+
+    @property
+    def n_features_(self) -> int:
+        """Features, or trees that a kernel perceptron keeps."""
+        return self._scorer.n_features
+
+    @property
+    def n_templates_(self) -> int:
+        """Kinds of subtree features: shapes, with the template of each arc."""
+        features = getattr(self._scorer, "features", None)
+        return features.n_templates if isinstance(features, SubtreeFeatures) else 0
+
+    @property
+    def reached_(self) -> str:
+        """What share of an order of conjunctions was counted, if not all."""
+        return str(getattr(getattr(self._scorer, "features", None), "reached", ""))
+
+    @property
+    def tags(self) -> str:
+        """Whether sentences bring their tags or the parser's own tagger gives them."""
+        return self.parser_.tags
+
+    @tags.setter
+    def tags(self, value: str) -> None:
+        self.parser_.tags = value
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring the tags that the parser was trained with."""
+        return self.parser_.needs_tags
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "beta_"):
+            raise InputError("the reranker has learnt nothing yet; call fit first, or load one")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the reranker, with its parser, to one file."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the reranker is."""
+        self._check_fitted()
+        fitted = {name: getattr(self, name) for name in FITTED}
+        values = {"options": {name: getattr(self, name) for name in OPTIONS}, "fitted": fitted}
+        parts = {"parser": self.parser_.get_state(), "scorer": self._scorer.get_state()}
+        return State("DependencyReranker", values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the reranker again."""
+        reranker = cls(**state.values["options"])
+        reranker.parser_ = DependencyParser.from_state(state.parts["parser"])
+        scorer: type[LinearScorer | KernelScorer] = (
+            KernelScorer if reranker.learner == "kernel" else LinearScorer
+        )
+        reranker._scorer = scorer.from_state(state.parts["scorer"])
+        for name in FITTED:
+            setattr(reranker, name, state.values["fitted"][name])
+        return reranker
+
+
+OPTIONS = (
+    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "copies", "max_iter", "epochs", "chunks"),
+    "seed",
+)
+"""The parameters of a reranker that are saved with it."""
+FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
+
+
+def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray:
+    """Return the final scores of candidates: beta times that of the parser, and that of the reranker.
+
+    Of several rerankers each votes for the best tree of a list by its own final scores; the tree with most votes
+    wins, and among equals the one with the highest mean score.
+    """
+    finals = votes + beta * lists.scores[:, np.newaxis]
+    mean: FloatArray = finals.mean(axis=1)
+    if votes.shape[1] == 1:
+        return mean
+    counts = np.zeros(len(finals))
+    for final in finals.T:
+        counts[lists.best(final)] += 1
+    # Less than a vote between the highest and the lowest mean of a list.
+    low = np.repeat(np.minimum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
+    high = np.repeat(np.maximum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
+    return counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
+
+
+def _scatter(scores: FloatArray, lists: CandidateLists) -> float:
+    """Return how far the scores of one list lie from their mean."""
+    sizes = np.diff(lists.first)
+    means = np.add.reduceat(scores, lists.first[:-1]) / sizes
+    return float(np.sqrt(np.mean((scores - np.repeat(means, sizes)) ** 2)))

@@ -1,0 +1,156 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from oracle import ranking as twin
+from scipy.sparse import csr_matrix
+
+from treewright.errors import InputError
+from treewright.learn.ranking import AveragedRanker
+from treewright.mining.problem import list_problem
+
+
+def draw(seed, n_lists=20):
+    """Draw binary rows in lists, the right one with more of the first features, but for some noise."""
+    rng = np.random.default_rng(seed)
+    first = np.cumsum([0, *rng.integers(1, 6, size=n_lists)])
+    dense = (rng.random((first[-1], 8)) < 0.4).astype(float)
+    scores = dense @ [3, 2, 2, 1, 0, 0, -1, -2] + rng.normal(scale=0.5, size=len(dense))
+    right = np.array([begin + scores[begin:end].argmax() for begin, end in pairwise(first)])
+    costs, given = rng.integers(1, 9, size=len(dense)) / 8, rng.integers(-16, 17, size=len(dense)) / 8
+    return dense, first, right, costs, given
+
+
+def make(first, right, **options):
+    return list_problem(first, right, **options).alternatives
+
+
+def expect(seed, dense, first, right, start, *, epochs, **options):
+    """Return the mean weights of the twin, and the updates in each epoch."""
+    rows = make(first, right).rows.tolist()
+    lists = [rows[begin:end] for begin, end in pairwise(first)]
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(lists)) for _ in range(epochs)]
+    _, mean, n_updates = twin.rank(dense, lists, orders, start, **options)
+    return mean, n_updates
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "options", [{}, {"rate": 0.25}, {"margin": 2}, {"rate": 0.5, "margin": 0.75, "epochs": 3}]
+)
+def test_weights_are_the_mean_of_all_that_the_twin_passes_through(seed, options):
+    dense, first, right, costs, given = draw(seed)
+    start = np.random.default_rng(seed).integers(-8, 9, size=8) / 8
+    ranker = AveragedRanker(seed=seed, **options)
+    ranker.fit(csr_matrix(dense), make(first, right, costs=costs, given=given), coef_init=start)
+    settings = {"epochs": 10, **options, "costs": costs, "given": given}
+    expected, n_updates = expect(seed, dense, first, right, start, **settings)
+    np.testing.assert_allclose(ranker.coef_, expected, atol=1e-12)
+    assert ranker.n_updates_ == n_updates
+    assert sum(n_updates)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_start_weights_begin_at_zero(seed):
+    dense, first, right, costs, _ = draw(seed)
+    found = AveragedRanker(epochs=2).fit(csr_matrix(dense), make(first, right))
+    zeros = {"costs": costs, "given": np.zeros(len(dense))}
+    expected, _ = expect(0, dense, first, right, np.zeros(8), epochs=2, **zeros)
+    np.testing.assert_allclose(found.coef_, expected, atol=1e-12)
+
+
+def test_right_rows_are_learnt():
+    dense, first, right, _, _ = draw(1, n_lists=60)
+    ranker = AveragedRanker().fit(csr_matrix(dense), make(first, right))
+    scores = ranker.score(csr_matrix(dense))
+    wins = [
+        scores[best] == scores[begin:end].max()
+        for best, begin, end in zip(right, first, first[1:], strict=False)
+    ]
+    assert np.mean(wins) > 0.8
+
+
+def test_scores_are_the_sums_of_weights():
+    dense, first, right, _, _ = draw(2)
+    ranker = AveragedRanker().fit(csr_matrix(dense), make(first, right))
+    np.testing.assert_allclose(ranker.score(csr_matrix(dense)), dense @ ranker.coef_)
+
+
+@pytest.mark.parametrize("rate", [0.125, 8])
+def test_the_rate_only_scales_weights_if_nothing_is_given(rate):
+    dense, first, right, costs, _ = draw(3)
+    rows, alternatives = csr_matrix(dense), make(first, right, costs=costs)
+    plain, other = AveragedRanker().fit(rows, alternatives), AveragedRanker(rate=rate).fit(rows, alternatives)
+    assert other.coef_.tolist() == (rate * plain.coef_).tolist()
+    assert other.n_updates_ == plain.n_updates_
+
+
+def test_a_tiny_rate_leaves_the_weights_to_start_from():
+    dense, first, right, _, given = draw(4)
+    start = np.random.default_rng(4).normal(size=8)
+    alternatives = make(first, right, given=given)
+    ranker = AveragedRanker(rate=1e-9).fit(csr_matrix(dense), alternatives, coef_init=start)
+    np.testing.assert_allclose(ranker.coef_, start, atol=1e-6)
+
+
+def test_given_scores_that_are_right_need_no_updates():
+    dense, first, right, _, _ = draw(5)
+    given = np.zeros(len(dense))
+    given[right] = 1
+    ranker = AveragedRanker(epochs=2).fit(csr_matrix(dense), make(first, right, given=given))
+    assert ranker.n_updates_ == [0, 0]
+    assert not ranker.coef_.any()
+
+
+def test_a_margin_asks_for_more_where_costs_are_higher():
+    dense, first, right, _, _ = draw(6)
+    given = np.zeros(len(dense))
+    given[right] = 1
+    for cost, updates in ((0.25, False), (1.0, True)):
+        alternatives = make(first, right, given=given, costs=np.full(len(dense), cost))
+        ranker = AveragedRanker(epochs=1, margin=2).fit(csr_matrix(dense), alternatives)
+        assert (ranker.n_updates_[0] > 0) == updates
+
+
+def test_the_same_seed_gives_the_same_weights():
+    dense, first, right, _, given = draw(7)
+    rows, alternatives = csr_matrix(dense), make(first, right, given=given)
+    one, same, other = (
+        AveragedRanker(seed=seed).fit(rows, alternatives).coef_.tolist() for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_fitting_leaves_what_it_is_given_as_it_is():
+    dense, first, right, costs, given = draw(8)
+    alternatives, start = make(first, right, costs=costs, given=given), np.ones(8)
+    before = [each.copy() for each in alternatives]
+    AveragedRanker(rate=0.5).fit(csr_matrix(dense), alternatives, coef_init=start)
+    assert start.tolist() == [1] * 8
+    assert all((one == other).all() for one, other in zip(before, alternatives, strict=True))
+
+
+def test_no_lists_teach_nothing():
+    ranker = AveragedRanker(epochs=2).fit(csr_matrix((0, 3)), make([0], []))
+    assert ranker.coef_.tolist() == [0, 0, 0]
+    assert ranker.n_updates_ == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
+        ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
+        ({"rate": "fast"}, "rate is 'fast'; expected a number from 1e-12 to 1e+12"),
+        ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
+        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"seed": 0.5}, "seed is 0.5; expected an integer of at least 0"),
+    ],
+)
+def test_bad_parameters_are_refused(option, message):
+    dense, first, right, _, _ = draw(0)
+    with pytest.raises(InputError) as error:
+        AveragedRanker(**option).fit(csr_matrix(dense), make(first, right))
+    assert str(error.value) == message

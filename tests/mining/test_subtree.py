@@ -1,0 +1,285 @@
+import numpy as np
+import pytest
+from oracle import forests
+from oracle import subtrees as twin
+from oracle.matching import telling
+from scipy.sparse import csr_matrix
+
+from treewright.data.arcs import ArcEncoder
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.mining.gradient import PAPER_SETTINGS, GradientMiner
+from treewright.mining.problem import list_problem
+from treewright.mining.space import Growth, Violations
+from treewright.mining.subtree import SubtreeSpace, name_subtree
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+TEMPLATES = ["ph pm", "wh pm *", "ph pb pm"]
+DEGREE = 3
+SEEDS = range(6)
+SIZES = [(5, 3)] * 20
+WORDS = ["He", "won", "the", "game", "today"]
+FIGURE = DepTree(WORDS, [2, 0, 4, 2, 2], xpos=["PRP", "VBD", "DT", "NN", "NN"])
+
+
+def draw_sentences(seed, lists):
+    """Draw words and tags for lists of trees."""
+    rng = np.random.default_rng(seed)
+    return [
+        DepTree(rng.choice(["a", "b", "c"], size=n).tolist(), xpos=rng.choice(["X", "Y"], size=n).tolist())
+        for n in (heads.shape[1] for heads in lists)
+    ]
+
+
+def draw_space(seed, *, sizes=None, root=True, jobs=1, keys=None):
+    """Draw lists of trees over few words and tags; return their space and their heads."""
+    lists = forests.draw_lists(seed, sizes)
+    trees = draw_sentences(seed, lists)
+    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=TEMPLATES)
+    return SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs, keys=keys), lists
+
+
+def make_problem(seed, space, lists):
+    """Let the tree with the shortest arcs be right in each list, and draw costs and scores."""
+    rng = np.random.default_rng(seed)
+    lengths = [np.abs(trees - np.arange(1, trees.shape[1] + 1)).sum(axis=1) for trees in lists]
+    right = space.first[:-1] + np.array([each.argmin() for each in lengths], dtype=np.int64)
+    costs, given = rng.integers(1, 9, size=space.n_rows) / 8, rng.integers(-4, 5, size=space.n_rows) / 8
+    return list_problem(space.first, right, costs=costs, given=given)
+
+
+def read_features(space):
+    """Return the numbers of the basic features of each arc of each list."""
+    forest, features = space.forest, space.features
+    found = [{} for _ in range(len(forest.first) - 1)]
+    for at, owner in enumerate(forest.owners):
+        ids = features.ids[features.first[at] : features.first[at + 1]].tolist()
+        found[owner][int(forest.heads[at]), int(forest.modifiers[at])] = ids
+    return found
+
+
+class EverythingSearch:
+    """A search that prunes nothing: all sub feature trees of the violating rows are counted one by one."""
+
+    share, n_bytes = 1.0, (0, 0)
+
+    def __init__(self, rows, violations, threshold):
+        is_right = violations.counters[:, 0] == 0
+        counts = {}
+        for right, wrong in zip(violations.rows[is_right], violations.rows[~is_right], strict=True):
+            for side, features in enumerate((rows[right] - rows[wrong], rows[wrong] - rows[right])):
+                for feature in features:
+                    counts.setdefault(feature, [0, 0])[side] += 1
+        self.found = {feature: own for feature, own in counts.items() if abs(own[0] - own[1]) > threshold}
+        self.order = 0
+
+    def grow(self):
+        self.order += 1
+        features = [feature for feature in self.found if len(feature) == self.order]
+        counts = np.array([self.found[feature] for feature in features], dtype=np.int32).reshape(-1, 2)
+        array = np.array(features, dtype=np.int32).reshape(-1, self.order)
+        yield Growth(array, counts, len(features), 0, 1)
+
+    def close(self):
+        pass
+
+
+class EverythingSpace:
+    """The listed sub feature trees of lists of trees."""
+
+    def __init__(self, lists, features, degree, root):
+        self.rows = [
+            row
+            for trees, own in zip(lists, features, strict=True)
+            for row in telling(trees.tolist(), own, degree, root)
+        ]
+        self.n_rows = len(self.rows)
+
+    def search(self, violations, threshold, degree):
+        return EverythingSearch(self.rows, violations, threshold)
+
+    def match(self, features):
+        names = [tuple(feature) for each in features for feature in each.tolist()]
+        dense = np.array([[name in row for name in names] for row in self.rows], dtype=np.int8)
+        return csr_matrix(dense.reshape(self.n_rows, len(names)))
+
+
+def assert_same(one, other):
+    assert list(one.features) == list(other.features)
+    for order in one.features:
+        assert one.features[order].tolist() == other.features[order].tolist()
+    assert one.weights.tolist() == other.weights.tolist()
+    assert one.objective == other.objective
+
+
+def list_mined(mined):
+    return [tuple(feature) for each in mined.features.values() for feature in each.tolist()]
+
+
+@pytest.mark.parametrize("root", [True, False])
+@pytest.mark.parametrize(
+    "options", [{"path": False}, {"pretrain_order": 1}, PAPER_SETTINGS], ids=["plain", "path", "paper"]
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_features_are_mined_as_without_pruning(seed, options, root):
+    space, lists = draw_space(seed, root=root, sizes=SIZES)
+    miner = GradientMiner(degree=DEGREE, threshold=[0.5, 1, 2][seed % 3], **{**options, "max_iter": 5})
+    problem = make_problem(seed, space, lists)
+    mined = miner.fit(space, problem)
+    everything = EverythingSpace(lists, read_features(space), DEGREE, root)
+    assert_same(mined, miner.fit(everything, problem))
+    assert mined.n_selected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threads_do_not_change_the_result(seed):
+    miner = GradientMiner(degree=4, threshold=1, max_iter=4)
+    drawn = [draw_space(seed, sizes=SIZES, jobs=jobs) for jobs in (1, 2)]
+    one, other = (miner.fit(space, make_problem(seed, space, lists)) for space, lists in drawn)
+    assert_same(one, other)
+    assert one.orders == other.orders
+
+
+def test_features_of_more_than_one_arc_are_mined():
+    space, lists = draw_space(0, sizes=SIZES)
+    mined = GradientMiner(degree=4, threshold=1).fit(space, make_problem(0, space, lists))
+    assert max(map(len, list_mined(mined))) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_only_basic_features_that_are_named_are_there(seed):
+    whole, lists = draw_space(seed, sizes=SIZES)
+    keys = whole.keys[:: 2 + seed % 2].copy()
+    space, _ = draw_space(seed, sizes=SIZES, keys=keys)
+    numbers = {number: at for at, number in enumerate(range(0, len(whole.keys), 2 + seed % 2))}
+    expected = [
+        {arc: [numbers[each] for each in ids if each in numbers] for arc, ids in own.items()}
+        for own in read_features(whole)
+    ]
+    assert read_features(space) == expected
+    miner, problem = GradientMiner(degree=DEGREE, threshold=1, max_iter=3), make_problem(seed, space, lists)
+    assert_same(miner.fit(space, problem), miner.fit(EverythingSpace(lists, expected, DEGREE, True), problem))
+
+
+def test_features_are_found_in_other_lists_by_the_same_keys():
+    space, _ = draw_space(1)
+    lists = forests.draw_lists(2)
+    other = SubtreeSpace(draw_sentences(2, lists), lists, encoder=space.encoder, keys=space.keys)
+    rows = [
+        row
+        for trees, own in zip(lists, read_features(other), strict=True)
+        for row in telling(trees.tolist(), own, 2, True)
+    ]
+    features = sorted(feature for feature in set().union(*rows) if len(feature) == 2)
+    found = other.match([np.array(features, dtype=np.int32)]).toarray()
+    assert found.tolist() == [[feature in row for feature in features] for row in rows]
+
+
+@pytest.mark.parametrize("keys", [[], [2**63 + 5]])
+def test_without_known_features_nothing_is_mined(keys):
+    space, lists = draw_space(3, keys=np.array(keys, dtype=np.uint64))
+    mined = GradientMiner(degree=2, threshold=0).fit(space, make_problem(3, space, lists))
+    assert mined.n_selected == 0
+
+
+def test_lists_without_words_or_with_one_tree_are_mined_with_others():
+    sizes = [(0, 3), (5, 64), (3, 1), (1, 2), (4, 3), (0, 1)]
+    space, lists = draw_space(4, sizes=sizes)
+    miner, problem = GradientMiner(degree=2, threshold=0, max_iter=3), make_problem(4, space, lists)
+    everything = EverythingSpace(lists, read_features(space), 2, True)
+    assert_same(miner.fit(space, problem), miner.fit(everything, problem))
+
+
+def test_no_lists_have_nothing_to_mine():
+    space = SubtreeSpace([], [])
+    assert space.n_rows == 0
+    assert GradientMiner(degree=3, threshold=0).fit(space, list_problem([0], [])).n_selected == 0
+
+
+def figure_names(templates):
+    """Return the names of all sub feature trees of figure 1, by order."""
+    encoder = ArcEncoder.from_trees([FIGURE], column="xpos", templates=templates)
+    heads = np.stack([FIGURE.heads, np.zeros(5, dtype=np.int32)])
+    space = SubtreeSpace([FIGURE], [heads], encoder=encoder, root=False)
+    violations = Violations(np.array([0, 1]), np.array([[0], [1]], dtype=np.int32), 2)
+    search = space.search(violations, 0, 4)
+    return [sorted(map(space.name, each.features)) for _ in range(4) for each in search.grow()]
+
+
+def test_names_show_what_is_below_and_beside():
+    assert figure_names(["wh wm"]) == [
+        ["game → the", "won → He", "won → game", "won → today"],
+        ["won → He + won → game", "won → game + won → today", "won → game [game → the]"],
+        [
+            "won → He + won → game + won → today",
+            "won → He + won → game [game → the]",
+            "won → game [game → the] + won → today",
+        ],
+        ["won → He + won → game [game → the] + won → today"],
+    ]
+
+
+def test_names_show_tags():
+    names = figure_names(["ph pm"])
+    assert names[0] == ["NN → DT", "VBD → NN", "VBD → PRP"]
+    assert names[3] == ["VBD → PRP + VBD → NN [NN → DT] + VBD → NN"]
+
+
+@pytest.mark.parametrize(
+    ("depths", "name"),
+    [
+        ([0], "0"),
+        ([0, 1, 2], "0 [1 [2]]"),
+        ([0, 0, 0], "0 + 1 + 2"),
+        ([0, 1, 2, 0], "0 [1 [2]] + 3"),
+        ([0, 1, 2, 1, 1], "0 [1 [2] + 3 + 4]"),
+        ([0, 1, 0, 1, 2, 2], "0 [1] + 2 [3 [4 + 5]]"),
+    ],
+)
+def test_brackets_follow_the_depths(depths, name):
+    class Numbers:
+        def name(self, key):
+            return str(key)
+
+    feature = [number * twin.N_DEPTHS + depth for number, depth in enumerate(depths)]
+    assert name_subtree(feature, np.arange(8, dtype=np.uint64), Numbers()) == name
+
+
+TREE = DepTree(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        ([], "0 lists of heads for 1 sentences; expected as many"),
+        (
+            [np.zeros((65, 2), dtype=np.int32)],
+            "sentence 1 of 2 words has heads of the shape (65, 2); expected (1 to 64 trees, 2)",
+        ),
+        (
+            [np.zeros((0, 2), dtype=np.int32)],
+            "sentence 1 of 2 words has heads of the shape (0, 2); expected (1 to 64 trees, 2)",
+        ),
+        (
+            [np.zeros((4, 3), dtype=np.int32)],
+            "sentence 1 of 2 words has heads of the shape (4, 3); expected (1 to 64 trees, 2)",
+        ),
+        (
+            [np.zeros(2, dtype=np.int32)],
+            "sentence 1 of 2 words has heads of the shape (2,); expected (1 to 64 trees, 2)",
+        ),
+    ],
+)
+def test_bad_lists_are_refused(heads, message):
+    with pytest.raises(InputError) as error:
+        SubtreeSpace([TREE], heads)
+    assert str(error.value) == message
+
+
+def test_orders_above_8_are_refused():
+    space, lists = draw_space(0)
+    problem = make_problem(0, space, lists)
+    with pytest.raises(InputError) as error:
+        GradientMiner(degree=9, threshold=1, path=False).fit(space, problem)
+    assert str(error.value) == "degree is 9; expected at most 8"

@@ -1,0 +1,81 @@
+"""Lists of trees over the same words, arc by arc and pair by pair, as dictionaries."""
+
+import numpy as np
+
+
+def list_arcs(heads, root):
+    """Return the (head, modifier) of each arc."""
+    return [(head, word) for word, head in enumerate(heads, start=1) if head > 0 or root]
+
+
+def list_neighbours(heads, root):
+    """Return the pairs of arcs to words between which no other hangs on the same head."""
+    arcs = list_arcs(heads, root)
+    return [
+        (left, right)
+        for left in arcs
+        for right in arcs
+        if left[0] == right[0]
+        and left[1] < right[1]
+        and not any(arc[0] == left[0] and left[1] < arc[1] < right[1] for arc in arcs)
+    ]
+
+
+def find_masks(trees, list_parts, root):
+    """Return which trees have each part, as a number with a bit for each tree."""
+    masks = {}
+    for number, heads in enumerate(trees):
+        for part in list_parts(heads, root):
+            masks[part] = masks.get(part, 0) | 1 << number
+    return masks
+
+
+def is_tree(heads):
+    """Tell whether every word leads up to the root."""
+    for word in range(1, len(heads) + 1):
+        for _ in heads:
+            word = heads[word - 1] if word else 0
+        if word:
+            return False
+    return True
+
+
+def draw_tree(rng, n):
+    """Draw a tree of any shape, with crossing arcs and several words under the root."""
+    while True:
+        heads = rng.integers(0, n + 1, size=n).tolist()
+        if is_tree(heads):
+            return heads
+
+
+def draw_trees(rng, n, n_trees):
+    """Draw trees over the same words, many of which are like the first but for one arc."""
+    trees = [draw_tree(rng, n)]
+    while len(trees) < n_trees:
+        heads = list(trees[0])
+        if n:
+            heads[rng.integers(n)] = int(rng.integers(n + 1))
+        if rng.random() < 0.3:
+            heads = draw_tree(rng, n)
+        if is_tree(heads):
+            trees.append(heads)
+    return trees
+
+
+def draw_lists(seed, sizes=None):
+    """Draw lists of trees as arrays of heads; `sizes` are the numbers of words and trees of each."""
+    rng = np.random.default_rng(seed)
+    sizes = sizes or [(int(rng.integers(1, 7)), int(rng.integers(2, 5))) for _ in range(6)]
+    return [np.array(draw_trees(rng, n, n_trees), dtype=np.int32).reshape(n_trees, n) for n, n_trees in sizes]
+
+
+def draw_features(seed, lists, root, n_features=4):
+    """Draw up to two features for each arc of each list; return a dictionary for each list."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            arc: sorted(rng.choice(n_features, size=rng.choice(3, p=[0.1, 0.5, 0.4]), replace=False).tolist())
+            for arc in sorted({arc for heads in trees.tolist() for arc in list_arcs(heads, root)})
+        }
+        for trees in lists
+    ]
