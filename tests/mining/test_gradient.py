@@ -42,11 +42,13 @@ def as_dictionary(mined):
 class EverythingSearch:
     """A search that prunes nothing: all conjunctions of each order, whatever their counts."""
 
+    share = 1.0
+
     def __init__(self, rows, violations):
         self.rows, self.violations, self.order = rows[violations.rows], violations, 0
         self.n_bytes = (0, 0)
 
-    def grow(self, *, extend):
+    def grow(self):
         self.order += 1
         features = np.array(twin.all_conjunctions(self.rows, self.order)[self.order], dtype=np.int32)
         features = features.reshape(-1, self.order)
@@ -55,7 +57,7 @@ class EverythingSearch:
             is_present = row[features].all(axis=1)
             for counter in counters:
                 counts[is_present, counter] += 1
-        yield Growth(features, counts, len(features), 0)
+        yield Growth(features, counts, len(features), 0, len(features))
 
     def close(self):
         pass
@@ -68,7 +70,7 @@ class EverythingSpace:
         self.rows = rows
         self.n_rows = len(rows)
 
-    def search(self, violations, threshold):
+    def search(self, violations, threshold, degree):
         return EverythingSearch(self.rows, violations)
 
     def match(self, features):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
@@ -77,17 +78,17 @@ class ArcEncoder:
         self.templates = tuple(templates)
         unknown = [name for name in self.templates if name not in ARC_FEATURES]
         if unknown or not self.templates:
-            raise InputError(
-                f"features has {unknown[0] if unknown else 'nothing'!r}; expected some of {ARC_FEATURES}"
-            )
+            found = repr(unknown[0]) if unknown else "nothing"
+            raise InputError(f"templates has {found}; expected some of {ARC_FEATURES}")
         self._native = _compile(self.templates)
 
     @classmethod
     def from_trees(
         cls, trees: Sequence[DepTree], *, column: str | None = None, templates: Sequence[str] = ARC_FEATURES
     ) -> "ArcEncoder":
-        """Number the words and tags of trees; without a `column`, those tags that say more without being rare."""
+        """Number the words and tags of trees; without a `column`, tags that say much without being rare."""
         column = column or _choose_column(trees)
+        check_choice("column", column, ("xpos", "upos"))
         words = Counter(word for tree in trees for word in tree.words)
         tags = Counter(tag for tree in trees for tag in getattr(tree, column))
         return cls(

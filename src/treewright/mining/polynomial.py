@@ -61,8 +61,8 @@ class PolynomialSpace:
     filter_memory : int, optional
         Bytes for a Bloom filter that candidates pass before they are counted; without it none is used.
     budget : int, optional
-        How many candidates are met in one order at the most; conjunctions beyond are not extended, rare columns
-        coming first. Without it all are.
+        How many candidates are met in one order at the most; conjunctions beyond are not extended, rare
+        columns coming first. Without it all are.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ KeptLevel: TypeAlias = tuple[Kept, ...]
 
 
 class Task(NamedTuple):
-    """A stretch of the conjunctions of one level, the extensions that may be counted, and how many are met."""
+    """A stretch of the conjunctions of one level, extensions that may be counted, and how many are met."""
 
     level: KeptLevel
     span: tuple[int, int]

@@ -42,8 +42,8 @@ class Growth(NamedTuple):
     Attributes
     ----------
     features : ndarray of int32, (n, width)
-        A feature each row, as the space writes it: all that survive, or of these at least those whose gradient
-        exceeds the threshold.
+        A feature each row, as the space writes it: all that survive, or of these at least those whose
+        gradient exceeds the threshold.
     counts : ndarray of int32, (n, n_counters)
         Those of #f+ and #f-; or less, if their difference is the same.
     n_candidates, n_instances : int

@@ -1,12 +1,14 @@
 """The space of sub feature trees of dependency trees (Qian & Liu 2015, section 5.2).
 
-A fragment of a tree is a connected part of it in which neighbouring siblings are neighbours in the tree. A sub
-feature tree is a fragment with one basic feature for each arc; its order is the number of its arcs. Rows are
-the candidates of lists, trees over the same sentence. Only what not all candidates of a list have can tell them
-apart, so nothing else is matched; and what is counted is near what the right and the wrong tree do not share.
+A fragment of a tree is a connected part of it in which neighbouring siblings are neighbours in the tree. A
+sub feature tree is a fragment with one basic feature for each arc; its order is the number of its arcs. Rows
+are the candidates of lists, trees over the same sentence. Only what not all candidates of a list have can
+tell them apart, so nothing else is matched; and what is counted is near what the right and the wrong tree do
+not share.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from queue import SimpleQueue
 
 import numpy as np
@@ -59,7 +61,8 @@ ROOM = 1 << 14
 class SubtreeSpace:
     """All sub feature trees of lists of dependency trees.
 
-    A feature of order r is a row of r codes: ``basic feature * 8 + depth``, in the order of rightmost extension.
+    A feature of order r is a row of r codes: ``basic feature * 8 + depth``, in the order of rightmost
+    extension.
 
     Parameters
     ----------
@@ -74,9 +77,9 @@ class SubtreeSpace:
     root : bool
         Whether the root of a tree is a node, from which an arc leads to its first words.
     copies : int, optional
-        Of features that tell apart the same trees of the same violating lists, how many may enter in one round,
-        those of few arcs first. They move alike, and most fragments have thousands of them; without a limit
-        all enter, as in the paper.
+        Of features that tell apart the same trees of the same violating lists, how many may enter in one
+        round, those of few arcs first. They move alike, and most fragments have thousands of them; without a
+        limit all enter, as in the paper.
     jobs : int
         Threads; results do not depend on them.
 
@@ -116,6 +119,11 @@ class SubtreeSpace:
     def n_rows(self) -> int:
         """How many candidates there are."""
         return int(self.first[-1])
+
+    @property
+    def n_words(self) -> int:
+        """How many words the longest sentence has."""
+        return int(self._lists.n_words.max(initial=0))
 
     def search(self, violations: Violations, threshold: float, degree: int) -> "SubtreeSearch":
         """Begin with the basic features of the violating candidates; there is no order above `degree`."""
@@ -176,7 +184,7 @@ class SubtreeSpace:
         return matrix
 
     def name(self, feature: Sequence[int]) -> str:
-        """Return a sub feature tree as text: an arc, then in brackets what is below it, ``+`` between siblings."""
+        """Return a sub feature tree as text: an arc, what is below it in brackets, ``+`` between siblings."""
         return name_subtree(feature, self.keys, self.encoder)
 
 
@@ -208,10 +216,12 @@ class SubtreeSearch:
         self._degree = degree
         self._order = 0
         self._pairs, origins = _select(space, violations)
-        n_words = int(space.forest.modifiers.max(initial=0)) + 1
+        n_words = space.n_words + 1
         self._distances = np.empty(len(origins), dtype=np.int8)
         fill_distances(self._pairs, degree, np.empty(n_words, dtype=np.int8), self._distances)
         self._features = _take_features(space.features, origins)
+        n_samples = len(self._pairs.first) - 1
+        self._numbers = np.random.default_rng(0).integers(1 << 63, size=n_samples, dtype=np.uint64)
         self._growths: dict[int, Growth] = {}
         self._taken = np.zeros(0, dtype=np.uint64)
 
@@ -220,7 +230,7 @@ class SubtreeSearch:
         self._order += 1
         if self._order == 1:
             yield self._start()
-        else:
+        elif self._order <= self._degree:
             if not self._growths:
                 self._grow()
             yield self._growths[self._order]
@@ -236,7 +246,8 @@ class SubtreeSearch:
         self._growths = {}
 
     def _job(self, features: Features, n_features: int) -> Job:
-        return Job(self._pairs, features, self._distances, n_features, self._degree, self._threshold)
+        arcs = (self._pairs, features, self._distances, self._numbers)
+        return Job(*arcs, n_features, self._degree, self._threshold)
 
     def _start(self) -> Growth:
         """Count basic features, and leave only those that are frequent near differences on the arcs."""
@@ -385,6 +396,9 @@ def _flatten(trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.integer]])
         if each.ndim != 2 or each.shape[1] != len(tree) or not 1 <= len(each) <= MAX_TREES:
             found = f"sentence {number} of {len(tree)} words has heads of the shape {each.shape}"
             raise InputError(f"{found}; expected (1 to {MAX_TREES} trees, {len(tree)})")
+        if each.size and not 0 <= each.min() <= each.max() <= len(tree):
+            found = f"sentence {number} has heads from {each.min()} to {each.max()}"
+            raise InputError(f"{found}; expected 0 to {len(tree)}")
     n_trees = np.array([len(each) for each in heads], dtype=np.int64)
     n_words = np.array([len(tree) for tree in trees], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(n_trees * n_words)])
@@ -411,13 +425,16 @@ def _make_forest(lists: Lists, root: bool) -> Forest:
 
 def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.generic]) -> Forest:
     return Forest(
-        np.zeros(n_lists + 1, dtype=np.int64),
-        *(np.zeros(n_arcs, dtype=np.int32) for _ in range(3)),
-        np.zeros(n_arcs, dtype=masks),
-        *(np.zeros(n_arcs, dtype=np.int32) for _ in range(2)),
-        np.zeros(n_arcs + 1, dtype=np.int32),
-        np.zeros(n_next, dtype=np.int32),
-        np.zeros(n_next, dtype=masks),
+        first=np.zeros(n_lists + 1, dtype=np.int64),
+        owners=np.zeros(n_arcs, dtype=np.int32),
+        heads=np.zeros(n_arcs, dtype=np.int32),
+        modifiers=np.zeros(n_arcs, dtype=np.int32),
+        masks=np.zeros(n_arcs, dtype=masks),
+        first_child=np.zeros(n_arcs, dtype=np.int32),
+        end_child=np.zeros(n_arcs, dtype=np.int32),
+        first_next=np.zeros(n_arcs + 1, dtype=np.int32),
+        next_arcs=np.zeros(n_next, dtype=np.int32),
+        next_masks=np.zeros(n_next, dtype=masks),
     )
 
 
@@ -486,4 +503,4 @@ def _divide(sizes: Integers) -> list[tuple[int, int]]:
     total = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], N_TASKS + 1)))
     bounds = np.unique(np.concatenate([[0], cuts, [len(sizes)]])).tolist()
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(pairwise(bounds))

@@ -30,7 +30,7 @@ class Sentences(NamedTuple):
 
 
 class ArcTemplates(NamedTuple):
-    """Each template has a number and up to `N_VALUES` values, each of which is (end of the arc, offset, attribute).
+    """Templates: a number and up to `N_VALUES` values each, which are (end of the arc, offset, attribute).
 
     `with_distance` tells which have length and direction too; `outside` is the tag of tokens outside the
     sentence; `between` is the number of the template of tags in between, or -1.

@@ -59,7 +59,7 @@ class Grids(NamedTuple):
 
 @in_place
 def build_forest(lists, with_root, grids, forest):
-    """Fill a forest, in which there is room for an arc and a pair for each head; return how many there are."""
+    """Fill a forest that has room for an arc and a pair for each head; return how many there are."""
     n_arcs, n_next = 0, 0
     forest.first[0], forest.first_next[0] = 0, 0
     for number in range(lists.n_trees.size):
@@ -87,7 +87,7 @@ def fill_grid(lists, number, with_root, grids):
 
 @in_place
 def add_arcs(n, number, n_arcs, grids, forest):
-    """Write the arcs of a list, sorted, and where those below each begin and end; return how many there are."""
+    """Write the arcs of a list, sorted, and where those below each are; return how many there are."""
     begin = n_arcs
     for head in range(n + 1):
         grids.last[head] = n_arcs

@@ -22,7 +22,7 @@ class Marked(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Room for the fragments that wait to be extended: node, depth, mask, and the arcs of the rightmost path."""
+    """Room for fragments that wait to be extended: node, depth, mask, and arcs of the rightmost path."""
 
     nodes: np.ndarray
     depths: np.ndarray

@@ -1,11 +1,13 @@
 """Sub feature trees of dependency trees, counted where two trees differ.
 
-A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is met once;
-those of both trees of a pair are met together. A sub feature tree is a fragment with one feature for each arc;
-it is written as a code for each arc, in the order in which they were added: feature * `N_DEPTHS` + depth.
+A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is met
+once; those of both trees of a pair are met together. A sub feature tree is a fragment with one feature for
+each arc; it is written as a code for each arc, in the order in which they were added: feature * `N_DEPTHS` +
+depth.
 
-An instance is local if it holds what only one of the trees has, or is so near that it can grow to hold it. Only
-local instances decide what is extended; but a feature whose other instances are in both trees is in both.
+An instance is local if it holds what only one of the trees has, or is so near that it can grow to hold it.
+Only local instances decide what is extended; but a feature whose other instances are in both trees is in
+both.
 """
 
 from typing import NamedTuple
@@ -14,7 +16,6 @@ import numpy as np
 
 from treewright.native.compiling import in_place
 from treewright.native.forests import Features, Forest
-from treewright.native.hashing import mix
 
 N_DEPTHS = 8
 """No fragment is deeper."""
@@ -33,12 +34,6 @@ def fill_distances(pairs, degree, nodes, distances):
     """
     for arc in range(distances.size):
         distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
-    for arc in range(distances.size):
-        for place in range(pairs.first_next[arc], pairs.first_next[arc + 1]):
-            other = pairs.next_arcs[place]
-            if pairs.next_masks[place] != BOTH:
-                distances[arc] = min(distances[arc], 1)
-                distances[other] = min(distances[other], 1)
     for sample in range(pairs.first.size - 1):
         begin, end = pairs.first[sample], pairs.first[sample + 1]
         for _ in range(degree - 1):
@@ -50,7 +45,8 @@ def fill_distances(pairs, degree, nodes, distances):
                 nodes[modifier] = min(nodes[modifier], distances[arc])
             for arc in range(begin, end):
                 near = min(nodes[pairs.heads[arc]], nodes[pairs.modifiers[arc]])
-                distances[arc] = min(distances[arc], min(FAR, near + 1))
+                if near < FAR:
+                    distances[arc] = min(distances[arc], near + 1)
 
 
 STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
@@ -61,18 +57,22 @@ and where these are written."""
 
 
 class Job(NamedTuple):
-    """What is the same in the whole of a search: the pairs of trees, the features and distances of their arcs."""
+    """What is the same in a whole search: the pairs of trees, the features and distances of their arcs.
+
+    `numbers` has a random one for each sample, of which signatures are sums.
+    """
 
     pairs: Forest
     features: Features
     distances: np.ndarray
+    numbers: np.ndarray
     n_features: int
     degree: int
     threshold: float
 
 
 class Roots(NamedTuple):
-    """The arcs that have feature i are `arcs[first[i]:first[i + 1]]`, of samples where one of them is local."""
+    """The arcs of feature i are `arcs[first[i]:first[i + 1]]`, of samples where one of them is local."""
 
     first: np.ndarray
     arcs: np.ndarray
@@ -96,7 +96,7 @@ class Stack(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Features whose gradient exceeds the threshold: codes, order, and in how many samples which tree has them.
+    """Features whose gradient exceeds the threshold: codes, order, in how many samples which tree has them.
 
     Features that tell the same trees of the same samples apart have the same signature.
     """
@@ -135,7 +135,7 @@ class Progress(NamedTuple):
 
 
 @in_place
-def settle(table, signatures, row):
+def settle(table, signatures, numbers, row):
     """Add what was met in a sample to the counts and the signature of an extension."""
     bits = table[row, BITS]
     if bits & ONLY_RIGHT:
@@ -144,10 +144,10 @@ def settle(table, signatures, row):
         table[row, MINUS] += 1
     if bits == ONLY_RIGHT:
         table[row, GAIN] += 1
-        signatures[row] += mix(np.uint64(0), table[row, STAMP])
+        signatures[row] += numbers[table[row, STAMP] - 1]
     elif bits == ONLY_WRONG:
         table[row, LOSS] += 1
-        signatures[row] -= mix(np.uint64(0), table[row, STAMP])
+        signatures[row] -= numbers[table[row, STAMP] - 1]
 
 
 @in_place
@@ -160,17 +160,17 @@ def count_basic(job, table, signatures):
         for place in range(job.features.first[arc], job.features.first[arc + 1]):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
-                settle(table, signatures, row)
+                settle(table, signatures, job.numbers, row)
                 table[row, STAMP], table[row, BITS] = stamp, 0
             table[row, BITS] |= met_bits
             table[row, SIZE] += 1
     for row in range(table.shape[0]):
-        settle(table, signatures, row)
+        settle(table, signatures, job.numbers, row)
 
 
 @in_place
 def fill_roots(job, table, roots):
-    """Fill the arcs of each feature; `table` is that of `count_basic`, and `roots.first` has room for all arcs.
+    """Fill the arcs of each feature; `table` is that of `count_basic`, `roots.first` has room for all.
 
     Samples without any local instance are left out: `table` then has where the arcs of each feature end.
     """
@@ -224,7 +224,7 @@ def search_roots(job, roots, ends, span, work):
 
 @in_place
 def search_root(job, roots, ends, root, n_found, work):
-    """Count all features that grow from a basic one; return whether there was room, and how much is needed."""
+    """Count all features that grow from a basic one; return whether there was room, and what is needed."""
     places, stack = work.places, work.stack
     n_begin = ends[root] - roots.first[root]
     if n_begin > places.masks.size:
@@ -254,7 +254,7 @@ def search_root(job, roots, ends, root, n_found, work):
 
 @in_place
 def set_path(codes, number, order, path):
-    """Fill which arc of a feature is the last at each depth of its rightmost path; return how many there are."""
+    """Fill which arc of a feature is the last at each depth of its rightmost path; return its length."""
     for position in range(order):
         path[codes[number, position] % N_DEPTHS] = position
     return codes[number, order - 1] % N_DEPTHS + 1
@@ -262,7 +262,7 @@ def set_path(codes, number, order, path):
 
 @in_place
 def visit(job, work, number, n_slots, n_met, is_writing):
-    """Visit the extensions of all instances of a feature: count them, or write the places of those that survive.
+    """Visit the extensions of all instances of a feature, to count them or to write their places.
 
     A new arc is the right neighbour of an arc of the rightmost path, at its depth, or below the last arc.
     Returns how many extensions were met.
@@ -311,7 +311,7 @@ def add_extension(job, work, extension, n_met, is_writing):
                 work.met[n_met] = row
                 n_met += 1
             else:
-                settle(table, work.signatures, row)
+                settle(table, work.signatures, job.numbers, row)
             table[row, STAMP], table[row, BITS] = stamp, 0
         table[row, BITS] |= bits
         table[row, SIZE] += 1
@@ -331,16 +331,16 @@ def write_place(places, place, order, arc, mask, distance, target):
 def judge(job, work, n_met, number, n_found):
     """Tell which extensions survive, and write those that enter.
 
-    Returns how many are to be extended, how many places are needed with their instances, and how many features
-    were found so far. The row of such an extension has its first place; that of another has no instances any
-    more.
+    Returns how many are to be extended, how many places are needed with their instances, and how many
+    features were found so far. The row of such an extension has its first place; that of another has no
+    instances any more.
     """
     table, found, order = work.table, work.found, work.stack.orders[number]
     is_extended = order + 1 < job.degree
     n_kept, n_places = 0, work.stack.ends[number]
     for at in range(n_met):
         row = work.met[at]
-        settle(table, work.signatures, row)
+        settle(table, work.signatures, job.numbers, row)
         work.tallies[order, 0, 1] += 1
         work.tallies[order, 1, 1] += table[row, SIZE]
         survives = max(table[row, PLUS], table[row, MINUS]) > job.threshold

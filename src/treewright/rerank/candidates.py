@@ -128,7 +128,8 @@ class CandidateLists:
         sizes, starts = np.diff(self.first), self.first[:-1]
         shifted = scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)
         sums: FloatArray = np.log(np.add.reduceat(np.exp(shifted), starts))
-        return shifted - np.repeat(sums, sizes)
+        logs: FloatArray = shifted - np.repeat(sums, sizes)
+        return logs
 
     def n_right(self, gold: Sequence[IntArray]) -> Integers:
         """Count the words of each candidate whose heads are those of gold."""

@@ -76,9 +76,7 @@ class SubtreeFeatures:
         """Choose features by mining; return those of each candidate."""
         assert self.miner is not None
         encoder = ArcEncoder.from_trees(lists.trees)
-        space = SubtreeSpace(
-            lists.trees, lists.heads, encoder=encoder, copies=self.copies, jobs=self.jobs
-        )
+        space = SubtreeSpace(lists.trees, lists.heads, encoder=encoder, copies=self.copies, jobs=self.jobs)
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.encoder = encoder
         self.keys, self.features = _only_used(space.keys, list(mined.features.values()))

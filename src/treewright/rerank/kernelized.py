@@ -1,7 +1,7 @@
 """Kernel perceptrons over candidate trees, on chunks of the lists, that vote in the end.
 
-Kernel methods do not scale to a whole treebank, so that Qian & Liu (2015, section 6.1.1) train one perceptron on
-each of ten chunks of it, after Collins & Duffy (2002).
+Kernel methods do not scale to a whole treebank, so that Qian & Liu (2015, section 6.1.1) train one perceptron
+on each of ten chunks of it, after Collins & Duffy (2002).
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,8 @@ class KernelScorer:
     Parameters
     ----------
     degree : int or None
-        That of a polynomial kernel over the basic features of whole trees; None is the dependency tree kernel.
+        That of a polynomial kernel over the basic features of whole trees; None is the dependency tree
+        kernel.
     chunks : int
         Into how many parts the lists are divided, each with a perceptron of its own.
     epochs : int
@@ -94,6 +95,13 @@ class KernelScorer:
         nothing = [np.zeros(1)] * len(trees)
         _, rows = basic_rows(CandidateLists(trees, alone, nothing, nothing), ArcEncoder.from_trees(trees))
         return PolynomialKernel(self.degree).pack(rows)
+
+    def trials(self, lists: CandidateLists) -> list[FloatArray]:
+        """Return the scores of candidates, of which there is nothing to choose."""
+        return [self.score(lists)]
+
+    def choose(self, number: int) -> None:
+        """Do nothing, as there is but one choice."""
 
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate by each of the perceptrons."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.checkpoint import Checkpoint
-from treewright.learn.ranking import AveragedRanker
+from treewright.learn.ranking import AveragedRanker, LogLinearRanker
 from treewright.mining.problem import Problem
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, FloatArray
@@ -26,29 +26,42 @@ KINDS: dict[str, type[ListFeatures]] = {
 """Features by the name of their space."""
 
 
+RANKERS = ("perceptron", "loglinear")
+PENALTIES = (100.0, 30.0, 10.0, 3.0)
+"""Of large weights in log-linear models, to choose from."""
+
+
 class LinearScorer:
-    """Scores candidates by the weights of their features, which an averaged perceptron has learnt.
+    """Scores candidates by the weights of their features.
 
     Parameters
     ----------
     space : {"subtree", "polynomial", "template"}
         The kind of `features`.
     features : ListFeatures
+    ranker : {"perceptron", "loglinear"}
+        What learns the weights. The perceptron does not know of the parser's scores, as in the paper; the
+        log-linear model learns what is to be added to them.
     epochs : int
         Passes of the perceptron over the lists.
-    rate : float
-        What an update of the perceptron adds to a weight.
     seed : int
     """
 
     def __init__(
-        self, space: str, features: ListFeatures, *, epochs: int = 10, rate: float = 1.0, seed: int = 0
+        self,
+        space: str,
+        features: ListFeatures,
+        *,
+        ranker: str = "loglinear",
+        epochs: int = 10,
+        seed: int = 0,
     ) -> None:
         self.space = space
         self.features = features
+        self.ranker = ranker
         self.epochs = epochs
-        self.rate = rate
         self.seed = seed
+        self._choices: list[FloatArray] = []
 
     @property
     def n_features(self) -> int:
@@ -60,14 +73,31 @@ class LinearScorer:
     ) -> Self:
         """Learn from lists of which the right candidates are known."""
         rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint)
-        ranker = AveragedRanker(epochs=self.epochs, rate=self.rate, seed=self.seed)
-        ranker.fit(rows, problem.alternatives, coef_init=self.features.weights)
-        self.coef = ranker.coef_
-        progress(
-            f"averaged perceptron over {len(self.coef)} features: "
-            f"{ranker.n_updates_[0]} updates in the first pass, {ranker.n_updates_[-1]} in the last"
-        )
+        alternatives = problem.alternatives
+        self._choices = []
+        if self.ranker == "perceptron":
+            bare = alternatives._replace(given=np.zeros_like(alternatives.given))
+            perceptron = AveragedRanker(epochs=self.epochs, seed=self.seed).fit(rows, bare)
+            self._choices.append(perceptron.coef_)
+            progress(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
+        else:
+            start = None
+            for penalty in PENALTIES:
+                start = LogLinearRanker(penalty=penalty).fit(rows, alternatives, coef_init=start).coef_
+                self._choices.append(start)
+                progress(f"log-linear model with penalty {penalty:g}: learnt")
+        self.coef = self._choices[0]
         return self
+
+    def trials(self, lists: CandidateLists) -> list[FloatArray]:
+        """Return the scores of candidates, in one column, by all weights that there are to choose from."""
+        rows = self.features.transform(lists)
+        return [(rows @ coef)[:, np.newaxis] for coef in self._choices]
+
+    def choose(self, number: int) -> None:
+        """Keep those weights that one of the trials was made with."""
+        self.coef = self._choices[number]
+        self._choices = []
 
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate, in one column."""
@@ -87,17 +117,15 @@ class LinearScorer:
 
     def get_state(self) -> State:
         """Return all that the scorer is."""
-        values = {"space": self.space, "epochs": self.epochs, "rate": self.rate, "seed": self.seed}
+        values = {name: getattr(self, name) for name in ("space", "ranker", "epochs", "seed")}
         return State("LinearScorer", values, {"coef": self.coef}, {"features": self.features.get_state()})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Make the scorer again."""
-        values = state.values
-        features = KINDS[values["space"]].from_state(state.parts["features"])
-        scorer = cls(
-            values["space"], features, epochs=values["epochs"], rate=values["rate"], seed=values["seed"]
-        )
+        options = dict(state.values)
+        space = options.pop("space")
+        scorer = cls(space, KINDS[space].from_state(state.parts["features"]), **options)
         scorer.coef = state.arrays["coef"]
         return scorer
 

@@ -1,4 +1,4 @@
-"""DependencyReranker: the best of a parser's trees, by features that the parser cannot see (Qian & Liu 2015)."""
+"""DependencyReranker: the best of a parser's trees, by what the parser cannot see (Qian & Liu 2015)."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, T
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
 from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.kernelized import KernelScorer
-from treewright.rerank.linear import LinearScorer
+from treewright.rerank.linear import RANKERS, LinearScorer
 from treewright.scale import map_jobs
 
 SPACES = ("subtree", "polynomial", "template")
@@ -65,8 +65,8 @@ class Comparison(NamedTuple):
 class DependencyReranker:
     """Parses with a `DependencyParser` and chooses among its best trees.
 
-    The training sentences are parsed by parsers that have not seen them; from the lists of their best trees the
-    reranker learns. A tree's final score is that of the reranker and `beta_` times that of the parser.
+    The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
+    the reranker learns. A tree's final score is that of the reranker and `beta_` times that of the parser.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class DependencyReranker:
     learner : {"mined", "kernel"}
         Features selected by gradient mining for an averaged perceptron, or kernel perceptrons.
     degree : int, optional
-        The highest order of features; 3 for subtrees and 2 for conjunctions without it. The kernel of subtrees
-        has no limit.
+        The highest order of features; 3 for subtrees and 2 for conjunctions without it. The kernel of
+        subtrees has no limit.
     threshold : float
         Of gradient mining: more select fewer features.
     k : int
@@ -88,9 +88,13 @@ class DependencyReranker:
     fold_epochs : int, optional
         Epochs of the parsers of the folds; as many as the parser has otherwise.
     copies : int, optional
-        Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is all.
+        Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is
+        all.
     max_iter : int
         Rounds of mining at the given threshold.
+    ranker : {"loglinear", "perceptron"}
+        What learns the weights of the features: a log-linear model that adds to the parser's scores, or the
+        averaged perceptron of the paper.
     epochs : int
         Passes of the perceptron.
     chunks : int
@@ -131,6 +135,7 @@ class DependencyReranker:
         fold_epochs: int | None = None,
         copies: int | None = 4,
         max_iter: int = 5,
+        ranker: str = "loglinear",
         epochs: int = 10,
         chunks: int = 10,
         seed: int = 0,
@@ -146,6 +151,7 @@ class DependencyReranker:
         self.fold_epochs = fold_epochs
         self.copies = copies
         self.max_iter = max_iter
+        self.ranker = ranker
         self.epochs = epochs
         self.chunks = chunks
         self.seed = seed
@@ -202,6 +208,7 @@ class DependencyReranker:
     def _check(self) -> None:
         check_choice("space", self.space, SPACES)
         check_choice("learner", self.learner, LEARNERS)
+        check_choice("ranker", self.ranker, RANKERS)
         if self.space == "template" and self.learner == "kernel":
             raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
         for name in ("k", "max_iter", "epochs", "chunks", "jobs"):
@@ -263,7 +270,9 @@ class DependencyReranker:
             options = {"chunks": self.chunks, "jobs": self.jobs, "seed": self.seed}
             return KernelScorer(degree, **options).fit(lists, right, progress=tell)
         problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
-        scorer = LinearScorer(self.space, self._features(), epochs=self.epochs, seed=self.seed)
+        scorer = LinearScorer(
+            self.space, self._features(), ranker=self.ranker, epochs=self.epochs, seed=self.seed
+        )
         return scorer.fit(lists, problem, progress=tell, checkpoint=kept)
 
     @property
@@ -284,15 +293,19 @@ class DependencyReranker:
     def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
         """Choose how much the parser's score counts, and the scale of probabilities, on other sentences."""
         n_right, n_words = lists.n_right(gold), sum(map(len, gold))
-        votes = self._scorer.score(lists)
-        unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
-        found = []
-        for beta in (factor * (unit or 1.0) for factor in BETAS):
-            best = lists.best(combine(lists, votes, beta))
-            found.append((int(n_right[best].sum()), beta))
-        # Among equals the parser counts more.
-        n_best, self.beta_ = max(found)
-        final = combine(lists, votes, self.beta_)
+        found, best_of_all = None, -1
+        trials = self._scorer.trials(lists)
+        for number, votes in enumerate(trials):
+            unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
+            # Among equals the parser counts more.
+            for beta in (factor * (unit or 1.0) for factor in reversed(BETAS)):
+                n_found = int(n_right[lists.best(combine(lists, votes, beta))].sum())
+                if n_found > best_of_all:
+                    found, best_of_all = (number, beta), n_found
+        assert found is not None
+        number, self.beta_ = found
+        self._scorer.choose(number)
+        final = combine(lists, trials[number], self.beta_)
         self._calibrate(lists, final, gold)
         base = percent(int(n_right[lists.first[:-1]].sum()), n_words)
         probabilities = self._probabilities(lists, final)
@@ -300,7 +313,7 @@ class DependencyReranker:
         is_right = n_right[best] == np.array([len(each) for each in gold])
         error = reliability(np.clip(probabilities[best], 0, 1), is_right).error
         tell(
-            f"tuning: UAS {base:.2f} by the parser, {percent(n_best, n_words):.2f} reranked with beta "
+            f"tuning: UAS {base:.2f} by the parser, {percent(best_of_all, n_words):.2f} reranked with beta "
             f"{self.beta_:.3g}; calibration error of whole trees {error:.4f}"
         )
 
@@ -317,10 +330,11 @@ class DependencyReranker:
         self.scale_ = best_scale(lambda scale: loss(scale / unit)) / unit
 
     def _probabilities(self, lists: CandidateLists, final: FloatArray) -> FloatArray:
-        """Return how probable candidates are: the parser tells that of the whole list, the reranker divides it."""
+        """Return how probable candidates are: the parser tells it of the list, the reranker divides it."""
         mass = np.add.reduceat(lists.probabilities, lists.first[:-1])
         total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.first))
-        return np.exp(lists.log_softmax(self.scale_ * final)) * total
+        probabilities: FloatArray = np.exp(lists.log_softmax(self.scale_ * final)) * total
+        return probabilities
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at."""
@@ -337,7 +351,8 @@ class DependencyReranker:
     def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
-        The trees of a list have the probabilities that the reranker gives them, all others those of the parser.
+        The trees of a list have the probabilities that the reranker gives them, all others those of the
+        parser.
         """
 
         def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
@@ -372,7 +387,7 @@ class DependencyReranker:
         return comparisons
 
     def _lists_and_scores(self, trees: Sequence[DepTree], k: int) -> tuple[CandidateLists, FloatArray]:
-        """Return the candidates of sentences and their final scores; those beyond the reranked follow these."""
+        """Return the candidates of sentences and their final scores; those not reranked come last."""
         self._check_fitted()
         lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k)))
         short = lists.shortened(self.k)
@@ -476,8 +491,8 @@ class DependencyReranker:
 
 
 OPTIONS = (
-    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "copies", "max_iter", "epochs", "chunks"),
-    "seed",
+    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "copies", "max_iter"),
+    *("ranker", "epochs", "chunks", "seed"),
 )
 """The parameters of a reranker that are saved with it."""
 FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
@@ -486,8 +501,8 @@ FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
 def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray:
     """Return the final scores of candidates: beta times that of the parser, and that of the reranker.
 
-    Of several rerankers each votes for the best tree of a list by its own final scores; the tree with most votes
-    wins, and among equals the one with the highest mean score.
+    Of several rerankers each votes for the best tree of a list by its own final scores; the tree with most
+    votes wins, and among equals the one with the highest mean score.
     """
     finals = votes + beta * lists.scores[:, np.newaxis]
     mean: FloatArray = finals.mean(axis=1)
@@ -499,7 +514,8 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
     # Less than a vote between the highest and the lowest mean of a list.
     low = np.repeat(np.minimum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
     high = np.repeat(np.maximum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
-    return counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
+    ranked: FloatArray = counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
+    return ranked
 
 
 def _scatter(scores: FloatArray, lists: CandidateLists) -> float:
