@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -18,6 +18,8 @@ from treewright.errors import InputError, TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
+Number = TypeVar("Number", int, float)
+PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
 FORMAT_NAMES = "conllu, conllx, conll2009, brackets or props"
 
 
@@ -107,14 +109,15 @@ def demo(
     ] = None,
     sentences: Annotated[int, typer.Option(min=20, help="Size of the made-up treebank.")] = 2000,
     seed: Annotated[int, typer.Option(help="Same seed, same treebank.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 2,
 ) -> None:
-    """Make a treebank, draw two of its trees, and score two baselines on it.
+    """Make a treebank, learn a tagger, a parser and a reranker from it, and show what they have found.
 
     Example: `treewright demo --out demo`
     """
     from treewright.report.demo import run_demo
 
-    run_demo(Console(record=True), n_sentences=sentences, seed=seed, out=out)
+    run_demo(Console(record=True), n_sentences=sentences, seed=seed, out=out, jobs=jobs)
 
 
 @app.command()
@@ -249,15 +252,31 @@ def dependency(
         str, typer.Option(help="How crossing arcs are lifted: path, head, head+path or baseline.")
     ] = "path",
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished epoch.")] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Also learn to choose among the parser's best trees.")
+    ] = False,
+    space: Annotated[
+        str, typer.Option(help="What the reranker looks at: subtree, polynomial or template.")
+    ] = "subtree",
+    degree: Annotated[
+        int | None, typer.Option(min=1, help="Highest order of the reranker's features.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="More select fewer features of the reranker.")] = 3.0,
+    rerank_folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed for the reranker.")] = 10,
+    fold_epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs of the parsers of these; --epochs otherwise.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished step.")] = False,
 ) -> None:
-    """Train a dependency parser.
+    """Train a dependency parser, and with --rerank a reranker of its trees.
 
-    Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw`
+    Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw --rerank`
     """
+    from treewright._cache import cache_folder
     from treewright.checkpoint import Checkpoint
     from treewright.data.conllu import read_conllu
     from treewright.parsing.dependency import DependencyParser
+    from treewright.rerank.reranker import DependencyReranker
 
     checkpoint = _begin_checkpoint(model, resume=resume)
     _check_writable(model)
@@ -279,8 +298,25 @@ def dependency(
         jobs=jobs,
     )
     development = read_conllu(dev) if dev else None
-    parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint)
-    parser.save(model)
+    if rerank:
+        reranker = DependencyReranker(
+            parser=parser,
+            space=space,
+            degree=degree,
+            threshold=threshold,
+            folds=rerank_folds,
+            fold_epochs=fold_epochs,
+            seed=seed,
+            jobs=jobs,
+        )
+        lists = cache_folder("lists")
+        reranker.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint, cache=lists).save(
+            model
+        )
+        for step in ("parser", "mining"):
+            Checkpoint.remove(checkpoint / step)
+    else:
+        parser.fit(read_conllu(trees), development, progress=_say, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
     _say(f"written: {model}")
 
@@ -360,6 +396,36 @@ def parse(
         language=(language or "xx") if raw else None,
         jobs=jobs,
     )
+
+
+@app.command()
+def explain(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser trained with --rerank.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
+    reasons: Annotated[int, typer.Option(min=1, help="Features to show for each sentence.")] = 10,
+    candidates: Annotated[int, typer.Option(min=1, help="Trees to show for each sentence.")] = 3,
+    sentences: Annotated[int, typer.Option(min=1, help="Explain the first so many sentences.")] = 10,
+    raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
+    language: Annotated[str, typer.Option(help="Language of the words of --raw, as en.")] = "xx",
+) -> None:
+    """Show why a tree won: the best candidates, and the features that decided between the first two.
+
+    Example: `treewright explain parser.tw sentence.conllu`
+    """
+    from itertools import islice
+
+    from treewright._models import load
+    from treewright.data.conllu import iter_conllu
+    from treewright.parsing.files import iter_text
+    from treewright.report.reranking import show_comparisons
+    from treewright.rerank.reranker import DependencyReranker
+
+    reranker = load(model)
+    if not isinstance(reranker, DependencyReranker):
+        raise InputError(f"{model} has no reranker; expected a model trained with --rerank")
+    found = iter_text(source, language) if raw else iter_conllu(source, require_heads=False)
+    trees = [tree for tree in islice(found, sentences) if len(tree)]
+    show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)
 
 
 @app.command()
@@ -444,6 +510,80 @@ def _begin_checkpoint(result: Path, *, resume: bool) -> Path:
     if checkpoint.exists() and not resume:
         raise InputError(f"{checkpoint} is left of work that was interrupted; give --resume, or delete it")
     return checkpoint
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
+    data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
+    out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
+    tags: Annotated[str, typer.Option(help="predicted: by the parser's own tagger; gold.")] = "predicted",
+    punctuation: Annotated[
+        str, typer.Option(help="all: scored like words; unicode or penn: left out by that rule.")
+    ] = "all",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
+    k: Annotated[int, typer.Option(min=2, help="Length of the candidate lists.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed as if new.")] = 10,
+    threshold: Annotated[float, typer.Option(help="Of the selection, in Tables 2 and 4.")] = 3.0,
+    thresholds: Annotated[str, typer.Option(help="To be compared in Table 3.")] = "1,2,3,5,10",
+    degrees: Annotated[str, typer.Option(help="Of the polynomial kernels in Table 2.")] = "2,4,8",
+    systems: Annotated[
+        str | None, typer.Option(help="Rows of Table 2, as kernel-2,mined-tree; all otherwise.")
+    ] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="Train on the first so many only, to try things out.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder to keep what is finished in.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+) -> None:
+    """Run an experiment of a paper, and write its table beside the paper's figures.
+
+    - `qian-liu-table2`: kernels against features selected in their spaces
+    - `qian-liu-table3`: what the threshold of the selection changes
+    - `qian-liu-table4`: every treebank of a folder, reranked
+
+    What is finished is kept: the same command goes on after an interruption.
+
+    Example: `treewright reproduce qian-liu-table2 --data ewt --out results`
+    """
+    import shlex
+
+    from treewright.report.experiment import Settings
+    from treewright.report.reproduce import reproduce as run_experiment
+
+    if punctuation not in PUNCTUATION_CHOICES:
+        raise InputError(f"--punctuation is {punctuation!r}; expected {', '.join(PUNCTUATION_CHOICES)}")
+    settings = Settings(
+        seed=seed,
+        jobs=jobs,
+        epochs=epochs,
+        runs=runs,
+        k=k,
+        folds=folds,
+        threshold=threshold,
+        thresholds=_parse_numbers("--thresholds", thresholds, float),
+        degrees=_parse_numbers("--degrees", degrees, int),
+        systems=tuple(systems.split(",")) if systems else None,
+        tags=tags,
+        punctuation=PUNCTUATION_CHOICES[punctuation],
+        n_sentences=sentences,
+    )
+    command = shlex.join(["treewright", *sys.argv[1:]])
+    files = run_experiment(
+        experiment, data, out, settings=settings, cache=cache, command=command, progress=_say
+    )
+    print(files[0].read_text(encoding="utf-8"))
+    _say(f"written: {', '.join(map(str, files))}")
+
+
+def _parse_numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
+    try:
+        return tuple(kind(number) for number in text.split(","))
+    except ValueError:
+        wanted = "integers" if kind is int else "numbers"
+        raise InputError(f"{option} is {text!r}; expected {wanted} with commas between them") from None
 
 
 @app.command()

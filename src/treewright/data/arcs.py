@@ -141,6 +141,14 @@ class ArcEncoder:
         shown = f"{_describe_end(sides['h'])} → {_describe_end(sides['m'])}"
         return f"{shown} ({_describe_distance(distance)})" if distance else shown
 
+    def words_of(self, key: int) -> list[str]:
+        """Return the words, not the tags, of a feature."""
+        template, values, _ = unpack(int(key))
+        parts = ARC_FEATURES[template].removesuffix(" *").split()
+        return [
+            self._string("w", value) for part, value in zip(parts, values, strict=False) if part[0] == "w"
+        ]
+
     def _string(self, kind: str, value: int) -> str:
         if value < N_SPECIAL:
             return SPECIAL_NAMES[value]

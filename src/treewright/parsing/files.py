@@ -1,8 +1,9 @@
 """Parsing of files, sentence by sentence, whatever their size."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,38 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import numbered_lines
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
-from treewright.parsing.dependency import Candidate, DependencyParser
+from treewright.parsing.dependency import Candidate
 from treewright.parsing.tagger import Tagger
 
 BATCH_SIZE = 2000
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
 
 
+class Parser(Protocol):
+    """What finds trees: a parser, or a reranker of its trees."""
+
+    jobs: int
+    tags: str
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+
+    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
+        """Parse sentences."""
+
+    def kbest(self, trees: Sequence[DepTree], k: int) -> list[list[Candidate]]:
+        """Return the best trees of each sentence."""
+
+    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+        """Return the probabilities of the heads of all words."""
+
+    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the probabilities of the heads that a tree has."""
+
+
 def parse_file(
-    model: DependencyParser | Tagger,
+    model: Parser | Tagger,
     source: str,
     target: str,
     *,
@@ -36,7 +60,7 @@ def parse_file(
 
     Parameters
     ----------
-    model : DependencyParser or Tagger
+    model : DependencyParser, DependencyReranker or Tagger
     source, target : str
         Files, or ``"-"``.
     tags : {"gold", "predicted"}, optional
@@ -64,7 +88,7 @@ def parse_file(
     write_conllu(found, target)
 
 
-def _with_tags(parser: DependencyParser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+def _with_tags(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
     """Hand on the sentences if they have what the parser needs."""
     for number, tree in enumerate(sentences, start=1):
         if parser.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:
@@ -116,7 +140,7 @@ def _batches(sentences: Iterable[DepTree], size: int = BATCH_SIZE) -> Iterator[l
 
 
 def _parsed(
-    parser: DependencyParser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
+    parser: Parser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
 ) -> Iterator[DepTree]:
     for batch in _batches(sentences, max(1, BATCH_SIZE // kbest)):
         found: list[list[DepTree]]

@@ -1,7 +1,8 @@
-"""The demonstration: a made-up treebank, two of its trees, and two baselines."""
+"""The demonstration: a made-up treebank, and all that is learnt from it."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,18 +13,26 @@ from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.propbank import write_props
-from treewright.data.synthetic import Treebank, make_treebank
-from treewright.metrics import attachment
+from treewright.data.synthetic import Pattern, Treebank, make_treebank
+from treewright.metrics import attachment, significance
 from treewright.parsing.baseline import MajorityHeadParser, NextWordParser
+from treewright.parsing.dependency import DependencyParser
 from treewright.report.drawing import draw_constituents, draw_dependencies
+from treewright.rerank.reranker import DependencyReranker
 
-TEST_SHARE = 0.2
+DEV_SHARE, TEST_SHARE = 0.15, 0.15
 SHOWN_LENGTHS = range(8, 13)
 """Lengths of a sentence that is worth drawing and fits on a screen."""
+N_FOLDS, N_EPOCHS = 4, 4
+THRESHOLD, DEGREE = 4.0, 3
+N_SHOWN = 12
+"""Planted patterns in the table."""
 
 
-def run_demo(console: Console, *, n_sentences: int = 2000, seed: int = 0, out: Path | None = None) -> None:
-    """Show what a treebank is and how far simple parsers get on it.
+def run_demo(
+    console: Console, *, n_sentences: int = 2000, seed: int = 0, out: Path | None = None, jobs: int = 1
+) -> None:
+    """Train a tagger, a parser and a reranker on a made-up treebank, and show what they have found.
 
     Parameters
     ----------
@@ -32,43 +41,131 @@ def run_demo(console: Console, *, n_sentences: int = 2000, seed: int = 0, out: P
     n_sentences, seed : int
         Of the treebank.
     out : Path, optional
-        Folder for the treebank in three formats and for a page with all that was shown.
+        Folder for the treebank in three formats, the model, and a page with all that was shown.
+    jobs : int
+        Threads.
     """
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     bank = make_treebank(n_sentences, seed)
-    console.print(f"A treebank of {n_sentences} made-up sentences (seed {seed}).\n")
+    show_treebank(console, bank, seed)
+    n_test, n_dev = int(n_sentences * TEST_SHARE), int(n_sentences * DEV_SHARE)
+    n_train = n_sentences - n_test - n_dev
+    train, dev = bank.dependencies[:n_train], bank.dependencies[n_train : n_train + n_dev]
+    test = bank.dependencies[n_train + n_dev :]
+    console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
+    reranker = learn(console, train, dev, seed=seed, jobs=jobs)
+    console.print(f"\nOn {n_test} other sentences, tagged by what was learnt, punctuation left out:")
+    console.print(score_table(reranker, train, test))
+    show_patterns(console, reranker, bank, n_train)
+    if out is not None:
+        save_demo(console, bank, reranker, out)
+
+
+def show_treebank(console: Console, bank: Treebank, seed: int) -> None:
+    """Describe the treebank and draw one of its sentences."""
+    console.print(f"A treebank of {len(bank)} made-up sentences (seed {seed}).\n")
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
     shown = next((k for k, tree in enumerate(bank.dependencies) if len(tree) in SHOWN_LENGTHS), 0)
     console.print("\nOne of its constituency trees:\n")
     console.print(Text(draw_constituents(bank.constituents[shown])))
     console.print("\nThe same sentence as dependencies:\n")
     console.print(Text(draw_dependencies(bank.dependencies[shown])))
-    n_train = n_sentences - int(n_sentences * TEST_SHARE)
-    console.print(f"\nTwo baselines, trained on {n_train} sentences, on the other {n_sentences - n_train}:")
-    console.print(baseline_table(bank.dependencies[:n_train], bank.dependencies[n_train:]))
-    if out is not None:
-        save_demo(console, bank, out)
 
 
-def baseline_table(train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
-    """Score the baselines; punctuation is left out."""
+def learn(
+    console: Console, train: Sequence[DepTree], dev: Sequence[DepTree], *, seed: int, jobs: int
+) -> DependencyReranker:
+    """Train tagger, parser, candidates, miner and reranker; print the lines that say most."""
+    parser = DependencyParser(
+        epochs=N_EPOCHS, runs=1, tags="predicted", folds=N_FOLDS, table_bits=20, seed=seed, jobs=jobs
+    )
+    reranker = DependencyReranker(
+        parser=parser, degree=DEGREE, threshold=THRESHOLD, folds=N_FOLDS, max_iter=1, seed=seed, jobs=jobs
+    )
+
+    def tell(line: str) -> None:
+        if not line.startswith("fold"):
+            console.print(Text(f"  {line}"))
+
+    return reranker.fit(train, dev, progress=tell)
+
+
+def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
+    """Score baselines, the parser and the reranker; punctuation is left out."""
     table = Table("", "UAS", "LAS", "complete", box=SIMPLE_HEAD)
-    parsers = {"next word": NextWordParser(), "majority head tag": MajorityHeadParser()}
-    for name, parser in parsers.items():
-        score = attachment(test, parser.fit(train).predict(test), punctuation="unicode")
+    parsed = {
+        "next word": NextWordParser().fit(train).predict(test),
+        "majority head tag": MajorityHeadParser().fit(train).predict(test),
+        "third-order parser": reranker.parser_.predict(test),
+        "reranked": reranker.predict(test),
+    }
+    for name, trees in parsed.items():
+        score = attachment(test, trees, punctuation="unicode")
         table.add_row(name, *(f"{value:.2f}" for value in (score.uas, score.las, score.complete)))
+    compared = significance(test, parsed["reranked"], parsed["third-order parser"], punctuation="unicode")
+    table.caption = f"reranked - parser: {compared.difference:+.2f} UAS, p = {compared.p_value:.4f}"
     for column in table.columns[1:]:
         column.justify = "right"
     return table
 
 
-def save_demo(console: Console, bank: Treebank, out: Path) -> None:
-    """Write the treebank's files, and a page with all that `console` has shown."""
+class Find(NamedTuple):
+    """A planted pattern whose words are those of a feature."""
+
+    pattern: Pattern
+    n_decisions: int
+    """How often the pattern decides in the training sentences."""
+    rank: int
+    """Of the feature among all, by weight."""
+    weight: float
+    text: str
+
+
+def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) -> tuple[list[Find], int]:
+    """Return the planted patterns that have a feature of the same words, and how many could have one."""
+    lemmas = {
+        word: lemma for tree in bank.dependencies for word, lemma in zip(tree.words, tree.lemmas, strict=True)
+    }
+    counts: dict[Pattern, int] = {}
+    for decisions in bank.decisions[:n_train]:
+        for decision in decisions:
+            counts[decision.pattern] = counts.get(decision.pattern, 0) + 1
+    wanted = {}
+    for pattern, count in counts.items():
+        if count > THRESHOLD:
+            wanted[frozenset(lemma for _, lemma in pattern.words)] = pattern
+    found: dict[frozenset[str], Find] = {}
+    for rank, feature in enumerate(reranker.weightiest(), start=1):
+        words = frozenset(lemmas.get(word, word) for word in feature.words)
+        if words in wanted and words not in found:
+            pattern = wanted[words]
+            found[words] = Find(pattern, counts[pattern], rank, feature.weight, feature.text)
+    return list(found.values()), len(wanted)
+
+
+def show_patterns(console: Console, reranker: DependencyReranker, bank: Treebank, n_train: int) -> None:
+    """Show which planted patterns were found again among the features of the reranker."""
+    found, n_wanted = find_patterns(reranker, bank, n_train)
+    console.print(
+        f"\nOf the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
+        f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word:"
+    )
+    table = Table("rank", "weight", "arcs", "times", "planted", "feature", box=SIMPLE_HEAD)
+    for find in found[:N_SHOWN]:
+        numbers = (f"{find.rank}", f"{find.weight:+.2f}", f"{find.pattern.order}", f"{find.n_decisions}")
+        table.add_row(*numbers, Text(find.pattern.structure), Text(find.text))
+    for column in table.columns[:4]:
+        column.justify = "right"
+    console.print(table)
+
+
+def save_demo(console: Console, bank: Treebank, reranker: DependencyReranker, out: Path) -> None:
+    """Write the treebank's files, the model, and a page with all that `console` has shown."""
     write_conllu(bank.dependencies, out / "treebank.conllu")
     write_brackets(bank.constituents, out / "treebank.mrg")
     write_props(bank.propositions, out / "treebank.props")
+    reranker.save(out / "model.tw")
     console.save_html(str(out / "report.html"), clear=False)
-    console.print(
-        f"Written to {out}: treebank.conllu, treebank.mrg, treebank.props and report.html.", soft_wrap=True
-    )
+    files = "treebank.conllu, treebank.mrg, treebank.props, model.tw and report.html"
+    console.print(f"Written to {out}: {files}.", soft_wrap=True)

@@ -90,13 +90,25 @@ class SubtreeFeatures:
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``saw → man [man → with]``."""
-        ends = np.cumsum([len(each) for each in self.features])
-        found = []
-        for column in columns:
-            at = int(np.searchsorted(ends, column, side="right"))
-            feature = self.features[at][column - (ends[at - 1] if at else 0)]
-            found.append(name_subtree(feature, self.keys, self.encoder))
-        return found
+        return [self.text(column) for column in columns]
+
+    def text(self, column: int) -> str:
+        """Return a feature as in ``saw → man [man → with]``."""
+        return name_subtree(self._feature(column).tolist(), self.keys, self.encoder)
+
+    def words(self, column: int) -> tuple[str, ...]:
+        """Return the words, not the tags, that a feature names, each once."""
+        numbers = self._feature(column) // N_DEPTHS
+        found = [word for number in numbers for word in self.encoder.words_of(int(self.keys[number]))]
+        return tuple(dict.fromkeys(found))
+
+    def _feature(self, column: int) -> IntArray:
+        for each in self.features:
+            if column < len(each):
+                feature: IntArray = each[column]
+                return feature
+            column -= len(each)
+        raise IndexError(column)
 
     @property
     def n_templates(self) -> int:

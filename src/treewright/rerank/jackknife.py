@@ -14,6 +14,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.parsing.dependency import OPTIONS, DependencyParser
+from treewright.parsing.features import TemplateSet
 from treewright.parsing.fingerprint import fingerprint
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import map_jobs
@@ -61,7 +62,8 @@ def jackknife_lists(
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
     tell = progress or (lambda line: None)
     fold_parser = parser.untrained(epochs=epochs or parser.epochs, jackknife=False, patience=None, jobs=1)
-    options = [__version__, k, folds, *(getattr(fold_parser, name) for name in (*OPTIONS, "templates"))]
+    chosen = [getattr(fold_parser, name) for name in OPTIONS]
+    options = [__version__, k, folds, *chosen, fold_parser.templates or TemplateSet()]
     identity = fingerprint(options, trees)
     kept = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     parts = np.array_split(np.random.default_rng(parser.seed).permutation(len(trees)), folds)

@@ -62,6 +62,14 @@ class Comparison(NamedTuple):
     reasons: list[tuple[str, float]]
 
 
+class WeighedFeature(NamedTuple):
+    """A feature, as a person would read it, its words, and its weight."""
+
+    text: str
+    words: tuple[str, ...]
+    weight: float
+
+
 class DependencyReranker:
     """Parses with a `DependencyParser` and chooses among its best trees.
 
@@ -385,6 +393,21 @@ class DependencyReranker:
             parser_scores = (self.beta_ * lists.scores[order]).tolist()
             comparisons.append(Comparison(candidates, parser_scores, votes[order].tolist(), reasons))
         return comparisons
+
+    def weightiest(self, n: int | None = None) -> list[WeighedFeature]:
+        """Return the subtree features of the largest weights, the weightiest first; all without `n`."""
+        self._check_fitted()
+        features = getattr(self._scorer, "features", None)
+        if not isinstance(self._scorer, LinearScorer) or not isinstance(features, SubtreeFeatures):
+            raise InputError(
+                "the reranker has no subtree features; expected space 'subtree', learner 'mined'"
+            )
+        columns = np.argsort(-np.abs(self._scorer.coef), kind="stable")[:n].tolist()
+        weights = self._scorer.coef[columns].tolist()
+        return [
+            WeighedFeature(features.text(column), features.words(column), weight)
+            for column, weight in zip(columns, weights, strict=True)
+        ]
 
     def _lists_and_scores(self, trees: Sequence[DepTree], k: int) -> tuple[CandidateLists, FloatArray]:
         """Return the candidates of sentences and their final scores; those not reranked come last."""

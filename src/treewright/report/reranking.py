@@ -1,0 +1,64 @@
+"""Why a reranker chose a tree, as text."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treewright.data.deptree import DepTree
+from treewright.report.drawing import draw_dependencies
+from treewright.rerank.reranker import Comparison
+
+
+def show_comparisons(
+    console: Console, comparisons: Sequence[Comparison], *, n_candidates: int = 3, n_reasons: int = 10
+) -> None:
+    """Show the best candidates of each sentence, and the features that decided between the first two."""
+    for number, comparison in enumerate(comparisons, start=1):
+        best = comparison.candidates[0].tree
+        console.print(Text(f"Sentence {number}: {' '.join(best.words)}", style="bold"))
+        console.print(Text("\n" + draw_dependencies(best)))
+        console.print(candidate_table(comparison, n_candidates))
+        if len(comparison.candidates) == 1:
+            console.print("There is no other tree.\n")
+        elif comparison.reasons:
+            console.print(reason_table(comparison, n_reasons))
+        else:
+            console.print("No feature tells the first two apart: the parser's score decided.\n")
+
+
+def candidate_table(comparison: Comparison, n_candidates: int) -> Table:
+    """Return the scores of the best candidates, and the arcs in which each differs from the winner."""
+    table = Table("", "probability", "score", "parser", "reranker", "other heads", box=SIMPLE_HEAD)
+    rows = zip(comparison.candidates, comparison.parser_scores, comparison.scores, strict=True)
+    for rank, (candidate, parser_score, score) in enumerate(rows, start=1):
+        if rank <= n_candidates:
+            numbers = (candidate.score, parser_score, score)
+            other = Text(describe_difference(comparison.candidates[0].tree, candidate.tree))
+            shown = [f"{number:.2f}" for number in numbers]
+            table.add_row(str(rank), f"{candidate.probability:.3f}", *shown, other)
+    for column in table.columns[:5]:
+        column.justify = "right"
+    return table
+
+
+def describe_difference(best: DepTree, other: DepTree) -> str:
+    """Return the arcs of a tree that another does not have, as ``man → with``."""
+    words = ["ROOT", *best.words]
+    return ", ".join(
+        f"{words[head]} → {word}"
+        for word, head, chosen in zip(best.words, other.heads.tolist(), best.heads.tolist(), strict=True)
+        if head != chosen
+    )
+
+
+def reason_table(comparison: Comparison, n_reasons: int) -> Table:
+    """Return the weightiest features that only one of the first two candidates has."""
+    title = f"What decided between 1 and 2 ({len(comparison.reasons)} features, the weightiest first)"
+    table = Table("speaks for", "weight", "feature", box=SIMPLE_HEAD, title=title, title_justify="left")
+    for text, weight in comparison.reasons[:n_reasons]:
+        table.add_row("1" if weight > 0 else "2", f"{abs(weight):.3f}", Text(text))
+    table.columns[1].justify = "right"
+    return table

@@ -1,0 +1,251 @@
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError
+from treewright.rerank.candidates import CandidateLists
+from treewright.rerank.reranker import DependencyReranker, combine
+
+PARSER = {"order": 2, "epochs": 2, "runs": 1, "table_bits": 16}
+SETTINGS = {
+    "subtree": {"degree": 2, "threshold": 2},
+    "polynomial": {"space": "polynomial", "degree": 2, "threshold": 4},
+    "template": {"space": "template"},
+    "polynomial kernel": {"space": "polynomial", "learner": "kernel", "degree": 2, "chunks": 2},
+    "tree kernel": {"learner": "kernel", "chunks": 2},
+}
+QUICK = {"k": 5, "folds": 2, "max_iter": 1}
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return tw.make_treebank(260, seed=2).dependencies
+
+
+@pytest.fixture(scope="module")
+def train(bank):
+    return bank[:160]
+
+
+@pytest.fixture(scope="module")
+def dev(bank):
+    return bank[160:210]
+
+
+@pytest.fixture(scope="module")
+def test(bank):
+    return bank[210:]
+
+
+@pytest.fixture(scope="module")
+def parser(train, dev):
+    return tw.DependencyParser(**PARSER).fit(train, dev)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("lists")
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def reranker(request, parser, train, dev, cache):
+    return DependencyReranker(parser=parser, **QUICK, **SETTINGS[request.param]).fit(train, dev, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def subtrees(parser, train, dev, cache):
+    return DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"]).fit(train, dev, cache=cache)
+
+
+def test_trees_are_among_those_of_the_parser(reranker, parser, test):
+    found = reranker.predict(test)
+    for tree, candidates in zip(found, parser.kbest(test, 5), strict=True):
+        assert any(np.array_equal(tree.heads, one.tree.heads) for one in candidates)
+
+
+def test_dev_sentences_are_parsed_no_worse_than_by_the_parser(reranker, parser, dev):
+    base = tw.metrics.attachment(dev, parser.predict(dev)).uas
+    assert tw.metrics.attachment(dev, reranker.predict(dev)).uas >= base
+
+
+def test_a_saved_reranker_gives_the_same_trees(reranker, test, tmp_path):
+    reranker.save(tmp_path / "model.tw")
+    again = tw.load(tmp_path / "model.tw")
+    assert again.predict(test) == reranker.predict(test)
+    assert again.n_features_ == reranker.n_features_
+    again.save(tmp_path / "again.tw")
+    assert (tmp_path / "again.tw").read_bytes() == (tmp_path / "model.tw").read_bytes()
+
+
+def test_the_best_candidate_is_the_prediction(reranker, test):
+    best = [candidates[0].tree for candidates in reranker.kbest(test, 3)]
+    assert best == reranker.predict(test)
+
+
+def test_candidates_come_by_score_and_their_probabilities_are_at_most_one(reranker, test):
+    for candidates in reranker.kbest(test, 5):
+        scores = [one.score for one in candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 < sum(one.probability for one in candidates) <= 1 + 1e-9
+
+
+def test_more_candidates_than_are_reranked_come_after_them(subtrees, parser, test):
+    few, many = subtrees.kbest(test, 5), subtrees.kbest(test, 8)
+    for some, more, base in zip(few, many, parser.kbest(test, 8), strict=True):
+        assert len(more) == len(base)
+        assert [one.tree.heads.tolist() for one in more[: len(some)]] == [
+            one.tree.heads.tolist() for one in some
+        ]
+        scores = [one.score for one in more]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_threads_change_nothing(subtrees, test):
+    subtrees.jobs = 2
+    two = subtrees.predict(test * 5)
+    subtrees.jobs = 1
+    assert two == subtrees.predict(test * 5)
+
+
+def test_marginals_sum_to_one_and_follow_the_reranked_trees(subtrees, test):
+    for tree, square in zip(test, subtrees.marginals(test), strict=True):
+        assert square.shape == (len(tree), len(tree) + 1)
+        np.testing.assert_allclose(square.sum(axis=1), 1, atol=1e-6)
+    parsed = subtrees.predict(test)
+    confidence = [subtrees.confidence(*pair) for pair in zip(parsed, subtrees.marginals(test), strict=True)]
+    assert min(map(min, confidence)) > 0
+
+
+def test_reasons_add_up_to_the_difference_of_the_scores(subtrees, test):
+    compared = [one for one in subtrees.explain(test) if len(one.candidates) > 1]
+    assert compared
+    for one in compared:
+        total = sum(weight for _, weight in one.reasons)
+        assert total == pytest.approx(one.scores[0] - one.scores[1], abs=1e-9)
+        weights = [abs(weight) for _, weight in one.reasons]
+        assert weights == sorted(weights, reverse=True)
+
+
+def test_final_scores_are_those_of_parser_and_reranker_together(subtrees, test):
+    for one in subtrees.explain(test):
+        sums = np.add(one.parser_scores, one.scores)
+        np.testing.assert_allclose(sums, [candidate.score for candidate in one.candidates])
+
+
+def test_the_weightiest_features_are_named_with_their_words(subtrees):
+    top = subtrees.weightiest(20)
+    assert len(top) == min(20, subtrees.n_features_)
+    assert all("→" in feature.text or ".." in feature.text for feature in top)
+    assert all(word in feature.text for feature in top for word in feature.words)
+    weights = [abs(feature.weight) for feature in top]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_other_rerankers_have_no_subtree_features_to_name(parser, train, dev, cache):
+    reranker = DependencyReranker(parser=parser, space="template", **QUICK).fit(train, dev, cache=cache)
+    with pytest.raises(InputError, match="no subtree features; expected space 'subtree'"):
+        reranker.weightiest()
+
+
+def test_the_perceptron_of_the_paper_is_an_option(parser, train, dev, test, cache):
+    options = {**QUICK, **SETTINGS["subtree"], "ranker": "perceptron"}
+    reranker = DependencyReranker(parser=parser, **options).fit(train, dev, cache=cache)
+    assert len(reranker.predict(test)) == len(test)
+
+
+def test_without_a_dev_set_some_lists_are_put_aside(parser, train, test, cache):
+    lines = []
+    reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["template"])
+    reranker.fit(train, cache=cache, progress=lines.append)
+    assert len(reranker.predict(test)) == len(test)
+    assert any("of 144 lists" in line for line in lines)
+
+
+def test_a_parser_without_training_is_trained_first(train, dev):
+    options = tw.DependencyParser(order=1, epochs=1, runs=1, table_bits=14)
+    reranker = DependencyReranker(parser=options, space="template", **QUICK).fit(train[:40], dev[:10])
+    assert reranker.parser_.is_fitted
+    assert not options.is_fitted
+
+
+def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
+    lines = []
+    DependencyReranker(parser=parser, space="template", **QUICK).fit(
+        train, dev, cache=cache, progress=lines.append
+    )
+    assert any("of the best of up to 5" in line for line in lines)
+    assert any("reranked with beta" in line for line in lines)
+
+
+def test_an_interrupted_training_ends_as_if_it_had_not_been(parser, train, dev, cache, tmp_path, monkeypatch):
+    def train_it(**options):
+        reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"])
+        return reranker.fit(train, dev, cache=cache, checkpoint=tmp_path / "steps", **options)
+
+    def stop(line):
+        if line.startswith("log-linear"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_it(progress=stop)
+    assert list((tmp_path / "steps" / "mining").iterdir())
+    lines = []
+    resumed = train_it(progress=lines.append)
+    assert not any(line.startswith("mining") for line in lines)
+    whole = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"]).fit(train, dev, cache=cache)
+    assert resumed.weightiest() == whole.weightiest()
+
+
+def test_an_empty_sentence_and_one_word_are_no_problem(subtrees):
+    one = tw.DepTree(["yes"], upos=["INTJ"], xpos=["UH"])
+    empty, single = subtrees.predict([tw.DepTree([]), one])
+    assert len(empty) == 0
+    assert single.heads.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"space": "forest"}, "space is 'forest'; expected one of"),
+        ({"learner": "deep"}, "learner is 'deep'; expected one of"),
+        ({"ranker": "svm"}, "ranker is 'svm'; expected one of"),
+        ({"space": "template", "learner": "kernel"}, "learner is 'kernel' and space 'template'"),
+        ({"folds": 1}, "folds is 1"),
+        ({"k": 64}, "k is 64"),
+        ({"degree": 0}, "degree is 0"),
+        ({"parser": "parser.tw"}, "parser is str; expected a DependencyParser"),
+    ],
+)
+def test_bad_options_are_named(options, message, train):
+    with pytest.raises(InputError, match=message):
+        DependencyReranker(**options).fit(train)
+
+
+def test_an_untrained_reranker_says_so(test):
+    with pytest.raises(InputError, match="the reranker has learnt nothing yet"):
+        DependencyReranker().predict(test)
+
+
+def make_lists(*sizes):
+    trees = [tw.DepTree(["a"])] * len(sizes)
+    heads = [np.zeros((size, 1), dtype=np.int32) for size in sizes]
+    scores = [-np.arange(size, dtype=float) for size in sizes]
+    return CandidateLists(trees, heads, scores, scores)
+
+
+def test_one_reranker_adds_to_the_score_of_the_parser():
+    lists = make_lists(3)
+    assert combine(lists, np.array([[0.0], [5.0], [1.0]]), 2.0).tolist() == [0.0, 3.0, -3.0]
+
+
+def test_of_several_rerankers_the_majority_decides():
+    lists = make_lists(3, 2)
+    votes = np.array([[9, 0, 0], [0, 1, 1], [0, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=float)
+    final = combine(lists, votes, 0.1)
+    assert lists.best(final).tolist() == [1, 4]
+
+
+def test_equal_votes_are_decided_by_the_mean():
+    lists = make_lists(2)
+    final = combine(lists, np.array([[5.0, 0.0], [0.0, 1.0]]), 0.0)
+    assert lists.best(final).tolist() == [0]
