@@ -6,7 +6,7 @@ from oracle import ranking as twin
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
-from treewright.learn.ranking import AveragedRanker
+from treewright.learn.ranking import AveragedRanker, LogLinearRanker, _Likelihood
 from treewright.mining.problem import list_problem
 
 
@@ -154,3 +154,69 @@ def test_bad_parameters_are_refused(option, message):
     with pytest.raises(InputError) as error:
         AveragedRanker(**option).fit(csr_matrix(dense), make(first, right))
     assert str(error.value) == message
+
+
+def test_updates_are_multiplied_by_the_trust_in_each_feature():
+    dense, first, right, costs, given = draw(1)
+    trust = np.arange(8) / 8
+    found = AveragedRanker(epochs=3).fit(csr_matrix(dense), make(first, right, given=given), trust=trust)
+    options = {"costs": costs, "given": given, "rate": trust}
+    expected, _ = expect(0, dense, first, right, np.zeros(8), epochs=3, **options)
+    np.testing.assert_allclose(found.coef_, expected, atol=1e-12)
+    assert found.coef_[0] == 0
+
+
+def test_rows_that_are_not_there_are_named():
+    dense, first, right, *_ = draw(2)
+    alternatives = make(first, right)
+    for ranker in (AveragedRanker(), LogLinearRanker()):
+        with pytest.raises(InputError, match=f"there are 2 rows; expected those from 0 to {len(dense) - 1}"):
+            ranker.fit(csr_matrix(dense[:2]), alternatives)
+    with pytest.raises(InputError, match=r"coef_init has the shape \(3,\); expected \(8,\)"):
+        AveragedRanker().fit(csr_matrix(dense), alternatives, coef_init=np.zeros(3))
+
+
+def slow_loss(dense, alternatives, weights, penalty):
+    """Return minus the logarithm of the likelihood of the right rows, and the penalty."""
+    total = penalty / 2 * weights[:-1] @ weights[:-1]
+    for begin, end in pairwise(alternatives.first.tolist()):
+        rows = alternatives.rows[begin:end]
+        scores = dense[rows] @ weights[:-1] + weights[-1] * alternatives.given[begin:end]
+        total += np.log(np.exp(scores).sum()) - scores[-1]
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finite_differences(seed):
+    dense, first, right, _, given = draw(seed)
+    alternatives = make(first, right, given=given)
+    weights = np.random.default_rng(seed).normal(size=9)
+    loss, slopes = _Likelihood(csr_matrix(dense), alternatives, 0.7)(weights)
+    assert loss == pytest.approx(slow_loss(dense, alternatives, weights, 0.7), rel=1e-5)
+    for at in range(9):
+        step = np.eye(9)[at] * 1e-5
+        rise = slow_loss(dense, alternatives, weights + step, 0.7) - slow_loss(
+            dense, alternatives, weights - step, 0.7
+        )
+        assert slopes[at] == pytest.approx(rise / 2e-5, abs=1e-3)
+
+
+def test_no_other_weights_make_the_right_rows_more_probable():
+    dense, first, right, _, given = draw(3)
+    alternatives = make(first, right, given=given)
+    ranker = LogLinearRanker(penalty=1.0).fit(csr_matrix(dense), alternatives)
+    best = np.append(ranker.coef_, ranker.given_weight_)
+    least = slow_loss(dense, alternatives, best, 1.0)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        assert slow_loss(dense, alternatives, best + rng.normal(scale=0.1, size=9), 1.0) > least - 1e-4
+
+
+def test_a_feature_that_is_trusted_less_has_less_weight():
+    dense, first, right, *_ = draw(4)
+    alternatives = make(first, right)
+    plain = LogLinearRanker(penalty=1.0).fit(csr_matrix(dense), alternatives).coef_
+    trust = np.ones(8)
+    trust[0] = 0.01
+    wary = LogLinearRanker(penalty=1.0).fit(csr_matrix(dense), alternatives, trust=trust).coef_
+    assert abs(wary[0]) < abs(plain[0]) / 2

@@ -23,7 +23,7 @@ def draw(seed, with_given=False):
     return dense, lists, costs, rng.integers(-16, 17, size=30) / 8 * with_given, rng
 
 
-def train(dense, lists, orders, start, *, costs, given, margin=0.0):
+def train(dense, lists, orders, start, *, costs, given, margin=0.0, rate=1.0):
     """Pass over lists in the given orders; return the last weights, their mean, and numbers of updates."""
     rows = np.concatenate(lists)
     first = np.cumsum([0, *map(len, lists)])
@@ -31,9 +31,10 @@ def train(dense, lists, orders, start, *, costs, given, margin=0.0):
     matrix = csr_matrix(dense)
     design = Design(matrix.indptr, matrix.indices)
     weights = Weights(start.astype(float), np.zeros(len(start)))
+    rates = np.full(len(start), 1.0) * rate
     n_updates, n_steps = [], 0
     for order in orders:
-        n_updates.append(rank_epoch(design, alternatives, order, weights, margin, float(n_steps)))
+        n_updates.append(rank_epoch(design, alternatives, order, weights, rates, margin, float(n_steps)))
         n_steps += len(order)
     return weights.now, weights.now - weights.late / n_steps, n_updates
 
@@ -43,7 +44,8 @@ def test_weights_mean_and_updates_equal_those_of_dense_steps(seed, margin, with_
     dense, lists, costs, given, rng = draw(seed, with_given)
     orders = [rng.permutation(len(lists)) for _ in range(4)]
     start = rng.integers(-8, 9, size=7) / 8
-    options = {"costs": costs, "given": given, "margin": margin}
+    rates = rng.integers(1, 9, size=7) / 8
+    options = {"costs": costs, "given": given, "margin": margin, "rate": rates}
     last, mean, n_updates = train(dense, lists, orders, start, **options)
     expected_last, expected_mean, expected_updates = twin.rank(dense, lists, orders, start, **options)
     assert last.tolist() == expected_last.tolist()

@@ -14,6 +14,7 @@ from treewright.native.proximal import Alternatives, Design
 from treewright.native.ranking import rank_epoch
 
 FloatArray = npt.NDArray[np.float64]
+SMALLEST_TRUST = 1e-12
 
 
 class AveragedRanker:
@@ -45,7 +46,12 @@ class AveragedRanker:
         self.seed = seed
 
     def fit(
-        self, rows: csr_matrix, alternatives: Alternatives, *, coef_init: FloatArray | None = None
+        self,
+        rows: csr_matrix,
+        alternatives: Alternatives,
+        *,
+        coef_init: FloatArray | None = None,
+        trust: FloatArray | None = None,
     ) -> Self:
         """Learn from lists.
 
@@ -57,6 +63,8 @@ class AveragedRanker:
             The rows of each list, the right one last, with their costs and given scores.
         coef_init : ndarray of float, optional
             Weights to start from.
+        trust : ndarray of float, (n_features,), optional
+            What an update of each feature is multiplied by.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
@@ -67,6 +75,7 @@ class AveragedRanker:
         if start.shape != (rows.shape[1],):
             raise InputError(f"coef_init has the shape {start.shape}; expected {(rows.shape[1],)}")
         weights = Weights(start.copy(), np.zeros(rows.shape[1]))
+        rates = np.ones(rows.shape[1]) if trust is None else np.asarray(trust, dtype=np.float64)
         scaled = alternatives._replace(given=alternatives.given / self.rate)
         design = Design(rows.indptr, rows.indices)
         n_lists = len(alternatives.first) - 1
@@ -75,7 +84,7 @@ class AveragedRanker:
         for epoch in range(self.epochs):
             order, step = rng.permutation(n_lists), float(epoch * n_lists)
             margin = self.margin / self.rate
-            self.n_updates_.append(rank_epoch(design, scaled, order, weights, margin, step))
+            self.n_updates_.append(rank_epoch(design, scaled, order, weights, rates, margin, step))
         self.coef_ = (weights.now - weights.late / max(1, self.epochs * n_lists)) * self.rate
         return self
 
@@ -110,7 +119,12 @@ class LogLinearRanker:
         self.max_iter = max_iter
 
     def fit(
-        self, rows: csr_matrix, alternatives: Alternatives, *, coef_init: FloatArray | None = None
+        self,
+        rows: csr_matrix,
+        alternatives: Alternatives,
+        *,
+        coef_init: FloatArray | None = None,
+        trust: FloatArray | None = None,
     ) -> Self:
         """Learn from lists.
 
@@ -121,15 +135,19 @@ class LogLinearRanker:
             The rows of each list, the right one last, with their given scores; costs are not looked at.
         coef_init : ndarray of float, optional
             Weights to start from, with the given scores times 1.
+        trust : ndarray of float, (n_features,), optional
+            What the penalty of each feature is divided by.
         """
         check_number("penalty", self.penalty, low=0, high=1e12)
         check_integer("max_iter", self.max_iter, minimum=1)
         _check_rows(rows, alternatives)
-        likelihood = _Likelihood(rows, alternatives, self.penalty)
-        start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init)
+        # With features of this size, one penalty for all is a penalty divided by the trust in each.
+        sizes = np.ones(rows.shape[1]) if trust is None else np.sqrt(np.maximum(trust, SMALLEST_TRUST))
+        likelihood = _Likelihood(rows.multiply(sizes).tocsr(), alternatives, self.penalty)
+        start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init) / sizes
         options = {"maxiter": self.max_iter}
         found = minimize(likelihood, np.append(start, 1.0), jac=True, method="L-BFGS-B", options=options)
-        self.coef_, self.given_weight_ = found.x[:-1], float(found.x[-1])
+        self.coef_, self.given_weight_ = found.x[:-1] * sizes, float(found.x[-1])
         return self
 
     def score(self, rows: csr_matrix) -> FloatArray:

@@ -4,10 +4,11 @@ from treewright.native.compiling import in_place
 
 
 @in_place
-def rank_epoch(design, alternatives, order, weights, margin, step):
+def rank_epoch(design, alternatives, order, weights, rates, margin, step):
     """Pass once over the samples and return the number of updates; `step` counts samples seen before.
 
-    An update follows when another alternative comes within its cost times the margin of the right one.
+    An update follows when another alternative comes within its cost times the margin of the right one; it
+    moves the weight of each feature by its rate.
     """
     n_updates = 0
     for sample in order:
@@ -21,8 +22,8 @@ def rank_epoch(design, alternatives, order, weights, margin, step):
                 highest, rival = score, alternative
         if rival >= 0:
             n_updates += 1
-            move_alternative(design, alternatives, right, weights, 1.0, step)
-            move_alternative(design, alternatives, rival, weights, -1.0, step)
+            move_alternative(design, alternatives, right, weights, rates, 1.0, step)
+            move_alternative(design, alternatives, rival, weights, rates, -1.0, step)
         step += 1
     return n_updates
 
@@ -37,9 +38,10 @@ def score_alternative(design, alternatives, alternative, weights):
 
 
 @in_place
-def move_alternative(design, alternatives, alternative, weights, amount, step):
-    """Add an amount to the weights of the features of an alternative."""
+def move_alternative(design, alternatives, alternative, weights, rates, amount, step):
+    """Add an amount, times its rate, to the weight of each feature of an alternative."""
     row = alternatives.rows[alternative]
     for position in range(design.first[row], design.first[row + 1]):
-        weights.now[design.columns[position]] += amount
-        weights.late[design.columns[position]] += amount * step
+        column = design.columns[position]
+        weights.now[column] += amount * rates[column]
+        weights.late[column] += amount * rates[column] * step

@@ -24,7 +24,7 @@ DEV_SHARE, TEST_SHARE = 0.15, 0.15
 SHOWN_LENGTHS = range(8, 13)
 """Lengths of a sentence that is worth drawing and fits on a screen."""
 N_FOLDS, N_EPOCHS = 4, 4
-THRESHOLD, DEGREE = 4.0, 3
+THRESHOLD, DEGREE = 3.0, 3
 N_SHOWN = 12
 """Planted patterns in the table."""
 
@@ -81,7 +81,7 @@ def learn(
         epochs=N_EPOCHS, runs=1, tags="predicted", folds=N_FOLDS, table_bits=20, seed=seed, jobs=jobs
     )
     reranker = DependencyReranker(
-        parser=parser, degree=DEGREE, threshold=THRESHOLD, folds=N_FOLDS, max_iter=1, seed=seed, jobs=jobs
+        parser=parser, degree=DEGREE, threshold=THRESHOLD, folds=N_FOLDS, seed=seed, jobs=jobs
     )
 
     def tell(line: str) -> None:

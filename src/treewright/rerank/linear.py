@@ -27,6 +27,8 @@ KINDS: dict[str, type[ListFeatures]] = {
 
 
 RANKERS = ("perceptron", "loglinear")
+PURITY_POWER = 4
+"""Features are trusted by this power of their purity: most that are not pure are there by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """Of large weights in log-linear models, to choose from."""
 
@@ -74,16 +76,18 @@ class LinearScorer:
         """Learn from lists of which the right candidates are known."""
         rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint)
         alternatives = problem.alternatives
+        trust = measure_purity(rows, problem) ** PURITY_POWER
         self._choices = []
         if self.ranker == "perceptron":
             bare = alternatives._replace(given=np.zeros_like(alternatives.given))
-            perceptron = AveragedRanker(epochs=self.epochs, seed=self.seed).fit(rows, bare)
+            perceptron = AveragedRanker(epochs=self.epochs, seed=self.seed).fit(rows, bare, trust=trust)
             self._choices.append(perceptron.coef_)
             progress(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
         else:
             start = None
             for penalty in PENALTIES:
-                start = LogLinearRanker(penalty=penalty).fit(rows, alternatives, coef_init=start).coef_
+                ranker = LogLinearRanker(penalty=penalty)
+                start = ranker.fit(rows, alternatives, coef_init=start, trust=trust).coef_
                 self._choices.append(start)
                 progress(f"log-linear model with penalty {penalty:g}: learnt")
         self.coef = self._choices[0]
@@ -128,6 +132,22 @@ class LinearScorer:
         scorer = cls(space, KINDS[space].from_state(state.parts["features"]), **options)
         scorer.coef = state.arrays["coef"]
         return scorer
+
+
+def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
+    """Return from 0 to 1 how far each feature is always on the right side, or always on the wrong one.
+
+    It compares the right row of each list with the best other by what is given.
+    """
+    alternatives = problem.alternatives
+    _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
+    lists = np.flatnonzero(worst >= 0)
+    right, wrong = alternatives.rows[alternatives.first[lists + 1] - 1], alternatives.rows[worst[lists]]
+    difference = rows[right].astype(np.float64) - rows[wrong].astype(np.float64)
+    excess = np.asarray(difference.sum(axis=0)).ravel()
+    total = np.asarray(abs(difference).sum(axis=0)).ravel()
+    purity: FloatArray = np.abs(excess) / np.maximum(total, 1)
+    return purity
 
 
 def _columns(rows: csr_matrix, number: int) -> np.ndarray:

@@ -38,6 +38,8 @@ BETAS = (0.0, *(2.0**power for power in range(-6, 13)))
 """How much the parser's score counts, in terms of how far scores of candidates lie apart."""
 LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
 """Conjunctions that are counted in one order at the most: of two features, of more."""
+REFINING = 10
+"""Passes over the lists between two rounds of mining."""
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
 
@@ -99,7 +101,8 @@ class DependencyReranker:
         Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is
         all.
     max_iter : int
-        Rounds of mining at the given threshold.
+        Rounds of mining. One selects all features that the mistakes of the parser ask for; with more, the
+        threshold is approached from above and weights settle between rounds.
     ranker : {"loglinear", "perceptron"}
         What learns the weights of the features: a log-linear model that adds to the parser's scores, or the
         averaged perceptron of the paper.
@@ -142,7 +145,7 @@ class DependencyReranker:
         folds: int = 10,
         fold_epochs: int | None = None,
         copies: int | None = 4,
-        max_iter: int = 5,
+        max_iter: int = 1,
         ranker: str = "loglinear",
         epochs: int = 10,
         chunks: int = 10,
@@ -289,7 +292,12 @@ class DependencyReranker:
 
     def _features(self) -> ListFeatures:
         miner = GradientMiner(
-            degree=self._degree, threshold=self.threshold, max_iter=self.max_iter, seed=self.seed
+            degree=self._degree,
+            threshold=self.threshold,
+            max_iter=self.max_iter,
+            path=self.max_iter > 1,
+            refine=REFINING if self.max_iter > 1 else 0,
+            seed=self.seed,
         )
         if self.space == "subtree":
             return SubtreeFeatures(miner, copies=self.copies, jobs=self.jobs)
