@@ -41,6 +41,8 @@ from .data.synthetic import Description as Description
 from .data.synthetic import Pattern as Pattern
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
+from .kernels.deptree import DependencyTreeKernel as DependencyTreeKernel
+from .kernels.polynomial import PolynomialKernel as PolynomialKernel
 from .learn.perceptron import AveragedPerceptron as AveragedPerceptron
 from .mining.bloom import SpectralBloomFilter as SpectralBloomFilter
 from .mining.classifier import ConjunctionClassifier as ConjunctionClassifier
@@ -52,9 +54,15 @@ from .mining.miner import ConjunctionMiner as ConjunctionMiner
 from .mining.polynomial import PolynomialSpace as PolynomialSpace
 from .mining.problem import label_problem as label_problem
 from .mining.problem import list_problem as list_problem
+from .mining.subtree import SubtreeSpace as SubtreeSpace
 from .parsing.dependency import Candidate as Candidate
 from .parsing.dependency import DependencyParser as DependencyParser
 from .parsing.features import TemplateSet as TemplateSet
 from .parsing.lattice import Lattice as Lattice
 from .parsing.tagger import Tagger as Tagger
 from .parsing.tagger import TaggingScore as TaggingScore
+from .rerank.candidates import CandidateLists as CandidateLists
+from .rerank.jackknife import jackknife_lists as jackknife_lists
+from .rerank.reranker import Comparison as Comparison
+from .rerank.reranker import DependencyReranker as DependencyReranker
+from .rerank.reranker import WeighedFeature as WeighedFeature
