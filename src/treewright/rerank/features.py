@@ -295,6 +295,11 @@ def _mine(
                 f"mining, threshold {report.threshold:g}: {report.n_violators} lists are wrong, "
                 f"{report.n_entered} features entered, {report.n_selected} selected"
             )
+        else:
+            progress(
+                f"mining, order {report.order}: {report.n_candidates} features met, "
+                f"{report.n_survivors} above the threshold"
+            )
 
     return miner.fit(space, problem, progress=tell, checkpoint=checkpoint)
 

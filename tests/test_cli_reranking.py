@@ -1,0 +1,83 @@
+"""Reranking from the command line: training, parsing, reasons, and the papers' experiments."""
+
+import pytest
+from commands import run
+
+import treewright as tw
+from treewright.report.reproduce import EXPERIMENTS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make a folder with a small treebank and a reranker trained on it."""
+    folder = tmp_path_factory.mktemp("reranking")
+    bank = tw.make_treebank(140, seed=0).dependencies
+    tw.write_conllu(bank[:100], folder / "train.conllu")
+    tw.write_conllu(bank[100:120], folder / "dev.conllu")
+    tw.write_conllu(bank[120:], folder / "test.conllu")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("TREEWRIGHT_CACHE", str(folder / "cache"))
+    options = ["--order", "2", "--epochs", "2", "--runs", "1", "--table-bits", "16", "--rerank"]
+    options += ["--rerank-folds", "2", "--degree", "2", "--threshold", "1", "--dev", folder / "dev.conllu"]
+    shown = run("train", "dependency", folder / "train.conllu", "--model", folder / "m.tw", *options)
+    patch.undo()
+    assert "reranked with beta" in shown.stderr
+    return folder / "m.tw"
+
+
+def test_training_leaves_a_reranker_and_nothing_else_but_the_cache(folder, model):
+    assert isinstance(tw.load(model), tw.DependencyReranker)
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".conllu") == ["cache", "m.tw"]
+    assert list((folder / "cache" / "lists").iterdir())
+
+
+def test_parsing_uses_the_reranker(folder, model, tmp_path):
+    run("parse", model, folder / "test.conllu", "--output", tmp_path / "out.conllu")
+    test = tw.read_conllu(folder / "test.conllu")
+    expected = [tree.heads.tolist() for tree in tw.load(model).predict(test)]
+    assert [tree.heads.tolist() for tree in tw.read_conllu(tmp_path / "out.conllu")] == expected
+
+
+def test_parsing_writes_candidates_and_confidence_of_the_reranker(folder, model, tmp_path):
+    options = ["--kbest", "3", "--confidence", "--output", tmp_path / "out.conllu"]
+    run("parse", model, folder / "test.conllu", *options)
+    trees = tw.read_conllu(tmp_path / "out.conllu")
+    assert len(trees) > 20
+    assert all("Confidence=" in misc for tree in trees for misc in tree.misc)
+    assert trees[0].metadata["parse_rank"] == "1"
+
+
+def test_reasons_are_shown_in_words(folder, model):
+    shown = run("explain", model, folder / "test.conllu", "--sentences", "8", "--reasons", "2").stdout
+    assert "Sentence 8: " in shown
+    assert "What decided between 1 and 2" in shown
+    assert "→" in shown
+
+
+def test_a_parser_alone_has_no_reasons(folder, tmp_path, fail):
+    options = ["--order", "1", "--epochs", "1", "--runs", "1", "--table-bits", "14"]
+    run("train", "dependency", folder / "train.conllu", "--model", tmp_path / "p.tw", *options)
+    line = fail("explain", tmp_path / "p.tw", folder / "test.conllu")
+    assert line.endswith("p.tw has no reranker; expected a model trained with --rerank")
+
+
+def test_a_bad_space_is_one_line(folder, tmp_path, fail):
+    options = ["--model", tmp_path / "m", "--rerank", "--space", "forest"]
+    line = fail("train", "dependency", folder / "train.conllu", *options)
+    assert "space is 'forest'; expected one of" in line
+
+
+def test_the_help_of_reproduce_names_all_experiments():
+    shown = run("reproduce", "--help").output
+    assert EXPERIMENTS
+    assert all(name in shown for name in EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_one_line_that_names_the_known_ones(folder, tmp_path, fail):
+    line = fail("reproduce", "table9", "--data", folder, "--out", tmp_path / "out")
+    assert all(name in line for name in EXPERIMENTS)
