@@ -167,7 +167,7 @@ def test_only_as_many_tags_are_numbered_as_there_is_room_for():
 
 
 def test_a_misspelt_template_is_named():
-    with pytest.raises(InputError, match=r"'wh xm'; expected some of \('wh wm', "):
+    with pytest.raises(InputError, match=r"'wh xm'; expected some of wh wm, ph pm"):
         ArcEncoder(Vocabulary([]), Vocabulary([]), templates=["wh wm", "wh xm"])
 
 

@@ -79,7 +79,7 @@ class ArcEncoder:
         unknown = [name for name in self.templates if name not in ARC_FEATURES]
         if unknown or not self.templates:
             found = repr(unknown[0]) if unknown else "nothing"
-            raise InputError(f"templates has {found}; expected some of {ARC_FEATURES}")
+            raise InputError(f"basic features are {found}; expected some of {', '.join(ARC_FEATURES)}")
         self._native = _compile(self.templates)
 
     @classmethod
