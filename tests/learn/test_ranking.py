@@ -191,7 +191,7 @@ def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finit
     dense, first, right, _, given = draw(seed)
     alternatives = make(first, right, given=given)
     weights = np.random.default_rng(seed).normal(size=9)
-    loss, slopes = _Likelihood(csr_matrix(dense), alternatives, 0.7)(weights)
+    loss, slopes = _Likelihood(csr_matrix(dense), np.ones(8), alternatives, 0.7)(weights)
     assert loss == pytest.approx(slow_loss(dense, alternatives, weights, 0.7), rel=1e-5)
     for at in range(9):
         step = np.eye(9)[at] * 1e-5

@@ -131,6 +131,7 @@ class LogLinearRanker:
         Parameters
         ----------
         rows : csr_matrix, (n_rows, n_features)
+            Of zeros and ones.
         alternatives : Alternatives
             The rows of each list, the right one last, with their given scores; costs are not looked at.
         coef_init : ndarray of float, optional
@@ -143,7 +144,7 @@ class LogLinearRanker:
         _check_rows(rows, alternatives)
         # With features of this size, one penalty for all is a penalty divided by the trust in each.
         sizes = np.ones(rows.shape[1]) if trust is None else np.sqrt(np.maximum(trust, SMALLEST_TRUST))
-        likelihood = _Likelihood(rows.multiply(sizes).tocsr(), alternatives, self.penalty)
+        likelihood = _Likelihood(rows, sizes, alternatives, self.penalty)
         start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init) / sizes
         options = {"maxiter": self.max_iter}
         found = minimize(likelihood, np.append(start, 1.0), jac=True, method="L-BFGS-B", options=options)
@@ -159,9 +160,12 @@ class LogLinearRanker:
 class _Likelihood:
     """What is minimised: minus the logarithm of the likelihood, with the penalty, and its gradient."""
 
-    def __init__(self, rows: csr_matrix, alternatives: Alternatives, penalty: float) -> None:
+    def __init__(
+        self, rows: csr_matrix, sizes: FloatArray, alternatives: Alternatives, penalty: float
+    ) -> None:
         # Single precision halves the memory that each step reads.
-        self._rows = rows[alternatives.rows].astype(np.float32)
+        values = sizes.astype(np.float32)[rows.indices]
+        self._rows = csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)[alternatives.rows]
         self._columns = self._rows.T.tocsr()
         self._given = alternatives.given
         self._starts, self._right = alternatives.first[:-1], alternatives.first[1:] - 1

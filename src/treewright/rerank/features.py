@@ -18,7 +18,7 @@ from treewright.mining.space import FeatureSpace, IntArray
 from treewright.mining.subtree import SubtreeSpace, name_subtree
 from treewright.native.subtrees import N_DEPTHS
 from treewright.persist import State
-from treewright.rerank.candidates import CandidateLists, FloatArray
+from treewright.rerank.candidates import CandidateLists, Integers
 from treewright.rerank.templates import TemplateFeatures
 
 Tell = Callable[[str], None]
@@ -27,13 +27,13 @@ Tell = Callable[[str], None]
 class ListFeatures(Protocol):
     """Features of the candidates of lists."""
 
-    weights: FloatArray | None
-    """What the selection itself would weigh the features with, if it weighs them."""
-
     def select(
         self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
     ) -> csr_matrix:
         """Choose features that help to solve a problem; return those of each candidate."""
+
+    def keep(self, columns: Integers) -> None:
+        """Forget all of the chosen features but some, which are numbered anew, in this order."""
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen features each candidate has, but for those that all of its list have."""
@@ -68,7 +68,6 @@ class SubtreeFeatures:
         self.miner = miner
         self.copies = copies
         self.jobs = jobs
-        self.weights: FloatArray | None = None
 
     def select(
         self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
@@ -80,8 +79,11 @@ class SubtreeFeatures:
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.encoder = encoder
         self.keys, self.features = _only_used(space.keys, list(mined.features.values()))
-        self.weights = mined.weights[:, 0]
         return space.match(list(mined.features.values()))
+
+    def keep(self, columns: Integers) -> None:
+        """Forget all of the chosen features but some."""
+        self.keys, self.features = _only_used(self.keys, _take(self.features, columns))
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen features each candidate has, but for those that all of its list have."""
@@ -164,7 +166,6 @@ class ConjunctionFeatures:
         self.budget = budget
         self.jobs = jobs
         self.reached = ""
-        self.weights: FloatArray | None = None
 
     def select(
         self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
@@ -179,8 +180,11 @@ class ConjunctionFeatures:
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.reached = _describe_reach(mined)
         self.features = list(mined.features.values())
-        self.weights = mined.weights[:, 0]
         return match_conjunctions(rows, self.features)
+
+    def keep(self, columns: Integers) -> None:
+        """Forget all of the chosen conjunctions but some."""
+        self.features = _take(self.features, columns)
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen conjunctions each candidate has."""
@@ -218,7 +222,6 @@ class HandFeatures:
     """
 
     def __init__(self, *, min_count: int = 3) -> None:
-        self.weights: FloatArray | None = None
         self._templates = TemplateFeatures(min_count=min_count)
 
     def select(
@@ -227,6 +230,10 @@ class HandFeatures:
         """Take all features that are frequent enough; return those of each candidate."""
         self._templates.fit(lists)
         return self._templates.transform(lists)
+
+    def keep(self, columns: Integers) -> None:
+        """Forget all features but some."""
+        self._templates.keys_ = self._templates.keys_[columns]
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the features each candidate has, but for those that all of its list have."""
@@ -302,6 +309,15 @@ def _mine(
             )
 
     return miner.fit(space, problem, progress=tell, checkpoint=checkpoint)
+
+
+def _take(features: Sequence[IntArray], columns: Integers) -> list[IntArray]:
+    """Return some of the features, given by their ascending numbers among those of all orders."""
+    starts = np.cumsum([0, *map(len, features)])
+    return [
+        each[columns[(columns >= start) & (columns < start + len(each))] - start]
+        for each, start in zip(features, starts[:-1], strict=True)
+    ]
 
 
 def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[IntArray]]:

@@ -27,6 +27,8 @@ KINDS: dict[str, type[ListFeatures]] = {
 
 
 RANKERS = ("perceptron", "loglinear")
+MIN_PURITY = 0.3
+"""Of features that are kept."""
 PURITY_POWER = 4
 """Features are trusted by this power of their purity: most that are not pure are there by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
@@ -76,7 +78,11 @@ class LinearScorer:
         """Learn from lists of which the right candidates are known."""
         rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint)
         alternatives = problem.alternatives
-        trust = measure_purity(rows, problem) ** PURITY_POWER
+        purity = measure_purity(rows, problem)
+        kept = np.flatnonzero(purity >= MIN_PURITY)
+        self.features.keep(kept)
+        rows, trust = rows[:, kept], purity[kept] ** PURITY_POWER
+        progress(f"{len(kept)} of {len(purity)} features are pure enough")
         self._choices = []
         if self.ranker == "perceptron":
             bare = alternatives._replace(given=np.zeros_like(alternatives.given))
