@@ -11,7 +11,7 @@ from treewright.errors import InputError
 from treewright.mining.gradient import PAPER_SETTINGS, GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.space import Growth, Violations
-from treewright.mining.subtree import SubtreeSpace, name_subtree
+from treewright.mining.subtree import Patterns, SubtreeSpace, name_subtree
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -37,7 +37,8 @@ def draw_space(seed, *, sizes=None, root=True, jobs=1, keys=None):
     lists = forests.draw_lists(seed, sizes)
     trees = draw_sentences(seed, lists)
     encoder = ArcEncoder.from_trees(trees, column="xpos", templates=TEMPLATES)
-    return SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs, keys=keys), lists
+    patterns = None if keys is None else Patterns(keys, [])
+    return SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs, patterns=patterns), lists
 
 
 def make_problem(seed, space, lists):
@@ -165,7 +166,9 @@ def test_only_basic_features_that_are_named_are_there(seed):
 def test_features_are_found_in_other_lists_by_the_same_keys():
     space, _ = draw_space(1)
     lists = forests.draw_lists(2)
-    other = SubtreeSpace(draw_sentences(2, lists), lists, encoder=space.encoder, keys=space.keys)
+    other = SubtreeSpace(
+        draw_sentences(2, lists), lists, encoder=space.encoder, patterns=Patterns(space.keys, [])
+    )
     rows = [
         row
         for trees, own in zip(lists, read_features(other), strict=True)

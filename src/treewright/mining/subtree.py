@@ -58,6 +58,35 @@ ROOM = 1 << 14
 """Features, places and fragments for which room is made at first."""
 
 
+class Patterns:
+    """Sub feature trees that are to be found again, prepared once for any number of trees.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        The basic features that they are made of.
+    features : sequence of ndarray of int32
+        An array for each order, as `SubtreeSpace` writes features.
+    """
+
+    def __init__(self, keys: Keys, features: Sequence[IntArray]) -> None:
+        self.keys = keys
+        self.n_features = sum(map(len, features))
+        self.slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
+        index_keys(keys, self.slots)
+        trie = make_trie(features)
+        starts = np.full(len(keys), -1, dtype=np.int32)
+        self.marked = Marked(trie, np.zeros(len(trie.ends), dtype=np.uint64), starts)
+        fill_hints(self.marked)
+
+    def known(self, first: Integers, found: Keys) -> Features:
+        """Return the numbers of those basic features of arcs that are among the keys."""
+        ids = np.empty(len(found), dtype=np.int32)
+        find_keys(self.keys, self.slots, found, ids)
+        n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
+        return Features(n_before[first], ids[ids >= 0])
+
+
 class SubtreeSpace:
     """All sub feature trees of lists of dependency trees.
 
@@ -72,8 +101,8 @@ class SubtreeSpace:
         The candidates of each, up to 64.
     encoder : ArcEncoder, optional
         What makes basic features of arcs; without it, one for these sentences.
-    keys : ndarray of uint64, optional
-        The basic features that there are, sorted; without it, all of these trees.
+    patterns : Patterns, optional
+        What will be looked for, so that no other basic features are needed; without it, all are found.
     root : bool
         Whether the root of a tree is a node, from which an arc leads to its first words.
     copies : int, optional
@@ -95,7 +124,7 @@ class SubtreeSpace:
         heads: Sequence[npt.NDArray[np.integer]],
         *,
         encoder: ArcEncoder | None = None,
-        keys: Keys | None = None,
+        patterns: Patterns | None = None,
         root: bool = True,
         copies: int | None = None,
         jobs: int = 1,
@@ -108,12 +137,12 @@ class SubtreeSpace:
         self.forest = _make_forest(self._lists, root)
         arcs = self.forest.owners.astype(np.int64), self.forest.heads, self.forest.modifiers
         first, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
-        if keys is None:
+        if patterns is None:
             self.keys, ids = np.unique(found, return_inverse=True)
             self.features = Features(first, ids.astype(np.int32))
         else:
-            self.keys = keys
-            self.features = _known_features(keys, first, found)
+            self.keys = patterns.keys
+            self.features = patterns.known(first, found)
 
     @property
     def n_rows(self) -> int:
@@ -133,8 +162,11 @@ class SubtreeSpace:
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:
         """Return where features are present, but for those that all candidates of a list have."""
-        marked = _mark(features, len(self.keys))
-        n_features = sum(map(len, features))
+        return self.find(Patterns(self.keys, features))
+
+    def find(self, patterns: Patterns) -> csr_matrix:
+        """Return where features are present, which have been prepared for these basic features."""
+        marked, n_features = patterns.marked, patterns.n_features
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
         parts = map_jobs(lambda span: self._match(span, marked, n_features), spans, jobs=self.jobs)
         nothing = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
@@ -479,23 +511,6 @@ def _renumber(features: Features, numbers: IntArray) -> Features:
     ids = numbers[features.ids]
     n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
     return Features(n_before[features.first], ids[ids >= 0])
-
-
-def _known_features(keys: Keys, first: Integers, found: Keys) -> Features:
-    """Return the numbers of those features that are among `keys`."""
-    slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
-    index_keys(keys, slots)
-    ids = np.empty(len(found), dtype=np.int32)
-    find_keys(keys, slots, found, ids)
-    n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
-    return Features(n_before[first], ids[ids >= 0])
-
-
-def _mark(features: Sequence[IntArray], n_basic: int) -> Marked:
-    trie = make_trie(features)
-    marked = Marked(trie, np.zeros(len(trie.ends), dtype=np.uint64), np.full(n_basic, -1, dtype=np.int32))
-    fill_hints(marked)
-    return marked
 
 
 def _divide(sizes: Integers) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, Report
 from treewright.mining.space import FeatureSpace, IntArray
-from treewright.mining.subtree import SubtreeSpace, name_subtree
+from treewright.mining.subtree import Patterns, SubtreeSpace, name_subtree
 from treewright.native.subtrees import N_DEPTHS
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, Integers
@@ -78,17 +78,25 @@ class SubtreeFeatures:
         space = SubtreeSpace(lists.trees, lists.heads, encoder=encoder, copies=self.copies, jobs=self.jobs)
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.encoder = encoder
-        self.keys, self.features = _only_used(space.keys, list(mined.features.values()))
+        self._set(*_only_used(space.keys, list(mined.features.values())))
         return space.match(list(mined.features.values()))
 
     def keep(self, columns: Integers) -> None:
         """Forget all of the chosen features but some."""
-        self.keys, self.features = _only_used(self.keys, _take(self.features, columns))
+        self._set(*_only_used(self.keys, _take(self.features, columns)))
+
+    def _set(self, keys: Keys, features: list[IntArray]) -> None:
+        self.keys, self.features = keys, features
+        self._patterns: Patterns | None = None
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen features each candidate has, but for those that all of its list have."""
-        space = SubtreeSpace(lists.trees, lists.heads, encoder=self.encoder, keys=self.keys, jobs=self.jobs)
-        return space.match(self.features)
+        if self._patterns is None:
+            self._patterns = Patterns(self.keys, self.features)
+        space = SubtreeSpace(
+            lists.trees, lists.heads, encoder=self.encoder, patterns=self._patterns, jobs=self.jobs
+        )
+        return space.find(self._patterns)
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``saw → man [man → with]``."""
@@ -136,8 +144,7 @@ class SubtreeFeatures:
         values, arrays = state.values, state.arrays
         words, tags = Vocabulary(values["words"]), Vocabulary(values["tags"])
         features.encoder = ArcEncoder(words, tags, column=values["column"])
-        features.keys = arrays["keys"]
-        features.features = [arrays[f"features{number}"] for number in range(len(arrays) - 1)]
+        features._set(arrays["keys"], [arrays[f"features{number}"] for number in range(len(arrays) - 1)])
         return features
 
 
