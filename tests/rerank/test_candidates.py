@@ -114,3 +114,15 @@ def test_saved_lists_are_the_same_again(lists, tmp_path):
     again = CandidateLists.from_state(load_state(tmp_path / "lists"), lists.trees)
     assert as_lists(again) == as_lists(lists)
     assert {each.dtype for each in again.heads} == {np.dtype(np.int32)}
+
+
+def test_the_best_candidate_can_be_the_right_one_and_nothing_is_added():
+    heads = [np.array([[0, 1, 1], [2, 0, 2], [2, 0, 1]], dtype=np.int32), np.array([[0]], dtype=np.int32)]
+    trees = [DepTree(["a", "b", "c"]), DepTree(["d"])]
+    numbers = [np.arange(3.0), np.zeros(1)]
+    training = CandidateLists(trees, heads, numbers, numbers).with_best(
+        [np.array([3, 0, 2], dtype=np.int32), np.array([0], dtype=np.int32)]
+    )
+    assert training.right.tolist() == [1, 3]
+    assert training.n_missing == 1
+    assert training.lists.n_candidates == 4

@@ -153,6 +153,14 @@ def test_the_perceptron_of_the_paper_is_an_option(parser, train, dev, test, cach
     assert len(reranker.predict(test)) == len(test)
 
 
+def test_the_best_tree_of_a_list_can_be_the_target(parser, train, dev, test, cache):
+    lines = []
+    reranker = DependencyReranker(parser=parser, space="template", target="best", **QUICK)
+    reranker.fit(train, dev, cache=cache, progress=lines.append)
+    assert any("the gold tree is missing in" in line for line in lines)
+    assert len(reranker.predict(test)) == len(test)
+
+
 def test_without_a_dev_set_some_lists_are_put_aside(parser, train, test, cache):
     lines = []
     reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["template"])
@@ -208,6 +216,7 @@ def test_an_empty_sentence_and_one_word_are_no_problem(subtrees):
     [
         ({"space": "forest"}, "space is 'forest'; expected one of"),
         ({"learner": "deep"}, "learner is 'deep'; expected one of"),
+        ({"target": "oracle"}, "target is 'oracle'; expected one of"),
         ({"ranker": "svm"}, "ranker is 'svm'; expected one of"),
         ({"space": "template", "learner": "kernel"}, "learner is 'kernel' and space 'template'"),
         ({"folds": 1}, "folds is 1"),

@@ -21,9 +21,9 @@ class TrainingLists(NamedTuple):
 
     lists: "CandidateLists"
     right: Integers
-    """The number of the gold tree of each list among all candidates."""
+    """The number of the right tree of each list among all candidates."""
     n_missing: int
-    """Lists in which the parser had not found it."""
+    """Lists in which the parser had not found the gold tree."""
 
 
 class CandidateLists:
@@ -158,6 +158,13 @@ class CandidateLists:
                 part.append(each)
         lists = CandidateLists(self.trees, *parts)
         return TrainingLists(lists, np.array(right, dtype=np.int64), n_missing)
+
+    def with_best(self, gold: Sequence[IntArray]) -> "TrainingLists":
+        """Take the candidate with the most right heads for the right one of each list; add nothing."""
+        n_right = self.n_right(gold)
+        best = self.best(n_right.astype(np.float64))
+        sizes = np.array([len(heads) for heads in gold])
+        return TrainingLists(self, best, int((n_right[best] < sizes).sum()))
 
     def get_state(self) -> State:
         """Return the lists, without the words of the sentences."""

@@ -30,6 +30,7 @@ from treewright.scale import map_jobs
 
 SPACES = ("subtree", "polynomial", "template")
 LEARNERS = ("mined", "kernel")
+TARGETS = ("gold", "best")
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Highest orders of features without a choice."""
 HELD_OUT_SHARE = 0.1
@@ -97,6 +98,9 @@ class DependencyReranker:
         Parts into which the training sentences are divided.
     fold_epochs : int, optional
         Epochs of the parsers of the folds; as many as the parser has otherwise.
+    target : {"gold", "best"}
+        What the reranker learns to choose: the gold tree, which is added where it is missing, or the best of
+        the list.
     copies : int, optional
         Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is
         all.
@@ -144,6 +148,7 @@ class DependencyReranker:
         k: int = 10,
         folds: int = 10,
         fold_epochs: int | None = None,
+        target: str = "gold",
         copies: int | None = 4,
         max_iter: int = 1,
         ranker: str = "loglinear",
@@ -160,6 +165,7 @@ class DependencyReranker:
         self.k = k
         self.folds = folds
         self.fold_epochs = fold_epochs
+        self.target = target
         self.copies = copies
         self.max_iter = max_iter
         self.ranker = ranker
@@ -220,6 +226,7 @@ class DependencyReranker:
         check_choice("space", self.space, SPACES)
         check_choice("learner", self.learner, LEARNERS)
         check_choice("ranker", self.ranker, RANKERS)
+        check_choice("target", self.target, TARGETS)
         if self.space == "template" and self.learner == "kernel":
             raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
         for name in ("k", "max_iter", "epochs", "chunks", "jobs"):
@@ -264,18 +271,22 @@ class DependencyReranker:
         """Return lists to learn from and lists to tune with, those of the dev set if there is one."""
         if dev:
             tuning = CandidateLists.from_structures(self.parser_.structures(dev, self.k))
-            return lists.with_gold(gold), tuning, [self.parser_.lifted(tree).heads for tree in dev]
+            return self._with_target(lists, gold), tuning, [self.parser_.lifted(tree).heads for tree in dev]
         order = np.random.default_rng(self.seed).permutation(len(lists))
         n_aside = max(1, int(len(lists) * HELD_OUT_SHARE))
         aside, rest = np.sort(order[:n_aside]).tolist(), np.sort(order[n_aside:]).tolist()
-        training = lists.select(rest).with_gold([gold[number] for number in rest])
+        training = self._with_target(lists.select(rest), [gold[number] for number in rest])
         return training, lists.select(aside), [gold[number] for number in aside]
+
+    def _with_target(self, lists: CandidateLists, gold: Sequence[IntArray]) -> TrainingLists:
+        return lists.with_gold(gold) if self.target == "gold" else lists.with_best(gold)
 
     def _learn(
         self, training: TrainingLists, tell: Callable[[str], None], kept: Checkpoint | None
     ) -> LinearScorer | KernelScorer:
         lists, right = training.lists, training.right
-        tell(f"the gold tree was added to {training.n_missing} of {len(lists)} lists")
+        what = "was added to" if self.target == "gold" else "is missing in"
+        tell(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.learner == "kernel":
             degree = None if self.space == "subtree" else self._degree
             options = {"chunks": self.chunks, "jobs": self.jobs, "seed": self.seed}
@@ -522,8 +533,8 @@ class DependencyReranker:
 
 
 OPTIONS = (
-    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "copies", "max_iter"),
-    *("ranker", "epochs", "chunks", "seed"),
+    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "target", "copies"),
+    *("max_iter", "ranker", "epochs", "chunks", "seed"),
 )
 """The parameters of a reranker that are saved with it."""
 FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
