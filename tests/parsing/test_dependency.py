@@ -105,6 +105,14 @@ def test_a_saved_parser_gives_the_same_trees(parser, test, tmp_path):
     assert again.scale_ == parser.scale_
 
 
+def test_a_loaded_parser_goes_on_with_the_steps_of_one_that_was_made_new(train, tmp_path):
+    options = {**OPTIONS, "order": 1}
+    made = tw.DependencyParser(**options).fit(train[:40], checkpoint=tmp_path / "steps")
+    made.save(tmp_path / "parser.tw")
+    again = tw.load(tmp_path / "parser.tw").untrained().fit(train[:40], checkpoint=tmp_path / "steps")
+    assert again.predict(train[:5]) == made.predict(train[:5])
+
+
 def test_the_same_seed_gives_the_same_parser(train, test):
     one, other = (tw.DependencyParser(order=1, **OPTIONS).fit(train[:60]) for _ in range(2))
     np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)

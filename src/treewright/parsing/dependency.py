@@ -189,7 +189,7 @@ class DependencyParser:
         """
         self._check(trees, dev)
         tell = progress or _ignore
-        options = [getattr(self, name) for name in (*OPTIONS, "templates")]
+        options = [*(getattr(self, name) for name in OPTIONS), self.templates or TemplateSet()]
         kept = Checkpoint(checkpoint, fingerprint(options, trees, dev or [])) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
         found = self._restore(kept) or self._prepare(trees, kept, tell)
