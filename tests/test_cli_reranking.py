@@ -66,6 +66,13 @@ def test_a_parser_alone_has_no_reasons(folder, tmp_path, fail):
     assert line.endswith("p.tw has no reranker; expected a model trained with --rerank")
 
 
+def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path, fail):
+    tw.write_conllu([tw.DepTree(["yes"], [0])], tmp_path / "bare.conllu")
+    assert "bare.conllu: sentence 1 has no tags; expected some" in fail(
+        "explain", model, tmp_path / "bare.conllu"
+    )
+
+
 def test_a_bad_space_is_one_line(folder, tmp_path, fail):
     options = ["--model", tmp_path / "m", "--rerank", "--space", "forest"]
     line = fail("train", "dependency", folder / "train.conllu", *options)

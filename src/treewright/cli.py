@@ -416,7 +416,7 @@ def explain(
 
     from treewright._models import load
     from treewright.data.conllu import iter_conllu
-    from treewright.parsing.files import iter_text
+    from treewright.parsing.files import iter_text, with_tags
     from treewright.report.reranking import show_comparisons
     from treewright.rerank.reranker import DependencyReranker
 
@@ -424,7 +424,7 @@ def explain(
     if not isinstance(reranker, DependencyReranker):
         raise InputError(f"{model} has no reranker; expected a model trained with --rerank")
     found = iter_text(source, language) if raw else iter_conllu(source, require_heads=False)
-    trees = [tree for tree in islice(found, sentences) if len(tree)]
+    trees = [tree for tree in islice(with_tags(reranker, found, source), sentences) if len(tree)]
     show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)
 
 

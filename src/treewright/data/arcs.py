@@ -155,6 +155,11 @@ class ArcEncoder:
         return (self.words if kind == "w" else self.tags).strings[value - N_SPECIAL]
 
 
+def templates_of(keys: Keys) -> Integers:
+    """Return the numbers of the templates of keys, in `ARC_FEATURES`."""
+    return (keys >> np.uint64(2 * VALUE_BITS + LAST_VALUE_BITS + DISTANCE_BITS)).astype(np.int64)
+
+
 def unpack(key: int) -> tuple[int, tuple[int, int, int], int]:
     """Return the template of a key, its values, and its number for length and direction."""
     key, distance = divmod(key, 1 << DISTANCE_BITS)
@@ -169,12 +174,16 @@ def _describe_end(tokens: dict[int, str]) -> str:
     return "·".join(tokens.get(offset, "*") for offset in range(min(0, *tokens, 0), max(0, *tokens, 0) + 1))
 
 
-def _describe_distance(distance: int) -> str:
-    at, to_the_right = divmod(distance - 1, 2)
+def describe_length(at: int) -> str:
+    """Write a bin of lengths, by its number from 0."""
     low = int(LENGTH_BINS[at])
     high = int(LENGTH_BINS[at + 1]) - 1 if at + 1 < len(LENGTH_BINS) else 0
-    length = f"{low}" if high == low else f"{low}-{high}" if high else f"{low}+"
-    return f"{length} {'right' if to_the_right else 'left'}"
+    return f"{low}" if high == low else f"{low}-{high}" if high else f"{low}+"
+
+
+def _describe_distance(distance: int) -> str:
+    at, to_the_right = divmod(distance - 1, 2)
+    return f"{describe_length(at)} {'right' if to_the_right else 'left'}"
 
 
 def _choose_column(trees: Sequence[DepTree]) -> str:

@@ -84,11 +84,11 @@ def parse_file(
         if tags is not None:
             check_choice("tags", tags, ("gold", "predicted"))
             model.tags = tags
-        found = _parsed(model, _with_tags(model, sentences, source), kbest=kbest, confidence=confidence)
+        found = _parsed(model, with_tags(model, sentences, source), kbest=kbest, confidence=confidence)
     write_conllu(found, target)
 
 
-def _with_tags(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+def with_tags(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
     """Hand on the sentences if they have what the parser needs."""
     for number, tree in enumerate(sentences, start=1):
         if parser.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:

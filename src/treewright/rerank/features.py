@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.checkpoint import Checkpoint
-from treewright.data.arcs import ArcEncoder, Keys
+from treewright.data.arcs import ArcEncoder, Keys, templates_of
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.mining.gradient import GradientMiner
@@ -126,7 +126,7 @@ class SubtreeFeatures:
         kinds = 0
         for each in self.features:
             numbers, depths = np.divmod(each, N_DEPTHS)
-            templates = (self.keys >> np.uint64(57)).astype(np.int64)[numbers]
+            templates = templates_of(self.keys)[numbers]
             kinds += len(np.unique(templates * N_DEPTHS + depths, axis=0))
         return kinds
 

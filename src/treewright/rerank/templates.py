@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._validate import check_integer
-from treewright.data.arcs import ArcEncoder
+from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
 from treewright.native.arcs import LENGTH_BINS
 from treewright.native.hashing import FOLD, PRIME
@@ -332,7 +332,7 @@ class _Rows:
         if attribute == "side":
             return f"{name} on the {SIDES[value]}"
         if attribute == "length":
-            return f"length {_describe_bin(value)}"
+            return f"length {describe_length(value - 1)}"
         return f"{value} modifiers on its {attribute.removeprefix('n_')}"
 
     def _string(self, attribute: str, row: int) -> str:
@@ -465,15 +465,6 @@ def _make_blocks(lists: CandidateLists, column: str) -> Iterator[_Rows]:
         if n_rows >= BLOCK_ROWS or end == len(lists):
             yield _Rows(lists.trees[begin:end], lists.heads[begin:end], column)
             begin, n_rows = end, 0
-
-
-def _describe_bin(number: int) -> str:
-    """Write a bin of lengths, which are numbered from 1."""
-    low = int(LENGTH_BINS[number - 1])
-    if number == len(LENGTH_BINS):
-        return f"{low}+"
-    high = int(LENGTH_BINS[number]) - 1
-    return f"{low}-{high}" if high > low else f"{low}"
 
 
 def _mix(keys: Keys, values: Keys) -> Keys:
