@@ -5,6 +5,7 @@ from ._version import __version__ as __version__
 from .data.bracketed import iter_brackets as iter_brackets
 from .data.bracketed import read_brackets as read_brackets
 from .data.bracketed import write_brackets as write_brackets
+from .data.centred import to_constituents as to_constituents
 from .data.conllu import iter_conll2009 as iter_conll2009
 from .data.conllu import iter_conllu as iter_conllu
 from .data.conllu import iter_conllx as iter_conllx
@@ -41,7 +42,14 @@ from .data.synthetic import Description as Description
 from .data.synthetic import Pattern as Pattern
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
+from .kernels.convolution import PartialTreeKernel as PartialTreeKernel
+from .kernels.convolution import SmoothedPartialTreeKernel as SmoothedPartialTreeKernel
+from .kernels.convolution import SubsetTreeKernel as SubsetTreeKernel
+from .kernels.convolution import SubtreeKernel as SubtreeKernel
 from .kernels.deptree import DependencyTreeKernel as DependencyTreeKernel
+from .kernels.machines import TreeKernelClassifier as TreeKernelClassifier
+from .kernels.machines import TreeKernelNystroem as TreeKernelNystroem
+from .kernels.machines import TreeKernelRegressor as TreeKernelRegressor
 from .kernels.polynomial import PolynomialKernel as PolynomialKernel
 from .learn.perceptron import AveragedPerceptron as AveragedPerceptron
 from .mining.bloom import SpectralBloomFilter as SpectralBloomFilter

@@ -13,6 +13,8 @@ MODELS = {
     "DependencyParser": "parsing.dependency",
     "DependencyReranker": "rerank.reranker",
     "Tagger": "parsing.tagger",
+    "TreeKernelClassifier": "kernels.machines",
+    "TreeKernelRegressor": "kernels.machines",
 }
 """Where the class of each kind of model is."""
 

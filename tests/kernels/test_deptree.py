@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from oracle import deptree as twin
+from sklearn.base import clone
 
 from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder
 from treewright.data.deptree import DepTree
@@ -125,6 +126,37 @@ def test_blocks_of_rows_in_any_order_are_parts_of_the_square(normalize):
     rows_a, rows_b = [5, 0, 3, 0, 8], [7, 1, 4, 2]
     found = kernel.pack(trees).block(rows_a, rows_b)
     assert found.tolist() == kernel(trees)[np.ix_(rows_a, rows_b)].tolist()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_other_trees_are_compared_with_those_packed(normalize):
+    trees = draw_lists(7)
+    kernel = DependencyTreeKernel(normalize=normalize)
+    assert kernel.pack(trees[4:]).compare(trees[:4]).tolist() == kernel(trees)[:4, 4:].tolist()
+
+
+def test_words_that_those_packed_do_not_have_differ():
+    new = DepTree(["x", "y", "z"], [2, 0, 2], xpos=["T"] * 3)
+    old = DepTree(["a", "y", "b"], [2, 0, 2], xpos=["T"] * 3)
+    kernel = DependencyTreeKernel(features=WORDS_AND_TAGS, normalize=True)
+    assert kernel.pack([old]).compare([new]).tolist() == kernel([new], [old]).tolist()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_diagonal_is_that_of_the_square(normalize):
+    packed = DependencyTreeKernel(normalize=normalize).pack([*draw_lists(8), DepTree(["a"], [0])])
+    rows = np.arange(len(packed))
+    np.testing.assert_allclose(packed.diagonal(), packed.block(rows, rows).diagonal(), rtol=1e-12)
+
+
+def test_a_copy_of_the_kernel_has_its_options():
+    kernel = DependencyTreeKernel(features=WORDS_AND_TAGS, decay=0.5)
+    assert clone(kernel).get_params() == kernel.get_params()
+
+
+def test_unknown_heads_are_told_in_comparisons():
+    with pytest.raises(InputError, match="tree 0: word 2 has no head; expected one from 0 to 2"):
+        DependencyTreeKernel().pack([FIGURE]).compare([DepTree(["a", "b"], [0, -1])])
 
 
 def test_normalized_values_are_divided_by_geometric_means():

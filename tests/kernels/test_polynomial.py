@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 
 from treewright.errors import InputError
 from treewright.kernels.polynomial import PolynomialKernel
@@ -44,6 +45,36 @@ def test_blocks_of_rows_in_any_order_are_parts_of_the_square():
     assert found.tolist() == PolynomialKernel(2)(rows)[np.ix_(rows_a, rows_b)].tolist()
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_other_rows_are_compared_with_those_packed(normalize):
+    rows = csr_matrix(draw(3))
+    kernel = PolynomialKernel(3, normalize=normalize)
+    assert kernel.pack(rows[7:]).compare(rows[:7]).tolist() == kernel(rows)[:7, 7:].tolist()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_diagonal_is_that_of_the_square(normalize):
+    packed = PolynomialKernel(3, normalize=normalize).pack(csr_matrix(draw(4)))
+    rows = np.arange(len(packed))
+    np.testing.assert_allclose(packed.diagonal(), packed.block(rows, rows).diagonal(), rtol=1e-12)
+
+
+def test_rows_may_stand_alone():
+    rows = csr_matrix(draw(5))
+    kernel = PolynomialKernel(2)
+    assert kernel([rows[number] for number in range(40)]).tolist() == kernel(rows).tolist()
+
+
+def test_a_copy_of_the_kernel_has_its_options():
+    assert clone(PolynomialKernel(2, normalize=False)).get_params() == {"degree": 2, "normalize": False}
+
+
+def test_rows_become_their_values_with_those_fitted():
+    rows = csr_matrix(draw(6))
+    kernel = PolynomialKernel(2).fit(rows[:5])
+    assert kernel.transform(rows).tolist() == PolynomialKernel(2)(rows)[:, :5].tolist()
+
+
 def test_stored_zeros_do_not_count():
     rows = csr_matrix((np.array([1.0, 0.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
     assert PolynomialKernel(1, normalize=False)(rows).tolist() == [[2]]
@@ -69,7 +100,7 @@ def test_bad_input_is_told(degree, rows, message):
 
 
 def test_different_numbers_of_columns_are_told():
-    with pytest.raises(InputError, match="rows_b has 3 columns; expected 2, as rows_a has"):
+    with pytest.raises(InputError, match="rows have 2 columns; expected 3, as those that they are compared"):
         PolynomialKernel(2)(csr_matrix((1, 2)), csr_matrix((1, 3)))
 
 

@@ -1,12 +1,116 @@
-"""What kernels have in common."""
+"""What kernels have in common: how they are called, packed, put together and used by scikit-learn."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+class Packed(ABC):
+    """Examples, by number, with all that the evaluation of their kernel needs. Made by `Kernel.pack`."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        """Return the values of all pairs of examples, given by their numbers.
+
+        Parameters
+        ----------
+        rows_a, rows_b : array of int
+            In any order.
+
+        Returns
+        -------
+        ndarray of float, (len(rows_a), len(rows_b))
+        """
+
+    def strip(self, begin: int, end: int) -> FloatArray:
+        """Return the values of the examples from `begin` to `end` with those from `begin` on."""
+        return self.block(np.arange(begin, end), np.arange(begin, len(self)))
+
+    @abstractmethod
+    def compare(self, examples: Sequence[Any]) -> FloatArray:
+        """Return the values of other examples with all of these: an array (len(examples), len(self))."""
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the value of each example with itself."""
+
+
+class Kernel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A similarity of two examples that is an inner product in some space of features.
+
+    It is a function of two lists of examples, to be given to anything that takes one, such as
+    ``SVC(kernel=kernel)``, and a transformer that turns examples into their values with those it was
+    fitted on.
+
+    Kernels are put together with ``+`` and ``*``, a positive number ``*`` a kernel, and ``**``; see
+    `treewright.kernels.compose`.
+    """
+
+    @abstractmethod
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare examples of which many pairs are to be evaluated."""
+
+    def __call__(self, examples_a: Any, examples_b: Any = None) -> FloatArray:  # noqa: ANN401
+        """Return the values of all pairs.
+
+        Parameters
+        ----------
+        examples_a, examples_b : sequence
+            Without the second, the first with itself.
+
+        Returns
+        -------
+        ndarray of float, (len(examples_a), len(examples_b))
+        """
+        if examples_b is None or examples_b is examples_a:
+            packed = self.pack(examples_a)
+            rows = np.arange(len(packed))
+            return packed.block(rows, rows)
+        return self.pack(examples_b).compare(examples_a)
+
+    def fit(self, examples: Any, y: object = None) -> Self:  # noqa: ANN401
+        """Keep the examples with which others will be compared."""
+        self.packed_ = self.pack(examples)
+        return self
+
+    def transform(self, examples: Any) -> FloatArray:  # noqa: ANN401
+        """Return the values of examples with those that were fitted, (len(examples), n_fitted)."""
+        check_is_fitted(self)
+        return self.packed_.compare(examples)
+
+    def __add__(self, other: "Kernel") -> "Kernel":
+        from treewright.kernels.compose import add_kernels  # compose is built on this module
+
+        return add_kernels(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: "Kernel | float") -> "Kernel":
+        from treewright.kernels.compose import multiply_kernels, scale_kernel
+
+        if isinstance(other, Kernel):
+            return multiply_kernels(self, other)
+        return scale_kernel(self, other) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: float) -> "Kernel":
+        return self * other
+
+    def __pow__(self, degree: int) -> "Kernel":
+        from treewright.kernels.compose import Power
+
+        return Power(self, degree=degree, offset=0.0)
 
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:

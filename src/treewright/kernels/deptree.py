@@ -15,7 +15,7 @@ from treewright._validate import check_choice, check_number
 from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, check_rows
+from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
 from treewright.native.arcs import DISTANCE_BITS, LAST_VALUE_BITS
 from treewright.native.deptree import (
     LANES,
@@ -33,7 +33,7 @@ from treewright.native.deptree import (
 SMALLEST_DECAY = 1e-6
 
 
-class DependencyTreeKernel:
+class DependencyTreeKernel(Kernel):
     """The number of common sub feature trees of two dependency trees.
 
     All occurrences count. A tree has many times more fragments in common with itself than with any other,
@@ -86,10 +86,10 @@ class DependencyTreeKernel:
         ndarray of float, (len(trees_a), len(trees_b))
             Infinite where a number is too large and not normalised.
         """
-        packed = self.pack([*trees_a, *(trees_b or ())])
+        if trees_b is None or trees_b is trees_a:
+            return super().__call__(trees_a)
+        packed = self.pack([*trees_a, *trees_b])  # once, where packing one and comparing packs it twice
         rows = np.arange(len(packed))
-        if trees_b is None:
-            return packed.block(rows, rows)
         return packed.block(rows[: len(trees_a)], rows[len(trees_a) :])
 
     def pack(self, trees: Sequence[DepTree]) -> "PackedTrees":
@@ -101,17 +101,12 @@ class DependencyTreeKernel:
         check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
         check_choice("normalize", self.normalize, (False, True))
         check_choice("root", self.root, (False, True))
-        for number, tree in enumerate(trees):
-            if (tree.heads < 0).any():
-                word = int(np.flatnonzero(tree.heads < 0)[0]) + 1
-                raise InputError(
-                    f"tree {number}: word {word} has no head; expected one from 0 to {len(tree)}"
-                )
+        _check_trees(trees)
         encoder = ArcEncoder.from_trees(trees, templates=self.features)
         return PackedTrees(encoder, trees, decay=self.decay, normalize=self.normalize, root=self.root)
 
 
-class PackedTrees:
+class PackedTrees(Packed):
     """Trees, by number, with what the evaluation of their kernel needs.
 
     Made by `DependencyTreeKernel.pack`. Takes about 180 bytes for each different arc of a sentence and 12 for
@@ -121,6 +116,10 @@ class PackedTrees:
     def __init__(
         self, encoder: ArcEncoder, trees: Sequence[DepTree], *, decay: float, normalize: bool, root: bool
     ) -> None:
+        self._given = list(trees)
+        self._column = encoder.column
+        self._templates = encoder.templates
+        self._root = root
         self._decay = float(decay)
         self._sentences, examples = _number_sentences(trees, encoder.column)
         words = _Words.from_trees(trees)
@@ -157,6 +156,27 @@ class PackedTrees:
             evaluate(self._arcs, self._trees, *batches, self._decay, self._scratch(), values)
         return values if self._logs is None else self._normalized(values, self._logs, rows_a, rows_b)
 
+    def compare(self, examples: Sequence[DepTree]) -> FloatArray:
+        """Return the values of other trees with all of these: an array (len(examples), len(self)).
+
+        All trees are packed anew, since only then do words that these do not have differ from each other.
+        Where many lists are compared with few trees, it is faster to compare them at once.
+        """
+        _check_trees(examples)
+        together = [*examples, *self._given]
+        encoder = ArcEncoder.from_trees(together, column=self._column, templates=self._templates)
+        normalize = self._logs is not None
+        packed = PackedTrees(encoder, together, decay=self._decay, normalize=normalize, root=self._root)
+        return packed.block(np.arange(len(examples)), np.arange(len(examples), len(together)))
+
+    def diagonal(self) -> FloatArray:
+        """Return the value of each tree with itself; infinite where it is too large."""
+        if self._logs is not None:
+            return np.isfinite(self._logs).astype(np.float64)
+        rows = np.arange(len(self))
+        with np.errstate(over="ignore"):
+            return np.exp(self._evaluate_logs(rows, rows))
+
     def _make_batch(self, rows: Integers) -> Batch:
         sentences = self._sentences[rows]
         places = np.argsort(sentences, kind="stable")
@@ -191,6 +211,13 @@ class PackedTrees:
         pairs = np.column_stack([rows_a, rows_b])
         evaluate_logs(self._arcs, self._trees, pairs, self._decay, self._scratch(), logs)
         return logs
+
+
+def _check_trees(trees: Sequence[DepTree]) -> None:
+    for number, tree in enumerate(trees):
+        if (tree.heads < 0).any():
+            word = int(np.flatnonzero(tree.heads < 0)[0]) + 1
+            raise InputError(f"tree {number}: word {word} has no head; expected one from 0 to {len(tree)}")
 
 
 class _Words(NamedTuple):

@@ -8,11 +8,12 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, check_rows
+from treewright.kernels.base import FloatArray, Kernel, Packed, check_rows
+from treewright.kernels.inputs import as_matrix
 from treewright.native.overlaps import WIDTH, BinaryRows, count_overlaps
 
 
-class PolynomialKernel:
+class PolynomialKernel(Kernel):
     """(a . b + 1) to the power of `degree`: the space of all conjunctions of up to so many columns.
 
     Parameters
@@ -33,50 +34,24 @@ class PolynomialKernel:
         self.degree = degree
         self.normalize = normalize
 
-    def __call__(self, rows_a: Any, rows_b: Any = None) -> FloatArray:  # noqa: ANN401
-        """Return the values of all pairs.
+    def pack(self, rows: Any) -> "PackedRows":  # noqa: ANN401
+        """Prepare rows of which many pairs are to be evaluated.
 
         Parameters
         ----------
-        rows_a, rows_b : sparse matrix of 0 and 1
-            With the same columns. Without the second, the first with itself.
-
-        Returns
-        -------
-        ndarray of float, (n_rows_a, n_rows_b)
+        rows : sparse matrix of 0 and 1, or sequence of such matrices of one row each
         """
-        if rows_b is None:
-            packed = self.pack(rows_a)
-            return packed.block(np.arange(len(packed)), np.arange(len(packed)))
-        if rows_a.shape[1] != rows_b.shape[1]:
-            raise InputError(
-                f"rows_b has {rows_b.shape[1]} columns; expected {rows_a.shape[1]}, as rows_a has"
-            )
-        numbers = np.arange(rows_a.shape[0] + rows_b.shape[0])
-        packed = self.pack(vstack([rows_a, rows_b], format="csr"))
-        return packed.block(numbers[: rows_a.shape[0]], numbers[rows_a.shape[0] :])
-
-    def pack(self, rows: Any) -> "PackedRows":  # noqa: ANN401
-        """Prepare the rows of a sparse matrix of 0 and 1, of which many pairs are to be evaluated."""
         check_integer("degree", self.degree, minimum=1)
         check_choice("normalize", self.normalize, (False, True))
-        if not issparse(rows):
-            raise InputError(f"rows is {type(rows).__name__}; expected a sparse matrix")
-        matrix = csr_matrix(rows, copy=True)
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        if (matrix.data != 1).any():
-            value = matrix.data[matrix.data != 1][0]
-            raise InputError(f"rows has the value {value:g}; expected 0 and 1 only")
-        return PackedRows(matrix, degree=self.degree, normalize=self.normalize)
+        return PackedRows(_binary_matrix(rows), degree=self.degree, normalize=self.normalize)
 
 
-class PackedRows:
+class PackedRows(Packed):
     """Rows, by number, with what the evaluation of their kernel needs. Made by `PolynomialKernel.pack`."""
 
     def __init__(self, matrix: csr_matrix, *, degree: int, normalize: bool) -> None:
+        self._matrix = matrix
         self._rows = BinaryRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
-        self._n_columns = matrix.shape[1]
         self._degree = degree
         self._normalize = normalize
 
@@ -99,10 +74,41 @@ class PackedRows:
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         sizes = np.diff(self._rows.first)
         counts = np.empty((len(rows_a), len(rows_b)))
-        slots = np.zeros(self._n_columns, dtype=np.int32)
+        slots = np.zeros(self._matrix.shape[1], dtype=np.int32)
         members = np.empty((1 + WIDTH * sizes[rows_a].max(initial=0), WIDTH), dtype=np.int32)
         count_overlaps(self._rows, rows_a, rows_b, slots, members, counts)
         counts += 1
         if self._normalize:
             counts /= np.sqrt((sizes[rows_a, None] + 1) * (sizes[rows_b] + 1))
         return np.power(counts, self._degree, out=counts)
+
+    def compare(self, examples: Any) -> FloatArray:  # noqa: ANN401
+        """Return the values of other rows with all of these: an array (n_rows, len(self))."""
+        matrix = _binary_matrix(examples)
+        if matrix.shape[1] != self._matrix.shape[1]:
+            expected = f"{self._matrix.shape[1]}, as those that they are compared with"
+            raise InputError(f"rows have {matrix.shape[1]} columns; expected {expected}")
+        together = vstack([matrix, self._matrix], format="csr")
+        packed = PackedRows(together, degree=self._degree, normalize=self._normalize)
+        return packed.block(np.arange(matrix.shape[0]), np.arange(matrix.shape[0], together.shape[0]))
+
+    def diagonal(self) -> FloatArray:
+        """Return the value of each row with itself."""
+        if self._normalize:
+            return np.ones(len(self))
+        return np.power(np.diff(self._rows.first) + 1.0, self._degree)
+
+
+def _binary_matrix(rows: Any) -> csr_matrix:  # noqa: ANN401
+    """Return rows as a matrix of their own that stores nothing but ones."""
+    if isinstance(rows, list | tuple) and rows and all(map(issparse, rows)):
+        rows = as_matrix(rows)
+    if not issparse(rows):
+        raise InputError(f"rows is {type(rows).__name__}; expected a sparse matrix")
+    matrix = csr_matrix(rows, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if (matrix.data != 1).any():
+        value = matrix.data[matrix.data != 1][0]
+        raise InputError(f"rows has the value {value:g}; expected 0 and 1 only")
+    return matrix

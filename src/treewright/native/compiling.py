@@ -47,6 +47,15 @@ def in_place(function):
         return numba.njit(cache=True, nogil=True, _nrt=False)(function)
 
 
+def inlined(function):
+    """Compile a small function into those that call it.
+
+    Handing over a tuple of arrays takes longer than what such a function does with a few numbers of them.
+    """
+    with _cache_in(_code_folder()):
+        return numba.njit(cache=True, nogil=True, _nrt=False, inline="always")(function)
+
+
 def _code_folder():
     chosen = numba.config.CACHE_DIR
     return Path(chosen, FINGERPRINT) if chosen else cache_folder("numba", FINGERPRINT)

@@ -1,0 +1,135 @@
+"""Dependency trees as ordered labelled trees, for kernels over constituents.
+
+The three conversions are those of Croce, Moschitti & Basili (2011), "Structured lexical similarity via
+convolution kernels on dependency trees": what stands at a word's node is its grammatical relation (GRCT), its
+part-of-speech tag (PCT) or the word itself (LCT), and the other two stand under it.
+"""
+
+import re
+from typing import TypeAlias
+
+from treewright._validate import check_choice
+from treewright.data.consttree import LABEL, ConstTree
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+
+CENTRES = ("relation", "tag", "word")
+WORDS = ("word", "lower", "lemma")
+COLUMNS = ("xpos", "upos")
+ROOT = "ROOT"
+BLANK = "_"
+UNWRITABLE = re.compile(r"[\s\0]+", re.ASCII)
+
+Part: TypeAlias = int | tuple[str, ...]
+"""Of what stands under a node: a dependent by its position from 0, or labels, each over the next."""
+
+
+def to_constituents(
+    tree: DepTree, *, centre: str = "relation", column: str | None = None, words: str = "word"
+) -> ConstTree:
+    """Turn a dependency tree into an ordered labelled tree.
+
+    Each word becomes a node, over the nodes of its dependents in the order of the sentence. All roots, be
+    they one or several, stand under a node ``ROOT``. Crossing arcs do no harm, but words then do not stand in
+    the order of the sentence. White space inside a word becomes ``_``.
+
+    Parameters
+    ----------
+    tree : DepTree
+        With all its heads.
+    centre : {"relation", "tag", "word"}
+        What the node of a word is labelled with. With ``"relation"``, its tag over the word stands among its
+        dependents, at the word's own place. With ``"tag"``, the word stands there, and the relation is the
+        last leaf. With ``"word"``, relation and tag are the last two leaves.
+    column : {"xpos", "upos"}, optional
+        Where tags are taken from; otherwise from `DepTree.xpos` if any word has one there, else from
+        `DepTree.upos`.
+    words : {"word", "lower", "lemma"}
+        Words as they stand, in lower case, or their lemmas; a word without a lemma stands for itself.
+
+    Returns
+    -------
+    ConstTree
+
+    Raises
+    ------
+    InputError
+        For a sentence without words, or a word without a head.
+
+    Examples
+    --------
+    >>> from treewright import DepTree, to_constituents
+    >>> tree = DepTree("the dog barks".split(), [2, 3, 0], ["det", "nsubj", "root"], upos=["D", "N", "V"])
+    >>> print(to_constituents(tree))
+    (ROOT (root (nsubj (det (D the)) (N dog)) (V barks)))
+    >>> print(to_constituents(tree, centre="tag"))
+    (ROOT (V (N (D the det) dog nsubj) barks root))
+    >>> print(to_constituents(tree, centre="word"))
+    (ROOT (barks (dog (the det D) nsubj N) root V))
+    """
+    check_choice("centre", centre, CENTRES)
+    check_choice("column", column, (None, *COLUMNS))
+    check_choice("words", words, WORDS)
+    dependents = _list_dependents(tree)
+    texts = _labels(_lexical(tree, words))
+    relations = _labels(tree.deprels)
+    tags = _labels(getattr(tree, column or _filled_column(tree)))
+    heads = {"relation": relations, "tag": tags, "word": texts}[centre]
+    labels: list[str] = [ROOT]
+    n_children: list[int] = [len(dependents[0])]
+    waiting: list[Part] = list(dependents[0])
+    while waiting:  # parents first and from right to left, which is post-order in reverse
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            labels += part
+            n_children += [1] * (len(part) - 1) + [0]
+            continue
+        under = _arrange(part, dependents[part + 1], (relations[part], tags[part], texts[part]), centre)
+        labels.append(heads[part])
+        n_children.append(len(under))
+        waiting += under
+    return ConstTree.from_child_counts(labels[::-1], n_children[::-1])
+
+
+def _list_dependents(tree: DepTree) -> list[list[int]]:
+    """Return the roots, then the dependents of each word, by their positions from 0."""
+    if not len(tree):
+        raise InputError("the sentence has no words; expected at least one")
+    dependents: list[list[int]] = [[] for _ in range(len(tree) + 1)]
+    for word, head in enumerate(tree.heads.tolist()):
+        if head < 0:
+            raise InputError(f"word {word + 1} has no head; expected one from 0 to {len(tree)}")
+        dependents[head].append(word)
+    return dependents
+
+
+def _arrange(word: int, dependents: list[int], own: tuple[str, str, str], centre: str) -> list[Part]:
+    """Return what stands under the node of a word with its `own` relation, tag and text."""
+    relation, tag, text = own
+    if centre == "word":
+        return [*dependents, (relation,), (tag,)]
+    place = sum(dependent < word for dependent in dependents)
+    if centre == "tag":
+        return [*dependents[:place], (text,), *dependents[place:], (relation,)]
+    return [*dependents[:place], (tag, text), *dependents[place:]]
+
+
+def _filled_column(tree: DepTree) -> str:
+    """Return the name of the tags that are there.
+
+    Told by each tree for itself, so that a tree looks the same whichever others it is compared with.
+    """
+    return "xpos" if any(tag != BLANK for tag in tree.xpos) else "upos"
+
+
+def _lexical(tree: DepTree, words: str) -> list[str]:
+    if words == "lower":
+        return [word.lower() for word in tree.words]
+    if words == "lemma":
+        pairs = zip(tree.words, tree.lemmas, strict=True)
+        return [word if lemma == BLANK else lemma for word, lemma in pairs]
+    return tree.words
+
+
+def _labels(texts: list[str]) -> list[str]:
+    return [text if LABEL.fullmatch(text) else UNWRITABLE.sub(BLANK, text) or BLANK for text in texts]

@@ -1,0 +1,496 @@
+"""Kernels made of kernels, over examples that may have several parts.
+
+A sum of kernels with positive weights, a product, a power and a normalised kernel are kernels too: their
+matrices stay positive semi-definite. Values are computed block by block, so that no composition ever needs a
+whole matrix.
+
+Examples
+--------
+A tree and a vector for each example, the tree with twice the weight, and all conjunctions of both:
+
+>>> from treewright.kernels.compose import Part, VectorKernel
+>>> from treewright.kernels.deptree import DependencyTreeKernel
+>>> tree, vector = DependencyTreeKernel(decay=0.4, normalize=True), VectorKernel(normalize=True)
+>>> kernel = (2 * Part(tree, "tree") + Part(vector, "vector")) ** 2
+
+Parameters are reached by name, or by position where kernels have none, as `GridSearchCV` wants them:
+
+>>> kernel.get_params()["kernel__0__kernel__decay"]
+0.4
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import clone
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Kernel, Packed, check_rows
+from treewright.kernels.inputs import Key, as_matrix, find_parts, multiply, square_rows
+
+Term: TypeAlias = Kernel | tuple[str, Kernel]
+
+LARGEST = 1e12
+"""Of numbers that are options."""
+REMEDY = "have kernels normalised"
+
+
+class Part(Kernel):
+    """A kernel of one part of each example.
+
+    A part that is None, such as an empty tree, has the value 0 with every other.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    key : int, str, or tuple of these
+        Where in an example the part is: a position, a key or the name of an attribute, or several of them,
+        each in what the one before has found. ``("trees", 0)`` is the first tree of a `TreeExample`.
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import Part, VectorKernel
+    >>> Part(VectorKernel(), "bag")([{"bag": [1, 2]}, {"bag": [0, 1]}]).tolist()
+    [[5.0, 2.0], [2.0, 1.0]]
+    """
+
+    def __init__(self, kernel: Kernel, key: Key) -> None:
+        self.kernel = kernel
+        self.key = key
+
+    def pack(self, examples: Sequence[Any]) -> Packed:
+        """Prepare the parts of examples of which many pairs are to be evaluated."""
+        _check_kernel("kernel", self.kernel)
+        return _PackedPart(self.kernel, self.key, examples)
+
+
+class _PackedPart(Packed):
+    def __init__(self, kernel: Kernel, key: Key, examples: Sequence[Any]) -> None:
+        self._key = key
+        self._present, parts = find_parts(examples, key)
+        self._places = np.cumsum(self._present) - 1
+        self._packed = kernel.pack(parts) if parts else None
+
+    def __len__(self) -> int:
+        return len(self._present)
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        a, b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
+        if self._packed is not None and len(self._packed) == len(self):
+            return self._packed.block(a, b)
+        values = np.zeros((len(a), len(b)))
+        if self._packed is not None:
+            in_a, in_b = self._present[a], self._present[b]
+            values[np.ix_(in_a, in_b)] = self._packed.block(self._places[a[in_a]], self._places[b[in_b]])
+        return values
+
+    def compare(self, examples: Sequence[Any]) -> FloatArray:
+        present, parts = find_parts(examples, self._key)
+        values = np.zeros((len(present), len(self)))
+        if self._packed is not None and parts:
+            values[np.ix_(present, self._present)] = self._packed.compare(parts)
+        return values
+
+    def diagonal(self) -> FloatArray:
+        values = np.zeros(len(self))
+        if self._packed is not None:
+            values[self._present] = self._packed.diagonal()
+        return values
+
+
+class _Several(Kernel):
+    """A kernel made of a list of kernels, whose parameters are reached by their names or positions."""
+
+    kernels: Sequence[Term]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those of the kernels too if `deep`: ``name__decay`` or ``0__decay``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, kernel in self._named().items():
+                found[name] = kernel
+                found |= {f"{name}__{key}": value for key, value in kernel.get_params(deep=True).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Set parameters, as scikit-learn does: all kernels, a kernel by its name, or a parameter of one."""
+        if "kernels" in params:
+            self.kernels = params.pop("kernels")
+        names = list(self._named())
+        for name in names:
+            if name in params:
+                self._replace(names.index(name), params.pop(name))
+        super().set_params(**params)
+        return self
+
+    def _replace(self, place: int, kernel: Kernel) -> None:
+        kernels = list(self.kernels)
+        old = kernels[place]
+        kernels[place] = (old[0], kernel) if isinstance(old, tuple) else kernel
+        self.kernels = kernels
+
+    def _named(self) -> dict[str, Kernel]:
+        """Return the kernels by their names, checked."""
+        if not isinstance(self.kernels, list | tuple) or not self.kernels:
+            raise InputError(f"kernels is {self.kernels!r}; expected a list of kernels")
+        named: dict[str, Kernel] = {}
+        for place, term in enumerate(self.kernels):
+            name, kernel = term if isinstance(term, tuple) and len(term) == 2 else (str(place), term)
+            _check_kernel(f"kernels[{place}]", kernel)
+            if not isinstance(name, str) or "__" in name or name in (*named, "kernels", "weights"):
+                expected = "a string that no other has, without '__', and neither 'kernels' nor 'weights'"
+                raise InputError(f"the name of kernels[{place}] is {name!r}; expected {expected}")
+            named[name] = kernel
+        return named
+
+
+class Sum(_Several):
+    """The weighted sum of several kernels of the same examples.
+
+    Parameters
+    ----------
+    kernels : list of Kernel or of (str, Kernel)
+        With names where they are given, as the steps of scikit-learn's FeatureUnion; the name of any other is
+        its position.
+    weights : sequence of float, optional
+        All positive, since anything else is no kernel. Without them, 1 for each.
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import Sum, VectorKernel
+    >>> kernel = Sum([("plain", VectorKernel()), ("bent", VectorKernel("rbf"))], weights=[1, 0.5])
+    >>> kernel.set_params(bent__gamma=2.0)([[1.0], [2.0]]).round(3).tolist()
+    [[1.5, 2.068], [2.068, 4.5]]
+    """
+
+    def __init__(self, kernels: Sequence[Term], *, weights: Sequence[float] | None = None) -> None:
+        self.kernels = kernels
+        self.weights = weights
+
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare examples of which many pairs are to be evaluated."""
+        kernels = list(self._named().values())
+        weights = _check_weights(self.weights, len(kernels))
+        return _PackedSum([kernel.pack(examples) for kernel in kernels], weights)
+
+
+class Product(_Several):
+    """The product of several kernels of the same examples.
+
+    Its features are all pairs of a feature of one and a feature of the other.
+
+    Parameters
+    ----------
+    kernels : list of Kernel or of (str, Kernel)
+        As in `Sum`.
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import Product, VectorKernel
+    >>> Product([VectorKernel(), VectorKernel("polynomial", degree=2)])([[1.0], [2.0]]).tolist()
+    [[4.0, 18.0], [18.0, 100.0]]
+    """
+
+    def __init__(self, kernels: Sequence[Term]) -> None:
+        self.kernels = kernels
+
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare examples of which many pairs are to be evaluated."""
+        return _PackedProduct([kernel.pack(examples) for kernel in self._named().values()])
+
+
+class _Joined(Packed):
+    """Examples packed by several kernels, whose values are joined."""
+
+    def __init__(self, parts: list[Packed]) -> None:
+        lengths = [len(part) for part in parts]
+        if len(set(lengths)) > 1:
+            raise InputError(f"kernels found {lengths} examples; expected the same number by each")
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self._parts[0])
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        return _check_finite(self._join(part.block(rows_a, rows_b) for part in self._parts))
+
+    def compare(self, examples: Sequence[Any]) -> FloatArray:
+        return _check_finite(self._join(part.compare(examples) for part in self._parts))
+
+    def diagonal(self) -> FloatArray:
+        return _check_finite(self._join(part.diagonal() for part in self._parts))
+
+    @abstractmethod
+    def _join(self, values: Iterator[FloatArray]) -> FloatArray:
+        """Join the values of all parts, which are made one by one so that two are held at a time."""
+
+
+class _PackedSum(_Joined):
+    def __init__(self, parts: list[Packed], weights: list[float]) -> None:
+        super().__init__(parts)
+        self._weights = weights
+
+    def _join(self, values: Iterator[FloatArray]) -> FloatArray:
+        total = next(values) * self._weights[0]
+        for weight, block in zip(self._weights[1:], values, strict=True):
+            total += block if weight == 1 else block * weight
+        return total
+
+
+class _PackedProduct(_Joined):
+    def _join(self, values: Iterator[FloatArray]) -> FloatArray:
+        total = next(values).copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in values:
+                total *= block
+        return total
+
+
+class _PackedPower(_Joined):
+    def __init__(self, packed: Packed, degree: int, offset: float) -> None:
+        super().__init__([packed])
+        self._degree = degree
+        self._offset = offset
+
+    def _join(self, values: Iterator[FloatArray]) -> FloatArray:
+        return _raise(next(values) + self._offset, self._degree)
+
+
+class Power(Kernel):
+    """(K + offset) to the power of `degree`: all conjunctions of up to so many features of a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Best normalised, since powers of large values are larger still.
+    degree : int
+    offset : float
+        Not negative. With 0, conjunctions have exactly `degree` members; ``kernel ** degree`` is that.
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import Power, VectorKernel
+    >>> Power(VectorKernel(), degree=2)([[1.0], [2.0]]).tolist()
+    [[4.0, 9.0], [9.0, 25.0]]
+    """
+
+    def __init__(self, kernel: Kernel, *, degree: int = 2, offset: float = 1.0) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.offset = offset
+
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare examples of which many pairs are to be evaluated."""
+        _check_kernel("kernel", self.kernel)
+        check_integer("degree", self.degree, minimum=1)
+        check_number("offset", self.offset, low=0, high=LARGEST)
+        return _PackedPower(self.kernel.pack(examples), int(self.degree), float(self.offset))
+
+
+class Normalized(Kernel):
+    """A kernel divided by the geometric mean of the values of each example with itself.
+
+    An example whose value with itself is 0 has the value 0 with every other. Kernels that can do this on
+    their own, with ``normalize=True``, are better at it where values are very large.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import Normalized, VectorKernel
+    >>> Normalized(VectorKernel())([[1.0, 0.0], [3.0, 4.0]]).round(3).tolist()
+    [[1.0, 0.6], [0.6, 1.0]]
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare examples of which many pairs are to be evaluated."""
+        _check_kernel("kernel", self.kernel)
+        return _PackedNormalized(self.kernel, examples)
+
+
+class _PackedNormalized(Packed):
+    def __init__(self, kernel: Kernel, examples: Any) -> None:  # noqa: ANN401
+        self._kernel = kernel
+        self._packed = kernel.pack(examples)
+        self._scales = _invert_roots(self._packed.diagonal())
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
+        return _rescale(self._packed.block(rows_a, rows_b), self._scales[rows_a], self._scales[rows_b])
+
+    def compare(self, examples: Sequence[Any]) -> FloatArray:
+        scales = _invert_roots(self._kernel.pack(examples).diagonal())
+        return _rescale(self._packed.compare(examples), scales, self._scales)
+
+    def diagonal(self) -> FloatArray:
+        return (self._scales > 0).astype(np.float64)
+
+
+class VectorKernel(Kernel):
+    """A kernel of vectors, dense or sparse.
+
+    Parameters
+    ----------
+    kind : {"linear", "polynomial", "rbf"}
+        a . b, or (gamma a . b + offset) to the power of `degree`, or exp(-gamma |a - b|^2).
+    degree : int
+        Of the polynomial.
+    offset : float
+        Of the polynomial; not negative.
+    gamma : float
+        Of the polynomial and of rbf; positive.
+    normalize : bool
+        Divide by the geometric mean of the values of each vector with itself.
+
+    Examples
+    --------
+    >>> from treewright.kernels.compose import VectorKernel
+    >>> VectorKernel("polynomial", degree=2)([[1, 0], [2, 1]]).tolist()
+    [[4.0, 9.0], [9.0, 36.0]]
+    """
+
+    def __init__(
+        self,
+        kind: str = "linear",
+        *,
+        degree: int = 3,
+        offset: float = 1.0,
+        gamma: float = 1.0,
+        normalize: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.degree = degree
+        self.offset = offset
+        self.gamma = gamma
+        self.normalize = normalize
+
+    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+        """Prepare vectors of which many pairs are to be evaluated.
+
+        Parameters
+        ----------
+        examples : array or sparse matrix, or sequence of rows
+            Rows are arrays or lists of numbers, sparse matrices of one row each, or all `SparseVector`.
+        """
+        check_choice("kind", self.kind, ("linear", "polynomial", "rbf"))
+        check_integer("degree", self.degree, minimum=1)
+        check_number("offset", self.offset, low=0, high=LARGEST)
+        check_number("gamma", self.gamma, low=1 / LARGEST, high=LARGEST)
+        check_choice("normalize", self.normalize, (False, True))
+        return _PackedVectors(clone(self), as_matrix(examples))
+
+
+class _PackedVectors(Packed):
+    def __init__(self, kernel: VectorKernel, matrix: Any) -> None:  # noqa: ANN401
+        self._kernel = kernel
+        self._matrix = matrix
+        self._columns = csr_matrix(matrix.T) if issparse(matrix) else matrix.T
+        self._squares = square_rows(matrix)
+
+    def __len__(self) -> int:
+        return int(self._matrix.shape[0])
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        a, b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
+        are_all = np.array_equal(b, np.arange(len(self)))  # as for the rows that a solver asks for
+        products = multiply(self._matrix[a], self._columns if are_all else self._matrix[b].T)
+        return self._evaluate(products, self._squares[a, None], self._squares[b])
+
+    def compare(self, examples: Any) -> FloatArray:  # noqa: ANN401
+        matrix = as_matrix(examples, n_columns=self._matrix.shape[1])
+        products = multiply(matrix[:, : self._matrix.shape[1]], self._columns)
+        return self._evaluate(products, square_rows(matrix)[:, None], self._squares)
+
+    def diagonal(self) -> FloatArray:
+        return self._evaluate(self._squares.copy(), self._squares, self._squares)
+
+    def _evaluate(self, products: FloatArray, squares_a: FloatArray, squares_b: FloatArray) -> FloatArray:
+        """Return values for the dot products of vectors with each other and of each with itself."""
+        kernel = self._kernel
+        if kernel.kind == "rbf":
+            distances = np.maximum(squares_a + squares_b - 2 * products, 0)
+            return np.exp(-kernel.gamma * distances)
+        gamma, offset, degree = 1.0, 0.0, 1
+        if kernel.kind == "polynomial":
+            gamma, offset, degree = kernel.gamma, kernel.offset, kernel.degree
+        values = gamma * products + offset
+        if kernel.normalize:
+            values *= _invert_roots(gamma * squares_a + offset)
+            values *= _invert_roots(gamma * squares_b + offset)
+        return _check_finite(_raise(values, degree))
+
+
+def add_kernels(kernel: Kernel, other: Kernel) -> Sum:
+    """Return a sum of kernels; those of sums that are given stand beside each other in it."""
+    terms = [one if isinstance(one, Sum) else Sum([one]) for one in (kernel, other)]
+    weights = [weight for term in terms for weight in _check_weights(term.weights, len(term.kernels))]
+    kernels = [one for term in terms for one in term.kernels]
+    return Sum(kernels, weights=None if set(weights) == {1.0} else weights)
+
+
+def multiply_kernels(kernel: Kernel, other: Kernel) -> Product:
+    """Return a product of kernels; those of products that are given stand beside each other in it."""
+    factors = [one.kernels if isinstance(one, Product) else [one] for one in (kernel, other)]
+    return Product([one for several in factors for one in several])
+
+
+def scale_kernel(kernel: Kernel, weight: float) -> Sum:
+    """Return a kernel with a weight."""
+    term = kernel if isinstance(kernel, Sum) else Sum([kernel])
+    (factor,) = _check_weights([weight], 1)
+    weights = _check_weights(term.weights, len(term.kernels))
+    return Sum(term.kernels, weights=[factor * one for one in weights])
+
+
+def _check_kernel(name: str, kernel: object) -> None:
+    if not isinstance(kernel, Kernel):
+        found = f"the class {kernel.__name__}" if isinstance(kernel, type) else type(kernel).__name__
+        raise InputError(f"{name} is {found}; expected a kernel")
+
+
+def _check_weights(weights: Sequence[float] | None, n_kernels: int) -> list[float]:
+    if weights is None:
+        return [1.0] * n_kernels
+    if len(weights) != n_kernels:
+        raise InputError(f"weights has {len(weights)} values; expected {n_kernels}, one for each kernel")
+    for place, weight in enumerate(weights):
+        check_number(f"weights[{place}]", weight, low=1 / LARGEST, high=LARGEST)
+    return [float(weight) for weight in weights]
+
+
+def _check_finite(values: FloatArray) -> FloatArray:
+    if not np.isfinite(values).all():
+        raise InputError(f"a value is too large for a float; expected smaller ones: {REMEDY}")
+    return values
+
+
+def _raise(values: FloatArray, degree: int) -> FloatArray:
+    """Raise values to a power in place; infinite where they are too large."""
+    with np.errstate(over="ignore"):
+        return np.power(values, degree, out=values)
+
+
+def _invert_roots(values: FloatArray) -> FloatArray:
+    """Return 1 / sqrt, or 0 where there is nothing to divide by."""
+    _check_finite(values)
+    roots = np.sqrt(np.maximum(values, 0))
+    return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
+
+
+def _rescale(values: FloatArray, scales_a: FloatArray, scales_b: FloatArray) -> FloatArray:
+    values *= scales_a[:, None]
+    values *= scales_b
+    return values

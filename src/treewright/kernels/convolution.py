@@ -1,0 +1,454 @@
+"""Kernels that count the fragments two trees share (Moschitti 2006): subtrees, subset trees, partial trees.
+
+Words are leaves: nodes without children. A subtree is a node with all that is under it. A subset tree is a
+connected part of a tree that holds all children of a node or none of them; a partial tree may hold some. The
+kernel of two trees is the number of pairs of equal fragments, one from each, each weighed by decays.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.data.forest import Forest
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
+from treewright.kernels.indices import (
+    Index,
+    PartialIndex,
+    PartialOptions,
+    SmoothedIndex,
+    SubsetIndex,
+    SubtreeIndex,
+    Words,
+)
+from treewright.kernels.inputs import as_matrix, as_trees, square_rows
+from treewright.native.bags import mirror
+from treewright.scale import map_jobs
+
+SMALLEST_DECAY = 1e-6
+WORDS = ("nodes", "none", "bag")
+CENTRES = ("relation", "tag", "word")
+ROWS_AT_A_TIME = 64
+"""Trees that a thread compares before it takes others."""
+
+
+class TreeKernel(Kernel):
+    """What kernels of trees have in common; `SubsetTreeKernel` and its kind describe the parameters."""
+
+    decay: float
+    normalize: bool
+    words: str
+    centre: str
+    jobs: int
+
+    @abstractmethod
+    def _make_index(self, forest: Forest) -> Index: ...
+
+    def pack(self, examples: Any) -> "PackedTrees":  # noqa: ANN401
+        """Prepare trees of which many pairs are to be evaluated.
+
+        Parameters
+        ----------
+        examples : sequence of trees
+            `ConstTree`, `nltk.Tree`, strings in brackets, or `DepTree`, which `to_constituents` converts.
+        """
+        self._check()
+        forest = Forest.from_trees(as_trees(examples, centre=self.centre))
+        if self.words == "none":
+            forest = forest.without_leaves()
+        return PackedTrees(self, forest)
+
+    def logs(self, trees_a: Any, trees_b: Any = None) -> FloatArray:  # noqa: ANN401
+        """Return the logarithms of the values of all pairs, which are finite where the values are too large.
+
+        Parameters
+        ----------
+        trees_a, trees_b : sequence of trees
+            Without the second, the first with itself.
+
+        Returns
+        -------
+        ndarray of float, (len(trees_a), len(trees_b))
+            Minus infinity for trees that share nothing.
+        """
+        packed = self.pack(trees_a)
+        others = packed if trees_b is None else self.pack(trees_b)
+        return packed.logs(others)
+
+    def _check(self) -> None:
+        check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
+        check_choice("normalize", self.normalize, (False, True))
+        check_choice("words", self.words, WORDS)
+        check_choice("centre", self.centre, CENTRES)
+        check_integer("jobs", self.jobs, minimum=1)
+
+
+class PackedTrees(Packed):
+    """Trees, by number, with what the evaluation of their kernel needs. Made by `TreeKernel.pack`."""
+
+    def __init__(self, kernel: TreeKernel, forest: Forest) -> None:
+        self._kernel = kernel
+        self._forest = forest
+        self._index = kernel._make_index(forest)
+        self._own: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return self._forest.n_trees
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        """See `Packed`."""
+        rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
+        everything = np.arange(len(self))
+        if np.array_equal(rows_b, everything):
+            is_half = np.array_equal(rows_a, everything)
+            values = self._compare(self, rows_a, is_half)
+            if is_half:
+                mirror(values)
+            return self._finish(values, self, rows_a, rows_b)
+        if 4 * len(rows_b) < len(self):
+            some = PackedTrees(self._kernel, self._forest.select(rows_b))
+            return some._finish(some._compare(self, rows_a, False), self, rows_a, np.arange(len(some)))
+        values = self._compare(self, rows_a, False)[:, rows_b]
+        return self._finish(values, self, rows_a, rows_b)
+
+    def strip(self, begin: int, end: int) -> FloatArray:
+        """See `Packed`."""
+        rows = np.arange(begin, end)
+        values = self._compare(self, rows, True)[:, begin:]
+        mirror(values[:, : end - begin])
+        return self._finish(values, self, rows, np.arange(begin, len(self)))
+
+    def compare(self, examples: Sequence[Any]) -> FloatArray:
+        """See `Packed`."""
+        others = self._kernel.pack(examples)
+        rows = np.arange(len(others))
+        return self._finish(self._compare(others, rows, False), others, rows, np.arange(len(self)))
+
+    def pairs(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        """Return the value of each example of `rows_a` with that of `rows_b` at the same place.
+
+        For pairs that have little to do with each other; `block` is faster where each is wanted with many.
+        """
+        rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
+        if rows_a.shape != rows_b.shape:
+            raise InputError(f"rows_b has the shape {rows_b.shape}; expected {rows_a.shape}, as rows_a has")
+        pairs = np.column_stack([rows_a, rows_b])
+        values: FloatArray = self._index.evaluate(pairs)
+        if not self._kernel.normalize:
+            return _checked(values, lambda at: tuple(pairs[at].tolist()))
+        with np.errstate(invalid="ignore", over="ignore"):
+            own = self._raw_diagonal()
+            scales = np.sqrt(own[rows_a]) * np.sqrt(own[rows_b])
+        large = np.flatnonzero(~(np.isfinite(values) & np.isfinite(scales)))
+        values = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0)
+        values[large] = self._normalized_logs(self._index, pairs[large])
+        return values
+
+    def logs(self, others: "PackedTrees") -> FloatArray:
+        """Return the logarithms of all pairs of these and others, without normalisation."""
+        index, n_others = self._index, len(others)
+        rows_b = np.arange(n_others)
+        if others is not self:
+            index = self._kernel._make_index(self._forest.joined(others._forest))
+            rows_b = rows_b + len(self)
+        pairs = np.stack(np.broadcast_arrays(np.arange(len(self))[:, None], rows_b), axis=-1).reshape(-1, 2)
+        return index.evaluate(pairs, is_log=True).reshape(len(self), n_others)
+
+    def diagonal(self) -> FloatArray:
+        """See `Packed`."""
+        own = self._raw_diagonal()
+        if self._kernel.normalize:
+            return np.where(own > 0, 1.0, 0.0)
+        return _checked(own.copy(), lambda at: (at, at))
+
+    def _raw_diagonal(self) -> FloatArray:
+        """Return the value of each tree with itself; infinite, if it is too large."""
+        if self._own is None:
+            rows = np.arange(len(self))
+            self._own = self._index.evaluate(np.column_stack([rows, rows]))
+        return self._own
+
+    def _compare(self, others: "PackedTrees", rows: Integers, is_half: bool) -> FloatArray:
+        """Return the values of others, by their numbers, with all of these, without normalisation."""
+        known = self._index.translate(others._index)
+        batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
+        if self._kernel.jobs == 1:
+            batches = [rows]
+
+        def work(batch: Integers) -> FloatArray:
+            return self._index.compare(others._index, known, batch, is_half)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = map_jobs(work, batches, jobs=self._kernel.jobs)
+        return found[0] if len(found) == 1 else np.concatenate([np.empty((0, len(self))), *found])
+
+    def _finish(
+        self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
+    ) -> FloatArray:
+        """Normalise, if it is wanted, the values of others with these; refuse those that are too large."""
+        if not self._kernel.normalize:
+            return _checked(values, lambda at: (int(rows_a[at[0]]), int(rows_b[at[1]])))
+        own_a, own_b = others._raw_diagonal()[rows_a], self._raw_diagonal()[rows_b]
+        if np.isfinite(own_a).all() and np.isfinite(own_b).all():
+            values *= _inverse_root(own_a)[:, None]
+            values *= _inverse_root(own_b)
+            return values
+        return self._finish_large(values, others, rows_a, rows_b)
+
+    def _finish_large(
+        self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
+    ) -> FloatArray:
+        """Normalise where some values with themselves are too large for a number."""
+        index = self._kernel._make_index(self._forest.joined(others._forest))
+        numbers_a, numbers_b = rows_a + len(self), rows_b
+        own_a, own_b = (
+            index.evaluate(np.column_stack([rows, rows]), is_log=True) for rows in (numbers_a, numbers_b)
+        )
+        at_a, at_b = np.nonzero(~np.isfinite(values))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(values)
+            logs[at_a, at_b] = index.evaluate(
+                np.column_stack([numbers_a[at_a], numbers_b[at_b]]), is_log=True
+            )
+            logs -= own_a[:, None] / 2 + own_b / 2
+        return np.exp(np.where(np.isnan(logs), -np.inf, logs))
+
+    def _normalized_logs(self, index: Index, pairs: Integers) -> FloatArray:
+        own = [index.evaluate(np.column_stack([rows, rows]), is_log=True) for rows in pairs.T]
+        normalized: FloatArray = np.exp(index.evaluate(pairs, is_log=True) - (own[0] + own[1]) / 2)
+        return normalized
+
+
+class SubtreeKernel(TreeKernel):
+    """The number of common subtrees.
+
+    Parameters
+    ----------
+    decay : float
+        A subtree of n nodes, leaves not counted, weighs `decay` to the power of n.
+    normalize : bool
+        Divide by the geometric mean of the values of each tree with itself; a tree that has no fragment has
+        the value 0 with all.
+    words : {"nodes", "none", "bag"}
+        Whether words are leaves of trees as others, are left out, or also count by themselves, each as
+        `decay`.
+    centre : {"relation", "tag", "word"}
+        How a `DepTree` is converted; see `to_constituents`.
+    jobs : int
+        Threads; values do not depend on them.
+
+    Examples
+    --------
+    >>> from treewright import SubtreeKernel
+    >>> SubtreeKernel()(["(S (N Mary) (VP (V brought) (NP (D a) (N cat))))"]).tolist()
+    [[7.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        decay: float = 1.0,
+        normalize: bool = False,
+        words: str = "nodes",
+        centre: str = "relation",
+        jobs: int = 1,
+    ) -> None:
+        self.decay = decay
+        self.normalize = normalize
+        self.words = words
+        self.centre = centre
+        self.jobs = jobs
+
+    def _make_index(self, forest: Forest) -> Index:
+        return SubtreeIndex(forest, decay=self.decay, has_bag=self.words == "bag")
+
+
+class SubsetTreeKernel(TreeKernel):
+    """The number of common subset trees (Collins & Duffy 2002).
+
+    Parameters
+    ----------
+    decay : float
+        A subset tree of n productions weighs `decay` to the power of n.
+    normalize, words, centre, jobs
+        As in `SubtreeKernel`.
+
+    Examples
+    --------
+    >>> from treewright import SubsetTreeKernel
+    >>> SubsetTreeKernel(decay=1)(["(VP (V brought) (NP (D a) (N cat)))"]).tolist()
+    [[17.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        decay: float = 0.4,
+        normalize: bool = False,
+        words: str = "nodes",
+        centre: str = "relation",
+        jobs: int = 1,
+    ) -> None:
+        self.decay = decay
+        self.normalize = normalize
+        self.words = words
+        self.centre = centre
+        self.jobs = jobs
+
+    def _make_index(self, forest: Forest) -> Index:
+        return SubsetIndex(forest, decay=self.decay, has_bag=self.words == "bag")
+
+
+class PartialTreeKernel(TreeKernel):
+    """The number of common partial trees (Moschitti 2006).
+
+    Parameters
+    ----------
+    decay : float
+        A child that is skipped between two others weighs `decay`, and so does each node twice.
+    depth_decay : float
+        Each node weighs this.
+    max_children : int, optional
+        The most children that a node of a partial tree has; without it, any number. SVM-light-TK as it is
+        distributed has 5.
+    normalize, centre, jobs
+        As in `SubtreeKernel`.
+    words : {"nodes", "none"}
+        Whether words are nodes or are left out.
+
+    Examples
+    --------
+    >>> from treewright import PartialTreeKernel
+    >>> kernel = PartialTreeKernel(decay=1, depth_decay=1)
+    >>> kernel(["(VP (V brought) (NP (D a) (N cat)))"]).tolist()
+    [[48.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        decay: float = 0.4,
+        depth_decay: float = 0.4,
+        max_children: int | None = None,
+        normalize: bool = False,
+        words: str = "nodes",
+        centre: str = "relation",
+        jobs: int = 1,
+    ) -> None:
+        self.decay = decay
+        self.depth_decay = depth_decay
+        self.max_children = max_children
+        self.normalize = normalize
+        self.words = words
+        self.centre = centre
+        self.jobs = jobs
+
+    def _check(self) -> None:
+        super()._check()
+        check_number("depth_decay", self.depth_decay, low=SMALLEST_DECAY, high=1)
+        check_choice("words", self.words, ("nodes", "none"))
+        if self.max_children is not None:
+            check_integer("max_children", self.max_children, minimum=1)
+
+    @property
+    def _options(self) -> PartialOptions:
+        return PartialOptions(self.decay, self.depth_decay, self.max_children or 0)
+
+    def _make_index(self, forest: Forest) -> Index:
+        return PartialIndex(forest, options=self._options)
+
+
+class SmoothedPartialTreeKernel(PartialTreeKernel):
+    """The number of common partial trees, in which similar words count as equal in part (Croce et al. 2011).
+
+    What two nodes have in common is multiplied by the similarity of their labels: 1 for equal ones, what is
+    given for two words that are known, and 0 otherwise. It is a kernel if the similarities are one, as those
+    of vectors always are.
+
+    Parameters
+    ----------
+    similarity : dict of str to array, or pair of sequence of str and array
+        Vectors of words, whose similarity is the cosine; or words, and the matrix of their similarities.
+    decay, depth_decay, max_children, normalize, words, centre, jobs
+        As in `PartialTreeKernel`.
+
+    Examples
+    --------
+    >>> from treewright import SmoothedPartialTreeKernel
+    >>> kernel = SmoothedPartialTreeKernel((["cat", "dog"], [[1, 0.5], [0.5, 1]]), normalize=True)
+    >>> kernel(["(NP (D a) (N cat))"], ["(NP (D a) (N dog))", "(NP (D a) (N fox))"]).round(3).tolist()
+    [[0.887, 0.774]]
+    """
+
+    def __init__(
+        self,
+        similarity: Any,  # noqa: ANN401
+        *,
+        decay: float = 0.4,
+        depth_decay: float = 0.4,
+        max_children: int | None = None,
+        normalize: bool = False,
+        words: str = "nodes",
+        centre: str = "relation",
+        jobs: int = 1,
+    ) -> None:
+        self.similarity = similarity
+        super().__init__(
+            decay=decay,
+            depth_decay=depth_decay,
+            max_children=max_children,
+            normalize=normalize,
+            words=words,
+            centre=centre,
+            jobs=jobs,
+        )
+
+    def _make_index(self, forest: Forest) -> Index:
+        return SmoothedIndex(forest, options=self._options, words=as_words(self.similarity))
+
+
+def as_words(similarity: Any) -> Words:  # noqa: ANN401
+    """Return words and their similarities, given as vectors or as a matrix."""
+    if isinstance(similarity, Mapping):
+        vectors = as_matrix(list(similarity.values()))
+        lengths = np.sqrt(square_rows(vectors))
+        if (lengths == 0).any():
+            word = list(similarity)[int(np.flatnonzero(lengths == 0)[0])]
+            raise InputError(f"the vector of {word!r} is zero; expected one with a direction")
+        dense = np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+        vectors = (dense / lengths[:, None]).astype(np.float32)
+        return Words({word: number for number, word in enumerate(similarity)}, vectors, None)
+    try:
+        words, values = similarity
+        matrix = np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError):
+        expected = "a dict of vectors by word, or words and a matrix"
+        raise InputError(
+            f"similarity is of the type {type(similarity).__name__}; expected {expected}"
+        ) from None
+    if matrix.shape != (len(words), len(words)):
+        raise InputError(f"the matrix has the shape {matrix.shape}; expected {(len(words), len(words))}")
+    if not np.allclose(matrix, matrix.T):
+        raise InputError("the matrix of similarities is not symmetric; expected the same both ways")
+    return Words({word: number for number, word in enumerate(words)}, None, matrix)
+
+
+def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
+    """Refuse values that are too large for a number, and name the first pair."""
+    if np.isfinite(values.sum()) or np.isfinite(values).all():
+        return values
+    at = tuple(int(place) for place in np.argwhere(~np.isfinite(values))[0])
+    one, other = name_pair(at if values.ndim > 1 else at[0])
+    raise InputError(
+        f"the value of trees {one} and {other} is too large for a number; expected smaller trees or decays, "
+        "normalize=True, or a call of logs"
+    )
+
+
+def _inverse_root(own: FloatArray) -> FloatArray:
+    """Return one divided by square roots, and 0 for 0."""
+    return np.divide(1.0, np.sqrt(own), out=np.zeros_like(own), where=own > 0)

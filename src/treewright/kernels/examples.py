@@ -1,0 +1,281 @@
+"""Examples of any kind, and kernels, as things to choose from, to save and to load.
+
+Nothing here knows what a kernel takes: a list of trees, of tuples of trees and vectors, a matrix.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse, vstack
+
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.data.svmlight import SparseVector, TreeExample
+from treewright.errors import InputError, quote
+from treewright.kernels.base import Integers, Kernel
+from treewright.persist import State
+
+DEP_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels")
+PLAIN_TYPES = (bool, int, float, str)
+NUMBERS = "biuf"
+SEQUENCES: dict[str, Any] = {
+    "tuple": tuple,
+    "list": list,
+    "SparseVector": SparseVector,
+    "TreeExample": TreeExample,
+}
+KERNELS = "treewright.kernels."
+"""Only classes of kernels in there can be saved, and loaded."""
+
+
+def check_examples(examples: Any) -> Any:  # noqa: ANN401
+    """Return examples as something to choose from: a sparse matrix by rows, an array, or a list."""
+    if issparse(examples):
+        return csr_matrix(examples)
+    if isinstance(examples, np.ndarray) and examples.ndim > 0:
+        return examples
+    if isinstance(examples, str | ConstTree | DepTree) or not hasattr(examples, "__iter__"):
+        raise InputError(f"the examples are {type(examples).__name__}; expected a list of them")
+    return list(examples)
+
+
+def count_examples(examples: Any) -> int:  # noqa: ANN401
+    """Return how many examples there are, of those from `check_examples`."""
+    return int(examples.shape[0]) if issparse(examples) else len(examples)
+
+
+def take_examples(examples: Any, rows: Integers | slice) -> Any:  # noqa: ANN401
+    """Return some of the examples, of those from `check_examples`."""
+    if isinstance(rows, slice) or not isinstance(examples, list):
+        return examples[rows]
+    return [examples[row] for row in rows.tolist()]
+
+
+def kernel_state(kernel: Kernel) -> State:
+    """Return a kernel as it can be saved: its class and its parameters."""
+    state = State("Kernel")
+    state.values["kernel"] = _encode(kernel, "kernel", state.arrays)
+    return state
+
+
+def kernel_from_state(state: State) -> Kernel:
+    """Make the kernel again."""
+    kernel = _decode(state.values["kernel"], state.arrays)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{kernel!r} is no kernel")
+    return kernel
+
+
+def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
+    """Return a parameter as JSON can hold it; arrays go elsewhere, by number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, PLAIN_TYPES):
+        return value
+    if isinstance(value, Kernel) and type(value).__module__.startswith(KERNELS):
+        parameters = value.get_params(deep=False)
+        coded = {key: _encode(each, f"{name}.{key}", arrays) for key, each in parameters.items()}
+        module = type(value).__module__.removeprefix(KERNELS)
+        return {"kernel": type(value).__name__, "module": module, "parameters": coded}
+    if isinstance(value, list | tuple):
+        items = [_encode(each, f"{name}[{place}]", arrays) for place, each in enumerate(value)]
+        return {"list" if isinstance(value, list) else "tuple": items}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"mapping": {key: _encode(each, f"{name}[{key!r}]", arrays) for key, each in value.items()}}
+    if isinstance(value, np.ndarray) and value.dtype.kind in NUMBERS:
+        arrays[f"array{len(arrays)}"] = value
+        return {"array": f"array{len(arrays) - 1}"}
+    raise InputError(
+        f"{name} is {quote(repr(value))}, which cannot be saved; expected plain values or our kernels"
+    )
+
+
+def _decode(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
+    if not isinstance(value, dict):
+        return value
+    if "kernel" in value:
+        parameters = {key: _decode(each, arrays) for key, each in value["parameters"].items()}
+        return _kernel_class(value["module"], value["kernel"])(**parameters)
+    if "array" in value:
+        return arrays[value["array"]]
+    if "mapping" in value:
+        return {key: _decode(each, arrays) for key, each in value["mapping"].items()}
+    items = [_decode(each, arrays) for each in value["list" if "list" in value else "tuple"]]
+    return items if "list" in value else tuple(items)
+
+
+def _kernel_class(module: str, name: str) -> type[Kernel]:
+    """Find a class of kernels of ours; a file may name no other."""
+    if not module.isidentifier():
+        raise ValueError(f"{module!r} is no module of kernels")
+    try:
+        found = getattr(importlib.import_module(KERNELS + module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no kernel {name!r} in {module!r}") from error
+    if not (isinstance(found, type) and issubclass(found, Kernel)):
+        raise ValueError(f"{name!r} is no kernel")
+    return found
+
+
+def examples_state(examples: Any) -> State:  # noqa: ANN401
+    """Return examples, as they come from `check_examples`, as they can be saved, part by part."""
+    if issparse(examples):
+        arrays = {"indptr": examples.indptr, "indices": examples.indices, "data": examples.data}
+        return State("sparse", {"shape": list(examples.shape)}, arrays)
+    if isinstance(examples, np.ndarray) and examples.dtype.kind in NUMBERS:
+        return State("array", {}, {"array": examples})
+    items = [item.item() if isinstance(item, np.generic) else item for item in examples]
+    kinds = {type(item) for item in items}
+    if kinds <= {ConstTree}:
+        return _const_state(items)
+    if kinds <= {DepTree}:
+        return _dep_state(items)
+    if kinds <= set(PLAIN_TYPES):
+        return State("plain", {"items": items})
+    if type(None) in kinds:
+        is_present = np.array([item is not None for item in items])
+        present = examples_state([item for item in items if item is not None])
+        return State("optional", {}, {"is_present": is_present}, {"items": present})
+    return _compound_state(items, kinds)
+
+
+def _compound_state(items: list[Any], kinds: set[type]) -> State:
+    """Return examples of one kind that have several parts."""
+    kind = kinds.pop() if len(kinds) == 1 else object
+    if kind in SEQUENCES.values():
+        return _sequence_state(items, kind)
+    if kind is dict and len({tuple(item) for item in items}) == 1:
+        columns = zip(*(item.values() for item in items), strict=True)
+        parts = {f"{place}": examples_state(list(column)) for place, column in enumerate(columns)}
+        return State("dict", {"keys": list(items[0])}, {}, parts)
+    if kind is np.ndarray and {(item.ndim, item.dtype.kind in NUMBERS) for item in items} == {(1, True)}:
+        sizes = np.array([len(item) for item in items], dtype=np.int64)
+        return State("arrays", {}, {"sizes": sizes, "array": np.concatenate(items)})
+    if issparse(items[0]) and len({item.shape for item in items}) == 1 and items[0].shape[0] == 1:
+        return State("rows", {}, {}, {"matrix": examples_state(vstack(items, format="csr"))})
+    names = ", ".join(sorted({type(item).__name__ for item in items}))
+    raise InputError(
+        f"examples of {names} cannot be saved; expected ConstTree, DepTree, text, vectors, or tuples of these"
+    )
+
+
+def _sequence_state(items: list[Any], kind: type) -> State:
+    """Return tuples or lists: by their places if they are of one length, else all that is in them."""
+    name = next(name for name, each in SEQUENCES.items() if each is kind)
+    if len({len(item) for item in items}) == 1:
+        columns = zip(*items, strict=True)
+        parts = {f"{place}": examples_state(list(column)) for place, column in enumerate(columns)}
+        return State("columns", {"type": name, "n_items": len(items)}, {}, parts)
+    sizes = np.array([len(item) for item in items], dtype=np.int64)
+    parts = {"items": examples_state([each for item in items for each in item])}
+    return State("ragged", {"type": name}, {"sizes": sizes}, parts)
+
+
+def _const_state(trees: Sequence[ConstTree]) -> State:
+    labels = [label for tree in trees for label in tree.labels]
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "n_nodes": np.array([tree.n_nodes for tree in trees], dtype=np.int64),
+        "labels": np.array([numbers[label] for label in labels], dtype=np.int32),
+        "sizes": np.concatenate([np.zeros(0, dtype=np.int32), *(tree.sizes for tree in trees)]),
+    }
+    return State("ConstTree", {"labels": list(numbers)}, arrays)
+
+
+def _const_trees(state: State) -> list[ConstTree]:
+    names, arrays = state.values["labels"], state.arrays
+    ends = np.cumsum(arrays["n_nodes"])
+    labels = [names[number] for number in arrays["labels"].tolist()]
+    return [
+        ConstTree.from_arrays(labels[end - size : end], arrays["sizes"][end - size : end])
+        for size, end in zip(arrays["n_nodes"].tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _dep_state(trees: Sequence[DepTree]) -> State:
+    """Return what kernels look at: the words, their columns and heads."""
+    columns = {name: [getattr(tree, name) for tree in trees] for name in DEP_COLUMNS}
+    heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in trees)])
+    return State("DepTree", {"columns": columns}, {"heads": heads})
+
+
+def _dep_trees(state: State) -> list[DepTree]:
+    trees, begin = [], 0
+    for words, lemmas, upos, xpos, feats, deprels in zip(
+        *(state.values["columns"][name] for name in DEP_COLUMNS), strict=True
+    ):
+        heads = state.arrays["heads"][begin : begin + len(words)]
+        begin += len(words)
+        trees.append(DepTree(words, heads, deprels, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats))
+    return trees
+
+
+def examples_from_state(state: State) -> Any:  # noqa: ANN401
+    """Make the examples again."""
+    if state.kind not in READERS:
+        raise ValueError(f"examples of the kind {state.kind!r}")
+    return READERS[state.kind](state)
+
+
+def _read_sparse(state: State) -> csr_matrix:
+    arrays = (state.arrays["data"], state.arrays["indices"], state.arrays["indptr"])
+    return csr_matrix(arrays, shape=tuple(state.values["shape"]))
+
+
+def _read_optional(state: State) -> list[Any]:
+    present = iter(examples_from_state(state.parts["items"]))
+    return [next(present) if is_present else None for is_present in state.arrays["is_present"]]
+
+
+def _read_parts(state: State) -> list[Any]:
+    return [examples_from_state(state.parts[f"{place}"]) for place in range(len(state.parts))]
+
+
+def _read_columns(state: State) -> list[Any]:
+    parts = _read_parts(state)
+    rows = zip(*parts, strict=True) if parts else [()] * state.values["n_items"]
+    return [_make_sequence(state.values["type"], list(row)) for row in rows]
+
+
+def _read_ragged(state: State) -> list[Any]:
+    items = examples_from_state(state.parts["items"])
+    ends = np.cumsum(state.arrays["sizes"]).tolist()
+    sizes = state.arrays["sizes"].tolist()
+    return [
+        _make_sequence(state.values["type"], items[end - size : end])
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def _make_sequence(name: str, items: list[Any]) -> Any:  # noqa: ANN401
+    kind = SEQUENCES[name]
+    return kind(*items) if hasattr(kind, "_fields") else kind(items)
+
+
+def _read_dicts(state: State) -> list[Any]:
+    return [
+        dict(zip(state.values["keys"], row, strict=True)) for row in zip(*_read_parts(state), strict=True)
+    ]
+
+
+def _read_rows(state: State) -> list[Any]:
+    matrix = examples_from_state(state.parts["matrix"])
+    return [matrix[row] for row in range(matrix.shape[0])]
+
+
+READERS: dict[str, Callable[[State], Any]] = {
+    "ConstTree": _const_trees,
+    "DepTree": _dep_trees,
+    "array": lambda state: state.arrays["array"],
+    "arrays": lambda state: np.split(state.arrays["array"], np.cumsum(state.arrays["sizes"])[:-1]),
+    "columns": _read_columns,
+    "dict": _read_dicts,
+    "optional": _read_optional,
+    "plain": lambda state: list(state.values["items"]),
+    "ragged": _read_ragged,
+    "rows": _read_rows,
+    "sparse": _read_sparse,
+}

@@ -1,0 +1,428 @@
+"""Forests, indexed for one kind of fragments: trees against all of them, and pairs of trees."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.forest import Forest, Integers, Ints
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray
+from treewright.kernels.dag import CHUNK, Dag, Translation, find_subtrees, is_first
+from treewright.native.bags import Postings, Sorted, add_bags, evaluate_bags
+from treewright.native.dags import Bags, count_inner
+from treewright.native.ptk import (
+    MOST_MATCHES,
+    Decays,
+    Matches,
+    PartialRows,
+    PartialScratch,
+    add_partial_trees,
+)
+from treewright.native.sptk import PairScratch, Similarity, SmoothedTrees, evaluate_partial_trees
+from treewright.native.sst import (
+    Meetings,
+    Rows,
+    Scratch,
+    add_subset_trees,
+    evaluate_subset_trees,
+)
+
+FIRST_VALUES = 1 << 12
+"""Room for the values of a pair of trees, until one takes more."""
+
+
+class Index(ABC):
+    """A forest of which the trees are compared with each other and with others, without normalisation."""
+
+    def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
+        self.dag = Dag(forest, n_together=n_together)
+
+    @abstractmethod
+    def translate(self, others: "Index") -> Any:  # noqa: ANN401
+        """Return what `compare` has to know of others: what their numbers are here."""
+
+    @abstractmethod
+    def compare(self, others: "Index", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """Return the values of others, by their numbers, with all trees; if `is_half`, from their own on."""
+
+    @abstractmethod
+    def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
+        """Return the values of pairs of trees, or their logarithms."""
+
+
+class SubtreeIndex(Index):
+    """Whole subtrees: each weighs the decay to the power of its nodes that are no leaves."""
+
+    def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
+        super().__init__(forest, n_together=max(1, forest.n_trees))
+        counts = np.empty(len(self.dag.symbols), dtype=np.int64)
+        count_inner(self.dag.subtrees, counts)
+        self._weights: FloatArray = decay ** counts.astype(np.float64)
+        self._weights[counts == 0] = decay if has_bag else 0.0
+
+    def translate(self, others: Index) -> Ints:
+        """See `Index`."""
+        return _all(len(self._weights)) if others is self else find_subtrees(self.dag, others.dag)
+
+    def compare(self, others: Index, known: Ints, numbers: Integers, is_half: bool) -> FloatArray:
+        """See `Index`."""
+        out = np.zeros((len(numbers), len(self.dag)))
+        add_bags(others.dag.bags, known, self._weights, self._postings, numbers, is_half, out)
+        return out
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return self.dag.postings(self.dag.bags, _all(len(self._weights)), len(self._weights))
+
+    @cached_property
+    def _sorted(self) -> Sorted:
+        return self.dag.sort_bags(self.dag.bags, _all(len(self._weights)))
+
+    def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
+        """See `Index`."""
+        out = np.zeros(len(pairs))
+        evaluate_bags(self._sorted, self._weights, pairs, _make_marks(self._sorted.kinds), out)
+        return _logarithms(out) if is_log else out
+
+
+class SubsetIndex(Index):
+    """Subset trees: each weighs the decay to the power of its productions."""
+
+    def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
+        super().__init__(forest)
+        self._decay = decay
+        self._has_bag = has_bag
+
+    def translate(self, others: Index) -> Translation:
+        """See `Index`."""
+        return Translation.between(self.dag, others.dag)
+
+    def compare(self, others: Index, known: Translation, numbers: Integers, is_half: bool) -> FloatArray:
+        """See `Index`."""
+        dag = self.dag
+        out = np.zeros((len(numbers), len(dag)))
+        weights = np.full(dag.productions.n_kinds, self._decay)
+        bags = others.dag.production_bags
+        add_bags(bags, known.productions, weights, self._postings, numbers, is_half, out)
+        if self._has_bag:
+            weights = np.full(dag.n_symbols, self._decay)
+            bags = others.dag.word_bags
+            add_bags(bags, known.symbols, weights, self._word_postings, numbers, is_half, out)
+        rows = self._rows(others.dag, known)
+        scratch = self._make_scratch(rows, numbers)
+        add_subset_trees(rows, numbers, dag.listing, dag.followers, self._decay, is_half, scratch, out)
+        return out
+
+    @cached_property
+    def _postings(self) -> Postings:
+        n_kinds = self.dag.productions.n_kinds
+        return self.dag.postings(self.dag.production_bags, _all(n_kinds), n_kinds)
+
+    @cached_property
+    def _word_postings(self) -> Postings:
+        return self.dag.postings(self.dag.word_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
+
+    def _rows(self, dag: Dag, known: Translation) -> Rows:
+        kinds = _look_up(known.productions, dag.productions.numbers)
+        edges = _look_up(known.edges, dag.edges.numbers)
+        return Rows(dag.subtrees.first, dag.subtrees.values, kinds, edges, *dag.bags)
+
+    def _make_scratch(self, rows: Rows, numbers: Integers) -> Scratch:
+        listing = self.dag.listing
+        sizes = (listing.end - listing.begin).max(axis=0, initial=0)
+        n_values = _most(
+            rows.bag_first, np.where(rows.kinds >= 0, _look_up(sizes, rows.kinds), 0)[rows.bag_ids], numbers
+        )
+        return Scratch(
+            np.zeros(n_values), np.empty(len(rows.kinds), dtype=np.int64), np.empty(n_values, dtype=np.int64)
+        )
+
+    @cached_property
+    def _pairwise(self) -> tuple[Rows, Sorted, Sorted]:
+        """The subtrees of which children may have the same production, and the productions of all others."""
+        dag, productions = self.dag, self.dag.productions
+        is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
+        owners = np.repeat(productions.numbers, np.diff(dag.subtrees.first))
+        is_tall[owners[dag.edges.numbers >= 0]] = True
+        tall = np.where(_look_up(is_tall, productions.numbers), productions.numbers, -1)
+        bags = _keep(dag.bags, tall[dag.bags.ids] >= 0)
+        flat = _keep(dag.production_bags, ~is_tall[dag.production_bags.ids])
+        rows = Rows(dag.subtrees.first, dag.subtrees.values, tall, dag.edges.numbers, *bags)
+        return rows, dag.sort_bags(bags, tall), dag.sort_bags(flat, _all(productions.n_kinds))
+
+    @cached_property
+    def _sorted_words(self) -> Sorted:
+        return self.dag.sort_bags(self.dag.word_bags, _all(self.dag.n_symbols))
+
+    def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
+        """See `Index`."""
+        rows, tall, flat = self._pairwise
+        single = np.zeros(len(pairs))
+        for bags in (flat, self._sorted_words) if self._has_bag else (flat,):
+            marks = _make_marks(bags.kinds)
+            evaluate_bags(bags, np.full(len(marks), self._decay), pairs, marks, single)
+        meetings = _make_meetings(len(self.dag.symbols), tall.kinds)
+
+        def work(rest: Integers, values: FloatArray, out: FloatArray) -> tuple[int, int]:
+            found: tuple[int, int] = evaluate_subset_trees(
+                rows, tall, rest, self._decay, is_log, values, meetings, out
+            )
+            return found
+
+        out = _evaluate_all(work, pairs)
+        return np.logaddexp(out, _logarithms(single)) if is_log else out + single
+
+
+class PartialOptions(NamedTuple):
+    """The decay of gaps and of depth, and the longest subsequence of children, 0 for all."""
+
+    decay: float
+    depth_decay: float
+    longest: int
+
+
+class PartialIndex(Index):
+    """Partial trees."""
+
+    def __init__(self, forest: Forest, *, options: PartialOptions) -> None:
+        super().__init__(forest)
+        self._options = options
+
+    def translate(self, others: Index) -> Any:  # noqa: ANN401
+        """See `Index`."""
+        return Translation.between(self.dag, others.dag)
+
+    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """See `Index`."""
+        dag, decays = self.dag, self._decays(False)
+        out = np.zeros((len(numbers), len(dag)))
+        weights = np.full(dag.n_symbols, decays.leaf)
+        add_bags(others.dag.symbol_bags, known.symbols, weights, self._postings, numbers, is_half, out)
+        rows = self._rows(others.dag, known)
+        scratch = self._make_scratch(rows, numbers)
+        add_partial_trees(rows, numbers, dag.listing, dag.blocks, decays, is_half, scratch, out)
+        return out
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return self.dag.postings(self.dag.symbol_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
+
+    def _decays(self, is_log: bool) -> Decays:
+        options = self._options
+        values = np.array([options.decay, options.depth_decay, options.depth_decay * options.decay**2])
+        gap, depth, leaf = (np.log(values) if is_log else values).tolist()
+        powers = options.decay ** np.arange(2 * self._widest + 1, dtype=np.float64)
+        return Decays(gap, depth, leaf, options.longest, is_log, powers)
+
+    @cached_property
+    def _widest(self) -> int:
+        return int(np.diff(self.dag.subtrees.first).max(initial=1))
+
+    def _rows(self, dag: Dag, known: Translation) -> PartialRows:
+        productions = dag.productions
+        numbers, _ = dag.pairs
+        return PartialRows(
+            dag.subtrees.first,
+            dag.subtrees.values,
+            known.symbols[dag.symbols],
+            productions.numbers,
+            productions.sequences.first,
+            known.symbols[productions.sequences.values],
+            _look_up(known.pairs, numbers),
+            *dag.bags,
+        )
+
+    def _make_scratch(self, rows: PartialRows, numbers: Integers) -> PartialScratch:
+        blocks = self.dag.blocks
+        n_blocks = np.diff(blocks.first, axis=1)
+        n_places = blocks.places[blocks.first[:, 1:]] - blocks.places[blocks.first[:, :-1]]
+        is_inner = (rows.symbols >= 0) & (rows.productions >= 0)
+        needed = [
+            _most(
+                rows.bag_first,
+                np.where(is_inner, _look_up(sizes.max(axis=0, initial=0), rows.symbols), 0)[rows.bag_ids],
+                numbers,
+            )
+            for sizes in (n_places + 1, n_blocks)
+        ]
+        return PartialScratch(
+            np.zeros(needed[0]),
+            np.empty(len(rows.symbols), dtype=np.int64),
+            np.zeros(len(self.dag.order)),
+            np.zeros(len(blocks.places), dtype=np.int64),
+            np.empty((needed[1], 2), dtype=np.int64),
+            _make_matches(),
+            self._make_grid(),
+        )
+
+    def _make_grid(self) -> FloatArray:
+        return np.empty((max(1, self._options.longest) + 1, self._widest + 1))
+
+    def _similarity(self) -> tuple[Ints, Similarity]:
+        """Return the class of each symbol, and how similar those of one class are."""
+        nothing = np.empty(0, dtype=np.int32)
+        return _all(self.dag.n_symbols), Similarity(nothing, np.empty((0, 0), dtype=np.float32))
+
+    @cached_property
+    def _pairwise(self) -> tuple[SmoothedTrees, Similarity]:
+        dag = self.dag
+        classes, similarity = self._similarity()
+        # The first value of each subtree is its symbol; what stands for it in these columns is not looked at.
+        children = np.where(is_first(dag.subtrees.first), 0, dag.subtrees.values)
+        child_classes = classes[dag.symbols][children]
+        pairs = dag.find_pairs(classes, child_classes)
+        heights = dag.find_heights(pairs)
+        others = _keep(dag.bags, heights[dag.bags.ids] == 2)
+        # The pair of a tag is that of its only child, in the last of its slots.
+        own_pairs = pairs[dag.subtrees.first[1:] - 1]
+        trees = SmoothedTrees(
+            dag.subtrees.first,
+            dag.subtrees.values,
+            child_classes,
+            heights[children],
+            dag.symbols,
+            *others,
+            *dag.sort_pairs(others, pairs),
+            dag.sort_bags(_keep(dag.bags, heights[dag.bags.ids] == 1), own_pairs),
+            dag.sort_bags(dag.symbol_bags, classes),
+        )
+        return trees, similarity
+
+    def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
+        """See `Index`."""
+        trees, similarity = self._pairwise
+        if is_log:
+            similarity = similarity._replace(table=_logarithms(similarity.table))
+        sizes = np.diff(trees.bag_first)
+        n_values = int((sizes[pairs[:, 0]] * sizes[pairs[:, 1]]).max(initial=0))
+        scratch = PairScratch(
+            np.full(n_values, -np.inf if is_log else 0.0),
+            np.empty(n_values, dtype=np.int64),
+            np.empty((len(trees.symbols), 2), dtype=np.int64),
+            np.zeros(len(trees.bag_ids), dtype=np.int64),
+            _make_marks(trees.all_symbols.kinds),
+            _make_marks(trees.tags.kinds),
+            _make_marks(trees.slots),
+            _make_matches(),
+            self._make_grid(),
+        )
+        out = np.zeros(len(pairs))
+        evaluate_partial_trees(trees, pairs, similarity, self._decays(is_log), scratch, out)
+        return out
+
+
+class SmoothedIndex(PartialIndex):
+    """Partial trees of similar words."""
+
+    def __init__(self, forest: Forest, *, options: PartialOptions, words: "Words") -> None:
+        super().__init__(forest, options=options)
+        self._words = words
+
+    def _similarity(self) -> tuple[Ints, Similarity]:
+        labels = self.dag.forest.labels
+        numbers = [self._words.numbers.get(label, -1) for label in labels]
+        known = np.flatnonzero(np.array(numbers) >= 0)
+        rows = np.full(len(labels), -1, dtype=np.int32)
+        rows[known] = np.arange(len(known))
+        classes = _all(len(labels))
+        classes[known] = known[:1]
+        return classes, Similarity(rows, self._words.table([numbers[symbol] for symbol in known]))
+
+    def translate(self, others: Index) -> Any:  # noqa: ANN401
+        """Return both forests as one."""
+        if others is self:
+            return self
+        forest = self.dag.forest.joined(others.dag.forest)
+        return SmoothedIndex(forest, options=self._options, words=self._words)
+
+    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """See `Index`."""
+        n_columns = len(self.dag)
+        rows = numbers if others is self else numbers + n_columns
+        begin = numbers if is_half else np.zeros_like(numbers)
+        out = np.zeros((len(numbers), n_columns))
+        for line, (row, first) in enumerate(zip(rows.tolist(), begin.tolist(), strict=True)):
+            columns = np.arange(first, n_columns)
+            out[line, first:] = known.evaluate(np.column_stack([np.full_like(columns, row), columns]))
+        return out
+
+    def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
+        """See `Index`."""
+        if is_log and (self._pairwise[1].table < 0).any():
+            raise InputError("some similarities are negative; expected none, for logarithms of values")
+        return super().evaluate(pairs, is_log=is_log)
+
+
+class Words(NamedTuple):
+    """Words by their numbers, and how similar they are: vectors of length 1, or a matrix."""
+
+    numbers: dict[str, int]
+    vectors: npt.NDArray[np.float32] | None
+    matrix: npt.NDArray[np.float32] | None
+
+    def table(self, numbers: Sequence[int]) -> npt.NDArray[np.float32]:
+        """Return the similarities of some words."""
+        if self.matrix is not None:
+            return np.ascontiguousarray(self.matrix[np.ix_(numbers, numbers)])
+        assert self.vectors is not None
+        vectors = self.vectors[list(numbers)]
+        return np.ascontiguousarray(vectors @ vectors.T)
+
+
+def _evaluate_all(
+    work: Callable[[Integers, FloatArray, FloatArray], tuple[int, int]], pairs: Integers
+) -> FloatArray:
+    """Evaluate pairs of trees, with room for more values when one takes them."""
+    out, values, done = np.zeros(len(pairs)), np.empty(FIRST_VALUES), 0
+    while True:
+        n, n_values = work(pairs[done:], values, out[done:])
+        done += n
+        if done == len(pairs):
+            return out
+        values = np.empty(2 * n_values)
+
+
+def _keep(bags: Bags, is_kept: npt.NDArray[np.bool_]) -> Bags:
+    """Return bags with some of what they hold."""
+    kept = np.concatenate([[0], np.cumsum(is_kept)])
+    return Bags(kept[bags.first], bags.ids[is_kept], bags.counts[is_kept])
+
+
+def _all(n: int) -> Ints:
+    return np.arange(n, dtype=np.int32)
+
+
+def _look_up(table: npt.NDArray[Any], numbers: Ints) -> Any:  # noqa: ANN401
+    """Return the entries of a table, -1 for negative numbers."""
+    return np.append(table, -1)[numbers].astype(table.dtype)
+
+
+def _most(first: Integers, sizes: npt.NDArray[np.signedinteger], numbers: Integers) -> int:
+    """Return the largest sum of the sizes of one tree's bag."""
+    sums = np.concatenate([[0], np.cumsum(sizes)])
+    return int((sums[first[numbers + 1]] - sums[first[numbers]]).max(initial=0))
+
+
+def _make_marks(kinds: Ints) -> Integers:
+    return np.zeros((int(kinds.max(initial=0)) + 1, 2), dtype=np.int64)
+
+
+def _make_meetings(n: int, kinds: Ints) -> Meetings:
+    offsets, begin, where = np.empty((3, n), dtype=np.int64)
+    ticks, last_tick = np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    return Meetings(ticks, offsets, begin, where, _make_marks(kinds), last_tick)
+
+
+def _make_matches() -> Matches:
+    places = np.empty((3, MOST_MATCHES), dtype=np.int64)
+    gaps, sums = np.empty((MOST_MATCHES, MOST_MATCHES)), np.empty((2, MOST_MATCHES))
+    return Matches(places[0], places[1], gaps, places[2], sums[0], sums[1])
+
+
+def _logarithms(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.log(values)

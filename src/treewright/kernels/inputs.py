@@ -1,0 +1,234 @@
+"""What kernels are given, as what they work on: trees of any kind as `ConstTree`, vectors as one matrix."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse, vstack
+
+from treewright.data.centred import to_constituents
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.data.svmlight import SparseVector, stack_vectors
+from treewright.errors import FormatError, InputError, quote
+
+Key: TypeAlias = int | str | tuple[int | str, ...]
+"""A position, a key or the name of an attribute, or several, each in what the one before has found."""
+TREES = "a ConstTree, a DepTree, an nltk.Tree or a string of brackets"
+
+
+def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
+    """Return an example as a tree.
+
+    Parameters
+    ----------
+    example : ConstTree, DepTree, nltk.Tree or str
+        A string holds one tree in brackets, read as it is written. A leaf of an nltk.Tree is a string, or a
+        pair of a word and its tag, which becomes the tag over the word.
+    centre : {"relation", "tag", "word"}
+        Of a DepTree, how it is converted; see `to_constituents`.
+    """
+    if isinstance(example, ConstTree):
+        return example
+    if isinstance(example, str):
+        return _parse(example)
+    if isinstance(example, DepTree):
+        return to_constituents(example, centre=centre)
+    if _is_nltk(example):
+        return _from_nltk(example)
+    raise InputError(f"the tree is {_describe(example)}; expected {TREES}")
+
+
+def as_trees(examples: Iterable[Any], *, centre: str = "relation") -> Sequence[ConstTree]:
+    """Return examples as trees; see `as_tree`.
+
+    Parameters
+    ----------
+    examples : sequence or array of trees
+        A list that holds nothing but `ConstTree` comes back as it is.
+    centre : {"relation", "tag", "word"}
+
+    Raises
+    ------
+    InputError
+        With the number of the example, from 0, that is no tree.
+    """
+    given = _as_list(examples, "trees")
+    if set(map(type, given)) <= {ConstTree}:
+        return given
+    trees = []
+    for number, example in enumerate(given):
+        try:
+            trees.append(as_tree(example, centre=centre))
+        except InputError as error:
+            raise InputError(f"example {number}: {error}") from None
+    return trees
+
+
+def as_matrix(examples: Any, *, n_columns: int | None = None) -> Any:  # noqa: ANN401
+    """Return vectors as the rows of a dense array or of a CSR matrix.
+
+    Parameters
+    ----------
+    examples : array or sparse matrix, or sequence of rows
+        Rows are arrays or lists of numbers, sparse matrices of one row each, or all `SparseVector`.
+    n_columns : int, optional
+        That others have. Rows must have as many; a `SparseVector` has at least so many.
+
+    Returns
+    -------
+    ndarray of float or csr_matrix of float, (n_examples, n_columns)
+    """
+    matrix = _make_matrix(examples, n_columns)
+    values = matrix.data if issparse(matrix) else matrix
+    if not np.isfinite(values).all():
+        value = values[~np.isfinite(values)].flat[0]
+        raise InputError(f"a vector has the value {value}; expected finite numbers")
+    return matrix
+
+
+def square_rows(matrix: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
+    """Return the dot product of each row with itself."""
+    if issparse(matrix):
+        return np.asarray(matrix.multiply(matrix).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", matrix, matrix), dtype=np.float64)
+
+
+def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
+    """Return the product of two matrices, each dense or sparse, as a dense one."""
+    product = a @ b
+    return np.asarray(product.toarray() if issparse(product) else product, dtype=np.float64)
+
+
+def find_parts(examples: Iterable[Any], key: Key) -> tuple[npt.NDArray[np.bool_], list[Any]]:
+    """Return which examples have a part that is not None where `key` says, and these parts."""
+    steps = key if isinstance(key, tuple) else (key,)
+    parts = [_find_part(example, steps, number) for number, example in enumerate(examples)]
+    present = [part is not None for part in parts]
+    return np.array(present, dtype=np.bool_), [part for part in parts if part is not None]
+
+
+def _find_part(example: Any, steps: tuple[int | str, ...], number: int) -> Any:  # noqa: ANN401
+    part = example
+    for step in steps:
+        try:
+            part = _take(part, step)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            found = f"example {number}, of the type {type(example).__name__}, has no part {step!r}"
+            raise InputError(f"{found}; expected one at {steps}") from None
+    return part
+
+
+def _take(example: Any, step: int | str) -> Any:  # noqa: ANN401
+    try:
+        return example[step]
+    except (IndexError, TypeError):
+        if isinstance(step, int):
+            raise
+        return getattr(example, step)
+
+
+def _make_matrix(examples: Any, n_columns: int | None) -> Any:  # noqa: ANN401
+    if issparse(examples):
+        matrix = csr_matrix(examples, dtype=np.float64)
+    elif isinstance(examples, np.ndarray) and examples.dtype != object:
+        matrix = _as_numbers(examples, "the array")
+    else:
+        rows = _as_list(examples, "vectors")
+        if rows and all(isinstance(row, SparseVector) for row in rows):
+            return _stack_open(rows, n_columns)
+        matrix = _stack_sparse(rows) if rows and all(map(issparse, rows)) else _stack_dense(rows, n_columns)
+    if matrix.ndim != 2:
+        raise InputError(f"the array has {matrix.ndim} dimensions; expected 2, a row for each example")
+    if n_columns is not None and matrix.shape[1] != n_columns:
+        raise InputError(f"vectors have {matrix.shape[1]} columns; expected {n_columns}, as others have")
+    return matrix
+
+
+def _stack_open(vectors: list[SparseVector], n_columns: int | None) -> csr_matrix:
+    needed = max((int(vector.indices[-1]) for vector in vectors if len(vector.indices)), default=0)
+    return stack_vectors(vectors, n_columns=max(needed, n_columns or 0))
+
+
+def _stack_sparse(rows: list[Any]) -> csr_matrix:
+    flat = [row if row.ndim == 2 else row.reshape(1, -1) for row in rows]
+    shape = (1, flat[0].shape[1])
+    _check_shapes(flat, shape, "a row of {1} columns, as the first has")
+    return csr_matrix(vstack(flat, format="csr"), dtype=np.float64)
+
+
+def _stack_dense(rows: list[Any], n_columns: int | None) -> npt.NDArray[np.float64]:
+    if not rows:
+        return np.zeros((0, n_columns or 0))
+    arrays = [_as_numbers(row, f"example {number}") for number, row in enumerate(rows)]
+    if arrays[0].ndim != 1:
+        raise InputError(f"example 0 has the shape {arrays[0].shape}; expected one dimension")
+    _check_shapes(arrays, arrays[0].shape, "({0},), as the first has")
+    return np.stack(arrays)
+
+
+def _check_shapes(rows: list[Any], shape: tuple[int, ...], expected: str) -> None:
+    for number, row in enumerate(rows):
+        if row.shape != shape:
+            raise InputError(
+                f"example {number} has the shape {row.shape}; expected {expected.format(*shape)}"
+            )
+
+
+def _as_numbers(row: object, name: str) -> npt.NDArray[np.float64]:
+    try:
+        return np.asarray(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {_describe(row)}; expected numbers") from None
+
+
+def _as_list(examples: Iterable[Any], kind: str) -> list[Any]:
+    """Return a list as it is, other sequences as a list, and refuse what is a single example."""
+    if type(examples) is list:
+        return examples
+    if isinstance(examples, str) or _is_nltk(examples) or not hasattr(examples, "__iter__"):
+        raise InputError(f"{kind} are {_describe(examples)}; expected a sequence of {kind}")
+    return list(examples)
+
+
+def _describe(example: object) -> str:
+    text = quote(example) if isinstance(example, str) else ""
+    return f"the string {text}" if text else f"of the type {type(example).__name__}"
+
+
+def _parse(text: str) -> ConstTree:
+    try:
+        return ConstTree.parse(text)
+    except FormatError as error:
+        raise InputError(f"{quote(text)} has {error.found}; expected {error.expected}") from None
+
+
+def _is_nltk(example: object) -> bool:
+    """Tell an nltk.Tree without importing nltk: a list with a method `label`."""
+    return isinstance(example, list) and callable(getattr(example, "label", None))
+
+
+def _from_nltk(tree: object) -> ConstTree:
+    labels: list[str] = []
+    n_children: list[int] = []
+    waiting: list[Any] = [tree]
+    while waiting:  # parents first and from right to left, which is post-order in reverse
+        node = waiting.pop()
+        label, children = _split_nltk(node)
+        labels.append(label)
+        n_children.append(len(children))
+        waiting.extend(children)
+    return ConstTree.from_child_counts(labels[::-1], n_children[::-1])
+
+
+def _split_nltk(node: Any) -> tuple[str, Sequence[Any]]:  # noqa: ANN401
+    """Return the label of a node and what stands under it."""
+    if isinstance(node, str):
+        return node, ()
+    if _is_nltk(node):
+        label: Callable[[], object] = node.label
+        return str(label()), node
+    if isinstance(node, tuple) and len(node) == 2 and all(isinstance(part, str) for part in node):
+        return node[1], node[:1]
+    raise InputError(f"a leaf is {_describe(node)}; expected a string or a pair of word and tag")

@@ -1,0 +1,226 @@
+"""What support vector machines over a kernel have in common: parameters, support vectors, saving."""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from treewright._validate import check_integer, check_number
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.convolution import SubsetTreeKernel
+from treewright.kernels.examples import (
+    check_examples,
+    count_examples,
+    examples_from_state,
+    examples_state,
+    kernel_from_state,
+    kernel_state,
+    take_examples,
+)
+from treewright.kernels.svm import RowCache, Solution, solve
+from treewright.native.svm import Problem
+from treewright.persist import State, save_state
+from treewright.scale import map_jobs
+
+LEAST, MOST = 1e-12, 1e12
+"""Of numbers that must be above zero and finite."""
+BATCH_VALUES = 1 << 23
+"""Kernel values that are held at one time in prediction, for each thread."""
+
+Progress = Callable[[str], None]
+"""Called with a line for people now and then."""
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """What support vector machines have in common.
+
+    They keep the examples that they need to compare others with, and no others.
+    """
+
+    kernel: Kernel | None
+    C: float
+    tol: float
+    max_iter: int | None
+    cache_memory: int
+    jobs: int
+
+    def _check(self) -> None:
+        check_number("C", self.C, low=LEAST, high=MOST)
+        check_number("tol", self.tol, low=LEAST, high=MOST)
+        if self.max_iter is not None:
+            check_integer("max_iter", self.max_iter, minimum=1)
+        check_integer("cache_memory", self.cache_memory)
+        check_integer("jobs", self.jobs, minimum=1)
+
+    def _start(self, examples: Any) -> RowCache:  # noqa: ANN401
+        self.kernel_ = make_kernel(self.kernel)
+        return RowCache(self.kernel_.pack(examples), self.cache_memory, jobs=self.jobs)
+
+    def _solve(self, problem: Problem, cache: RowCache, name: str, progress: Progress | None) -> Solution:
+        def report(n_iter: int, violation: float) -> None:
+            if progress:
+                progress(
+                    f"{name}: {n_iter} rounds, violation {violation:.2g}, {cache.n_computed} kernel rows"
+                )
+
+        solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, report=report)
+        if solution.violation >= self.tol:
+            warnings.warn(
+                f"{name} stopped after {solution.n_iter} rounds at a violation of {solution.violation:.2g}, "
+                f"more than tol={self.tol:g}; a larger max_iter, a smaller C or normalize=True may help",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return solution
+
+    def _keep(self, examples: Any, solutions: list[Solution]) -> None:  # noqa: ANN401
+        coef = np.stack([solution.coef for solution in solutions])
+        self.support_ = np.flatnonzero((coef != 0).any(axis=0))
+        self.dual_coef_ = coef[:, self.support_]
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.n_support_ = np.count_nonzero(self.dual_coef_, axis=1)
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions])
+        self._set_support(take_examples(examples, self.support_))
+
+    def _set_support(self, examples: Any) -> None:  # noqa: ANN401
+        self.support_examples_ = examples
+        self._packed: Packed | None = None
+
+    def _pack_support(self) -> Packed:
+        if self._packed is None:
+            self._packed = self.kernel_.pack(self.support_examples_)
+        return self._packed
+
+    def _decide(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the decision value of each example by each machine."""
+        check_is_fitted(self)
+        examples = check_examples(trees)
+        if len(self.support_) == 0:
+            return np.tile(self.intercept_, (count_examples(examples), 1))
+        products = multiply(self._pack_support(), examples, self.dual_coef_.T, jobs=self.jobs)
+        return np.asarray(products + self.intercept_, dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again when it is needed."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_packed" in state:
+            state["_packed"] = None
+        return state
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the machine to a file, for `tw.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the machine is."""
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        values = {
+            "parameters": {name: plain(each) for name, each in parameters.items() if name != "kernel"},
+            "has_kernel": self.kernel is not None,
+        }
+        arrays = {
+            "support": self.support_,
+            "dual_coef": self.dual_coef_,
+            "intercept": self.intercept_,
+            "n_iter": self.n_iter_,
+        }
+        parts = {"kernel": kernel_state(self.kernel_), "examples": examples_state(self.support_examples_)}
+        return State(type(self).__name__, values, arrays, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the machine again."""
+        kernel = kernel_from_state(state.parts["kernel"])
+        machine = cls(**state.values["parameters"])
+        machine.kernel = kernel if state.values["has_kernel"] else None
+        machine.kernel_ = clone(kernel)
+        machine.support_ = state.arrays["support"]
+        machine.dual_coef_ = state.arrays["dual_coef"]
+        machine.intercept_ = state.arrays["intercept"]
+        machine.n_iter_ = state.arrays["n_iter"]
+        machine.n_support_ = np.count_nonzero(machine.dual_coef_, axis=1)
+        machine._set_support(examples_from_state(state.parts["examples"]))
+        return machine
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+def make_kernel(kernel: Kernel | None) -> Kernel:
+    """Return a copy of a kernel, or of the one that is meant by None."""
+    if kernel is None:
+        return SubsetTreeKernel(decay=0.4, normalize=True)
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"kernel is {kernel!r}; expected a kernel of treewright or None")
+    copy: Kernel = clone(kernel)
+    return copy
+
+
+def check_input(
+    trees: Any,  # noqa: ANN401
+    targets: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None,
+) -> tuple[Any, npt.NDArray[Any], FloatArray]:
+    """Return examples, what is to be learnt of them, and their weights, all of the same number."""
+    examples = check_examples(trees)
+    n_examples = count_examples(examples)
+    if n_examples == 0:
+        raise InputError("no examples were given; expected at least one")
+    given = np.asarray(targets)
+    if given.shape != (n_examples,):
+        raise InputError(f"the labels have the shape {given.shape}; expected ({n_examples},), one an example")
+    weights = np.ones(n_examples)
+    if sample_weight is not None:
+        weights = check_floats("sample_weight", np.asarray(sample_weight))
+        if weights.shape != (n_examples,):
+            raise InputError(f"sample_weight has the shape {weights.shape}; expected ({n_examples},)")
+        if weights.min() < 0:
+            raise InputError(f"sample_weight has the value {weights.min():g}; expected 0 or more")
+    return examples, given, weights
+
+
+def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
+    """Return values as numbers, all of which are finite."""
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} has {values.flat[0]!r}; expected numbers") from error
+    wrong = numbers[~np.isfinite(numbers)]
+    if len(wrong):
+        raise InputError(f"{name} has the value {wrong[0]}; expected finite numbers")
+    return numbers
+
+
+def multiply(packed: Packed, examples: Any, factors: FloatArray, *, jobs: int) -> FloatArray:  # noqa: ANN401
+    """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
+    n_examples = count_examples(examples)
+    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // jobs)))
+    batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
+
+    def multiply_batch(batch: slice) -> FloatArray:
+        products: FloatArray = packed.compare(take_examples(examples, batch)) @ factors
+        return products
+
+    products = [np.empty((0, factors.shape[1])), *map_jobs(multiply_batch, batches, jobs=jobs)]
+    found = np.concatenate(products)
+    wrong = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if len(wrong):
+        raise InputError(f"example {wrong[0]}: its kernel values are not finite; expected finite numbers")
+    return found
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as JSON can hold it."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,415 @@
+"""Support vector machines, and features for linear ones, over trees or whatever else a kernel compares."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.examples import check_examples, count_examples, take_examples
+from treewright.kernels.machine import (
+    LEAST,
+    MOST,
+    KernelMachine,
+    Progress,
+    check_floats,
+    check_input,
+    make_kernel,
+    multiply,
+    plain,
+)
+from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
+from treewright.kernels.svm import RowCache, classification_problem, regression_problem
+from treewright.persist import State
+
+N_FOLDS = 5
+"""Parts of the training data for decision values that probabilities are learnt from."""
+SMALLEST_EIGENVALUE = 1e-10
+"""As a share of the largest; what is below is noise."""
+
+
+class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """A support vector machine for each class against all others, or one for two classes.
+
+    Kernel values are computed when they are needed, and kept within a memory budget that all machines share,
+    so that there need not be room for all of them.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+    C : float
+        The cost of an example on the wrong side of the margin.
+    class_weight : dict or "balanced", optional
+        Factors of the cost. With two classes, those of the examples of either; with more, those of the
+        examples of a class in its own machine, where the others weigh 1. Balanced machines give the same
+        weight to either side as a whole.
+    probability : bool
+        Whether to learn probabilities, from decision values of machines that have not seen the example.
+    tol : float
+        By how much the conditions of optimality may be violated.
+    max_iter : int, optional
+        Rounds after which a machine stops anyway, with a warning.
+    cache_memory : int
+        Bytes for kernel values in training.
+    seed : int
+        Decides which examples are together when probabilities are learnt.
+    jobs : int
+        Threads that compute kernel values.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    support_ : ndarray of int, (n_support,)
+        The numbers of the examples that some machine needs, ascending.
+    support_examples_ : list or matrix
+        These examples.
+    dual_coef_ : ndarray of float, (n_machines, n_support)
+    intercept_ : ndarray of float, (n_machines,)
+    n_support_ : ndarray of int, (n_machines,)
+        How many examples each machine needs.
+    n_iter_ : ndarray of int, (n_machines,)
+    kernel_ : Kernel
+    sigmoid_ : ndarray of float, (n_machines, 2)
+        Slope and offset of the logarithm of the odds; with `probability` only.
+
+    Examples
+    --------
+    >>> from treewright import ConstTree
+    >>> from treewright.kernels.machines import TreeKernelClassifier
+    >>> texts = ["(S (NP Mary) (VP sleeps))", "(S (NP he) (VP eats))", "(Q (WH who) (VP sleeps))"]
+    >>> trees = [ConstTree.parse(text) for text in texts]
+    >>> classifier = TreeKernelClassifier().fit(trees, ["statement", "statement", "question"])
+    >>> classifier.predict([ConstTree.parse("(Q (WH who) (VP eats))")]).tolist()
+    ['question']
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        C: float = 1.0,  # noqa: N803
+        class_weight: dict[Any, float] | str | None = None,
+        probability: bool = False,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        cache_memory: int = 1 << 30,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.class_weight = class_weight
+        self.probability = probability
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_memory = cache_memory
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Any,  # noqa: ANN401
+        labels: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from examples of two classes or more.
+
+        Parameters
+        ----------
+        trees : sequence
+            Whatever the kernel takes.
+        labels : array, (n_examples,)
+        sample_weight : array of float, (n_examples,), optional
+            Factors of the cost of each example.
+        progress : callable, optional
+            Called with a line of text now and then, and after each machine.
+        """
+        self._check()
+        check_choice("probability", self.probability, (False, True))
+        check_integer("seed", self.seed)
+        examples, given, weights = check_input(trees, labels, sample_weight)
+        if given.dtype.kind == "f":
+            check_floats("labels", given)
+        self.classes_, numbers = np.unique(given, return_inverse=True)
+        self._check_classes(numbers, weights)
+        cache = self._start(examples)
+        solutions, sigmoids = [], []
+        for number in self._machines():
+            signs = np.where(numbers == number, 1.0, -1.0)
+            bounds = self.C * weights * self._class_factors(number, signs)
+            name = f"class {self.classes_[number]}"
+            problem = classification_problem(np.arange(len(signs)), signs, bounds)
+            solutions.append(self._solve(problem, cache, name, progress))
+            if self.probability:
+                folds = deal_folds(numbers, N_FOLDS, seed=self.seed)
+                decisions = self._unseen_decisions(cache, folds, signs, bounds, name, progress)
+                sigmoids.append(fit_sigmoid(decisions, signs > 0))
+        self._keep(examples, solutions)
+        self.sigmoid_ = np.array(sigmoids).reshape(-1, 2)
+        return self
+
+    def _machines(self) -> range:
+        """Return the numbers of the classes that have a machine."""
+        return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+
+    def _check_classes(self, numbers: Integers, weights: FloatArray) -> None:
+        if len(self.classes_) < 2:
+            raise InputError(f"all labels are {plain(self.classes_[0])!r}; expected two classes or more")
+        for number in np.flatnonzero(np.bincount(numbers, weights) == 0):
+            label = plain(self.classes_[number])
+            raise InputError(f"sample_weight is 0 for all of class {label!r}; expected more for some")
+        if isinstance(self.class_weight, dict):
+            for label, weight in self.class_weight.items():
+                check_number(f"class_weight[{label!r}]", weight, low=LEAST, high=MOST)
+                if label not in self.classes_.tolist():
+                    names = ", ".join(map(str, self.classes_))
+                    raise InputError(f"class_weight has the class {label!r}; expected some of {names}")
+        else:
+            check_choice("class_weight", self.class_weight, (None, "balanced"))
+
+    def _class_factors(self, number: int, signs: FloatArray) -> FloatArray:
+        """Return the factor of the cost of each example in the machine of a class."""
+        if self.class_weight is None:
+            return np.ones_like(signs)
+        if isinstance(self.class_weight, dict):
+            positive = self.class_weight.get(plain(self.classes_[number]), 1.0)
+            other = plain(self.classes_[0]) if len(self.classes_) == 2 else None
+            negative = self.class_weight.get(other, 1.0) if len(self.classes_) == 2 else 1.0
+        else:
+            n_positive = np.count_nonzero(signs > 0)
+            positive, negative = len(signs) / (2 * np.array([n_positive, len(signs) - n_positive]))
+        return np.where(signs > 0, positive, negative)
+
+    def _unseen_decisions(
+        self,
+        cache: RowCache,
+        folds: Integers,
+        signs: FloatArray,
+        bounds: FloatArray,
+        name: str,
+        progress: Progress | None,
+    ) -> FloatArray:
+        """Return the decision value of each example by a machine that has not seen it.
+
+        Rows have the kernel's values with all examples, so that these cost nothing more.
+        """
+        decisions = np.empty_like(signs)
+        for fold in range(N_FOLDS):
+            seen, unseen = np.flatnonzero(folds != fold), folds == fold
+            present = np.unique(signs[seen][bounds[seen] > 0])
+            if len(present) < 2:
+                decisions[unseen] = present.sum()
+                continue
+            problem = classification_problem(seen, signs[seen], bounds[seen])
+            solution = self._solve(problem, cache, f"{name}, fold {fold + 1} of {N_FOLDS}", progress)
+            decisions[unseen] = solution.scores[unseen] + solution.intercept
+        return decisions
+
+    def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+        decisions = self._decide(trees)
+        return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+    def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each example."""
+        decisions = self.decision_function(trees)
+        best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def predict_proba(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the probability of each class, (n_examples, n_classes)."""
+        check_is_fitted(self)
+        if not len(self.sigmoid_):
+            raise InputError("probability was False in fit; expected True for probabilities")
+        positive = apply_sigmoid(self._decide(trees), *self.sigmoid_.T)
+        if len(self.classes_) == 2:
+            return np.hstack([1 - positive, positive])
+        positive = np.maximum(positive, np.finfo(np.float64).tiny)
+        return np.asarray(positive / positive.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def get_state(self) -> State:
+        """Return all that the classifier is."""
+        state = super().get_state()
+        weight = self.class_weight
+        if isinstance(weight, dict):
+            pairs = [[plain(label), plain(each)] for label, each in weight.items()]
+            state.values["parameters"]["class_weight"] = pairs
+        state.values["classes"] = self.classes_.tolist()
+        state.values["classes_type"] = self.classes_.dtype.str
+        state.arrays["sigmoid"] = self.sigmoid_
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the classifier again."""
+        machine = super().from_state(state)
+        weight = state.values["parameters"]["class_weight"]
+        machine.class_weight = dict(weight) if isinstance(weight, list) else weight
+        machine.classes_ = np.array(state.values["classes"], dtype=state.values["classes_type"])
+        machine.sigmoid_ = state.arrays["sigmoid"]
+        return machine
+
+
+class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Support vector regression: errors up to `epsilon` cost nothing.
+
+    Parameters
+    ----------
+    kernel, C, tol, max_iter, cache_memory, jobs
+        As those of `TreeKernelClassifier`.
+    epsilon : float
+
+    Attributes
+    ----------
+    support_, support_examples_, dual_coef_, intercept_, n_support_, n_iter_, kernel_
+        As those of `TreeKernelClassifier`, of one machine.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        C: float = 1.0,  # noqa: N803
+        epsilon: float = 0.1,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        cache_memory: int = 1 << 30,
+        jobs: int = 1,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.epsilon = epsilon
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_memory = cache_memory
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Any,  # noqa: ANN401
+        targets: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from examples and a number for each.
+
+        Parameters
+        ----------
+        trees : sequence
+            Whatever the kernel takes.
+        targets : array of float, (n_examples,)
+        sample_weight : array of float, (n_examples,), optional
+            Factors of the cost of each example.
+        progress : callable, optional
+            Called with a line of text now and then, and in the end.
+        """
+        self._check()
+        check_number("epsilon", self.epsilon, low=0, high=MOST)
+        examples, given, weights = check_input(trees, targets, sample_weight)
+        numbers = check_floats("targets", given)
+        if not weights.any():
+            raise InputError("sample_weight is 0 for all examples; expected more for some")
+        cache = self._start(examples)
+        rows = np.arange(len(numbers))
+        problem = regression_problem(rows, numbers, self.C * weights, epsilon=self.epsilon)
+        self._keep(examples, [self._solve(problem, cache, "regression", progress)])
+        return self
+
+    def predict(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the number of each example."""
+        return self._decide(trees)[:, 0]
+
+
+class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A few features whose inner products are close to the kernel, for linear models of large data.
+
+    They are the kernel's values with some examples, the landmarks, times the inverse square root of those of
+    the landmarks among themselves (Williams & Seeger 2001).
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
+    n_components : int
+        Landmarks, of which there are no more than examples.
+    seed : int
+        Decides which examples are landmarks.
+    jobs : int
+        Threads that compute kernel values.
+
+    Attributes
+    ----------
+    component_indices_ : ndarray of int, (n_components,)
+        The numbers of the landmarks, ascending.
+    components_ : list or matrix
+        The landmarks.
+    normalization_ : ndarray of float, (n_components, n_components)
+    kernel_ : Kernel
+    """
+
+    def __init__(
+        self, kernel: Kernel | None = None, *, n_components: int = 100, seed: int = 0, jobs: int = 1
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(self, trees: Any, y: object = None) -> Self:  # noqa: ANN401
+        """Choose the landmarks."""
+        check_integer("n_components", self.n_components, minimum=1)
+        check_integer("seed", self.seed)
+        check_integer("jobs", self.jobs, minimum=1)
+        examples = check_examples(trees)
+        n_examples = count_examples(examples)
+        if n_examples == 0:
+            raise InputError("no examples were given; expected at least one")
+        order = np.random.default_rng(self.seed).permutation(n_examples)
+        self.component_indices_ = np.sort(order[: self.n_components])
+        self.components_ = take_examples(examples, self.component_indices_)
+        self.kernel_ = make_kernel(self.kernel)
+        packed = self.kernel_.pack(self.components_)
+        numbers = np.arange(len(self.component_indices_))
+        self.normalization_ = _inverse_root(packed.block(numbers, numbers))
+        self._packed: Packed | None = packed
+        self._n_features_out = len(numbers)
+        return self
+
+    def transform(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the features of examples, (n_examples, n_components)."""
+        check_is_fitted(self)
+        if self._packed is None:
+            self._packed = self.kernel_.pack(self.components_)
+        return multiply(self._packed, check_examples(trees), self.normalization_, jobs=self.jobs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again when it is needed."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_packed" in state:
+            state["_packed"] = None
+        return state
+
+
+def _inverse_root(values: FloatArray) -> FloatArray:
+    """Return the inverse square root of a symmetric matrix, on the part of the space where it has one."""
+    if not np.isfinite(values).all():
+        raise InputError("the kernel values of the landmarks are not finite; expected finite numbers")
+    eigenvalues, vectors = np.linalg.eigh((values + values.T) / 2)
+    is_kept = eigenvalues > SMALLEST_EIGENVALUE * max(eigenvalues.max(), 0)
+    vectors = vectors[:, is_kept]
+    return np.asarray(vectors / np.sqrt(eigenvalues[is_kept]) @ vectors.T, dtype=np.float64)

@@ -1,0 +1,85 @@
+"""Numbers that two trees share, counted and weighed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place, inlined
+
+
+class Postings(NamedTuple):
+    """The trees, in order, that have number i, from `first[i]`, and how often."""
+
+    first: np.ndarray
+    trees: np.ndarray
+    counts: np.ndarray
+
+
+@compiled
+def add_bags(bags, known, weights, postings, numbers, is_half, out):
+    """Add to each row of `out` the weighted products of the counts that its tree shares with others.
+
+    `numbers` are the trees of the rows, and `known` turns what their bags hold into what the postings are of,
+    -1 where these have none. With `is_half`, rows begin at their own tree.
+    """
+    for line in range(numbers.size):
+        row = numbers[line]
+        lowest = row if is_half else 0
+        for place in range(bags.first[row], bags.first[row + 1]):
+            number = known[bags.ids[place]]
+            if number < 0:
+                continue
+            weight = bags.counts[place] * weights[number]
+            at, begin = postings.first[number + 1] - 1, postings.first[number]
+            while at >= begin and postings.trees[at] >= lowest:
+                out[line, postings.trees[at]] += weight * postings.counts[at]
+                at -= 1
+
+
+@compiled
+def mirror(out):
+    """Fill the lower half of a square from its upper one."""
+    n = len(out)
+    for begin in range(0, n, 64):
+        for row in range(begin, n):
+            for column in range(begin, min(row, begin + 64)):
+                out[row, column] = out[column, row]
+
+
+class Sorted(NamedTuple):
+    """What trees have, by its kind: tree i has `ids` from `first[i]`, each as often as `counts` says."""
+
+    first: np.ndarray
+    ids: np.ndarray
+    kinds: np.ndarray
+    counts: np.ndarray
+
+
+@inlined
+def mark(trees, tree, marks, tick):
+    """Note for each kind where the tree has it first."""
+    latest = -1
+    for at in range(trees.first[tree], trees.first[tree + 1]):
+        kind = trees.kinds[at]
+        if kind != latest:
+            marks[kind, 0] = tick
+            marks[kind, 1] = at
+            latest = kind
+
+
+@in_place
+def evaluate_bags(trees, weights, pairs, marks, out):
+    """Add to `out` the weighted products of the counts that pairs of trees share.
+
+    Each kind is once in a tree. `marks` are two zeros a kind; a table is faster than merging two lists,
+    since which of two kinds comes first cannot be foretold.
+    """
+    for pair in range(len(pairs)):
+        one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1
+        mark(trees, other, marks, tick)
+        total = 0.0
+        for at in range(trees.first[one], trees.first[one + 1]):
+            kind = trees.kinds[at]
+            if marks[kind, 0] == tick:
+                total += weights[kind] * trees.counts[at] * trees.counts[marks[kind, 1]]
+        out[pair] += total

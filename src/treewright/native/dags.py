@@ -1,0 +1,203 @@
+"""Forests with equal subtrees made one: what tree kernels work on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place
+from treewright.native.hashing import mix
+
+SEED = np.uint64(0x243F6A8885A308D3)
+
+
+class Nodes(NamedTuple):
+    """Trees in post-order: tree i has the nodes from `first[i]`; sizes count all nodes of a subtree."""
+
+    symbols: np.ndarray
+    sizes: np.ndarray
+    first: np.ndarray
+
+
+class Sequences(NamedTuple):
+    """Sequence i is `values[first[i]:first[i + 1]]`; `table` finds it by its content.
+
+    The subtree of a node is the sequence of its symbol and the numbers of its children's subtrees; its
+    production that of its symbol and its children's symbols.
+    """
+
+    first: np.ndarray
+    values: np.ndarray
+    table: np.ndarray
+
+
+class Bags(NamedTuple):
+    """Numbers in trees: tree i has `ids` from `first[i]`, each as often as `counts` says."""
+
+    first: np.ndarray
+    ids: np.ndarray
+    counts: np.ndarray
+
+
+@in_place
+def _find(sequences, values, begin, end):
+    """Return the slot of the table in which the number of `values[begin:end]` is, or would be."""
+    key = SEED
+    for place in range(begin, end):
+        key = mix(key, values[place])
+    mask = sequences.table.size - 1
+    slot = np.int64(key >> np.uint64(32)) & mask
+    while sequences.table[slot] >= 0:
+        number = sequences.table[slot]
+        at = sequences.first[number]
+        if sequences.first[number + 1] - at == end - begin:
+            place = begin
+            while place < end and sequences.values[at] == values[place]:
+                place += 1
+                at += 1
+            if place == end:
+                return slot
+        slot = (slot + 1) & mask
+    return slot
+
+
+@in_place
+def _keep(sequences, n, end):
+    """Number the sequence at the end of all values, which ends at `end`; return its number and how many."""
+    slot = _find(sequences, sequences.values, sequences.first[n], end)
+    number = sequences.table[slot]
+    if number >= 0:
+        return number, n
+    sequences.table[slot] = n
+    sequences.first[n + 1] = end
+    return n, n + 1
+
+
+@compiled
+def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
+    """Number the different subtrees of trees, children before parents, and count those of each tree.
+
+    Equal subtrees have one number if their trees are among the same `n_together` ones. Returns how many
+    subtrees there are and how many numbers the bags hold. `own` has room for the nodes of a tree; `seen`,
+    -1 at first, will hold the last tree of each subtree, `places` its place in the bags.
+    """
+    n, n_bag = 0, 0
+    subtrees.first[0] = 0
+    for tree in range(nodes.first.size - 1):
+        if tree % n_together == 0:
+            subtrees.table[:] = -1
+        start = nodes.first[tree]
+        bags.first[tree] = n_bag
+        for node in range(start, nodes.first[tree + 1]):
+            end = subtrees.first[n]
+            subtrees.values[end] = nodes.symbols[node]
+            end += 1
+            left = node - nodes.sizes[node] + 1
+            child = node - 1
+            while child >= left:
+                child -= nodes.sizes[child]
+                end += 1
+            child, place = node - 1, end - 1
+            while child >= left:
+                subtrees.values[place] = own[child - start]
+                child -= nodes.sizes[child]
+                place -= 1
+            number, n = _keep(subtrees, n, end)
+            own[node - start] = number
+            if seen[number] != tree:
+                seen[number] = tree
+                places[number] = n_bag
+                bags.ids[n_bag] = number
+                bags.counts[n_bag] = 0
+                n_bag += 1
+            bags.counts[places[number]] += 1
+    bags.first[nodes.first.size - 1] = n_bag
+    return n, n_bag
+
+
+@compiled
+def number_productions(subtrees, productions, numbers):
+    """Number the productions of subtrees, -1 for leaves; return how many there are."""
+    n = 0
+    productions.first[0] = 0
+    for subtree in range(numbers.size):
+        begin, finish = subtrees.first[subtree], subtrees.first[subtree + 1]
+        numbers[subtree] = -1
+        if finish - begin == 1:
+            continue
+        end = productions.first[n]
+        productions.values[end] = subtrees.values[begin]
+        for place in range(begin + 1, finish):
+            end += 1
+            productions.values[end] = subtrees.values[subtrees.first[subtrees.values[place]]]
+        numbers[subtree], n = _keep(productions, n, end + 1)
+    return n
+
+
+@compiled
+def number_edges(subtrees, numbers, edges, slots):
+    """Number what a child is to its parent: both productions and its place; -1 for leaves.
+
+    `slots` is aligned with the values of the subtrees, `numbers` are their productions.
+    """
+    n = 0
+    edges.first[0] = 0
+    for subtree in range(numbers.size):
+        begin = subtrees.first[subtree]
+        for place in range(begin, subtrees.first[subtree + 1]):
+            slots[place] = -1
+            if place == begin or numbers[subtrees.values[place]] < 0:
+                continue
+            end = edges.first[n]
+            edges.values[end] = numbers[subtree]
+            edges.values[end + 1] = place - begin
+            edges.values[end + 2] = numbers[subtrees.values[place]]
+            slots[place], n = _keep(edges, n, end + 3)
+    return n
+
+
+@compiled
+def count_kinds(bags, kinds, found, seen, places):
+    """Count in each tree the kinds (productions, symbols) of its subtrees; negative kinds do not count."""
+    n = 0
+    for tree in range(bags.first.size - 1):
+        found.first[tree] = n
+        for place in range(bags.first[tree], bags.first[tree + 1]):
+            kind = kinds[bags.ids[place]]
+            if kind < 0:
+                continue
+            if seen[kind] != tree:
+                seen[kind] = tree
+                places[kind] = n
+                found.ids[n] = kind
+                found.counts[n] = 0
+                n += 1
+            found.counts[places[kind]] += bags.counts[place]
+    found.first[bags.first.size - 1] = n
+    return n
+
+
+@compiled
+def find_sequences(sequences, others, tables, scratch, found):
+    """Find other sequences among these: -1 where there is none.
+
+    The values of others are turned into ours by `tables`, one for each place of a sequence; the last is for
+    all further places too.
+    """
+    for number in range(found.size):
+        begin, finish = others.first[number], others.first[number + 1]
+        is_known = True
+        for place in range(begin, finish):
+            value = tables[min(place - begin, len(tables) - 1)][others.values[place]]
+            is_known = is_known and value >= 0
+            scratch[place - begin] = value
+        found[number] = sequences.table[_find(sequences, scratch, 0, finish - begin)] if is_known else -1
+
+
+@compiled
+def count_inner(subtrees, counts):
+    """Count the nodes of each subtree that are no leaves."""
+    for subtree in range(counts.size):
+        begin, end = subtrees.first[subtree], subtrees.first[subtree + 1]
+        counts[subtree] = int(end - begin > 1)
+        for place in range(begin + 1, end):
+            counts[subtree] += counts[subtrees.values[place]]

@@ -1,0 +1,268 @@
+"""The inner loops of a solver for support vector machines, by decomposition (Joachims 1999; Fan et al. 2005).
+
+The dual problem is to find values v that add up to zero, each between its bounds, with the least
+v K v / 2 + linear v. Its gradient is K v + linear; at the optimum there is an intercept b such that the
+gradient is -b where a value is between its bounds, not less at its lower and not more at its upper one.
+A classifier has a value for each example, with the sign of its class; a regressor has two for each.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+
+SMALLEST_CURVATURE = 1e-12
+"""Instead of none, or less than none, between two examples that are alike to the kernel."""
+STRIP = 1024
+"""Scores that stay in the processor's cache while kernel rows are added to them."""
+
+
+class Problem(NamedTuple):
+    """Variable i belongs to the example `rows[i]` and stands between `low[i]` and `high[i]`."""
+
+    rows: np.ndarray
+    linear: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Dual(NamedTuple):
+    """The value of each variable, and K v for each example."""
+
+    values: np.ndarray
+    scores: np.ndarray
+
+
+class Heaps(NamedTuple):
+    """Variables to be added to a working set, those to rise in the first half, those to fall in the other."""
+
+    variables: np.ndarray
+    keys: np.ndarray
+
+
+class Working(NamedTuple):
+    """Variables that are optimised while others stand still, with all that is to be known of them.
+
+    `diagonal` is the kernel of an example with itself; the other arrays are parts of those of the problem.
+    """
+
+    variables: np.ndarray
+    rows: np.ndarray
+    diagonal: np.ndarray
+    gradient: np.ndarray
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@in_place
+def measure(problem, dual, slots):
+    """Return the largest -gradient of those that can rise and the smallest of those that can fall.
+
+    First of all variables, then of those whose example has a slot, from 0.
+    """
+    rise, fall, ready_rise, ready_fall = -np.inf, np.inf, -np.inf, np.inf
+    for variable in range(problem.rows.size):
+        row = problem.rows[variable]
+        slope = -dual.scores[row] - problem.linear[variable]
+        if dual.values[variable] < problem.high[variable]:
+            rise = max(rise, slope)
+            if slots[row] >= 0:
+                ready_rise = max(ready_rise, slope)
+        if dual.values[variable] > problem.low[variable]:
+            fall = min(fall, slope)
+            if slots[row] >= 0:
+                ready_fall = min(ready_fall, slope)
+    return rise, fall, ready_rise, ready_fall
+
+
+@in_place
+def find_intercept(problem, dual):
+    """Return the mean of -gradient over values between their bounds; without any, the middle of its range."""
+    total, n_free = 0.0, 0
+    rise, fall = -np.inf, np.inf
+    for variable in range(problem.rows.size):
+        slope = -dual.scores[problem.rows[variable]] - problem.linear[variable]
+        can_rise = dual.values[variable] < problem.high[variable]
+        can_fall = dual.values[variable] > problem.low[variable]
+        if can_rise:
+            rise = max(rise, slope)
+        if can_fall:
+            fall = min(fall, slope)
+        if can_rise and can_fall:
+            total += slope
+            n_free += 1
+    return total / n_free if n_free else (rise + fall) / 2
+
+
+@in_place
+def choose_new(problem, dual, slots, rise, fall, heaps):
+    """Fill the variables that violate most, of those whose example has no slot, and return their number.
+
+    Those that can rise have a -gradient above `fall`, those that can fall one below `rise`.
+    """
+    half = heaps.variables.size // 2
+    n_rising, n_falling = 0, 0
+    for variable in range(problem.rows.size):
+        row = problem.rows[variable]
+        if slots[row] < 0:
+            slope = -dual.scores[row] - problem.linear[variable]
+            if slope > fall and dual.values[variable] < problem.high[variable]:
+                n_rising = push(heaps, 0, n_rising, slope, variable)
+            if slope < rise and dual.values[variable] > problem.low[variable]:
+                n_falling = push(heaps, half, n_falling, -slope, variable)
+    for place in range(n_falling):
+        heaps.variables[n_rising + place] = heaps.variables[half + place]
+    return n_rising + n_falling
+
+
+@in_place
+def push(heaps, begin, size, key, variable):
+    """Put a variable on a heap that keeps those of the largest keys, the least first; return its size."""
+    keys, variables = heaps.keys[begin:], heaps.variables[begin:]
+    if size < heaps.keys.size // 2:
+        place = size
+        while place > 0 and keys[(place - 1) // 2] > key:
+            above = (place - 1) // 2
+            keys[place], variables[place] = keys[above], variables[above]
+            place = above
+        size += 1
+    elif key > keys[0]:
+        place = 0
+        while 2 * place + 1 < size:
+            below = 2 * place + 1
+            if below + 1 < size and keys[below + 1] < keys[below]:
+                below += 1
+            if keys[below] >= key:
+                break
+            keys[place], variables[place] = keys[below], variables[below]
+            place = below
+    else:
+        return size
+    keys[place], variables[place] = key, variable
+    return size
+
+
+@in_place
+def load_working(problem, dual, slots, rise, fall, kept, working):
+    """Take the variables that violate and whose kernel rows are there; return their number.
+
+    Values at a bound where they belong, whatever the intercept from `fall` to `rise`, are left out.
+    """
+    size = 0
+    for variable in range(problem.rows.size):
+        row = problem.rows[variable]
+        if slots[row] >= 0:
+            gradient = dual.scores[row] + problem.linear[variable]
+            value, low, high = dual.values[variable], problem.low[variable], problem.high[variable]
+            if (value < high and -gradient >= fall) or (value > low and -gradient <= rise):
+                working.variables[size] = variable
+                working.rows[size] = row
+                working.diagonal[size] = kept[slots[row], row]
+                working.gradient[size] = gradient
+                working.values[size] = value
+                working.low[size] = low
+                working.high[size] = high
+                size += 1
+    return size
+
+
+@in_place
+def optimize(working, size, slots, kept, tolerance, max_steps):
+    """Move values by pairs until no two of them violate by more than the tolerance; return the steps taken.
+
+    The pair that is moved is the one that can rise of the largest -gradient, with the one that can fall with
+    which the objective seems to gain most.
+    """
+    first = find_rising(working, size)
+    for step in range(max_steps):
+        if first < 0:
+            return step
+        row_first = kept[slots[working.rows[first]]]
+        second, violation = find_falling(working, size, first, row_first)
+        if violation < tolerance:
+            return step
+        row_second = kept[slots[working.rows[second]]]
+        change = move_pair(working, first, second, row_first)
+        first = update_gradient(working, size, change, row_first, row_second)
+    return max_steps
+
+
+@in_place
+def find_rising(working, size):
+    """Return which of the values that can rise has the largest -gradient, or -1."""
+    first, rise = -1, -np.inf
+    for place in range(size):
+        if working.values[place] < working.high[place] and -working.gradient[place] > rise:
+            first, rise = place, -working.gradient[place]
+    return first
+
+
+@in_place
+def find_falling(working, size, first, row_first):
+    """Return which value gains most if it falls while another rises, and the largest violation with that."""
+    rise, own = -working.gradient[first], working.diagonal[first]
+    second, largest, best = -1, 0.0, -1.0
+    for place in range(size):
+        gap = rise + working.gradient[place]
+        if gap > 0 and working.values[place] > working.low[place]:
+            largest = max(largest, gap)
+            curvature = own + working.diagonal[place] - 2 * np.float64(row_first[working.rows[place]])
+            gain = gap * gap / max(curvature, SMALLEST_CURVATURE)
+            if gain > best:
+                second, best = place, gain
+    return second, largest
+
+
+@in_place
+def move_pair(working, first, second, row_first):
+    """Raise one value and lower another by as much as is best or their bounds let them; return how much."""
+    values = working.values
+    shared = np.float64(row_first[working.rows[second]])
+    curvature = max(working.diagonal[first] + working.diagonal[second] - 2 * shared, SMALLEST_CURVATURE)
+    room_above = working.high[first] - values[first]
+    room_below = values[second] - working.low[second]
+    step = min((working.gradient[second] - working.gradient[first]) / curvature, room_above, room_below)
+    values[first] = working.high[first] if step == room_above else values[first] + step
+    values[second] = working.low[second] if step == room_below else values[second] - step
+    return step
+
+
+@in_place
+def update_gradient(working, size, change, row_first, row_second):
+    """Follow a move of two values, and return what `find_rising` does."""
+    first, rise = -1, -np.inf
+    for place in range(size):
+        row = working.rows[place]
+        gradient = working.gradient[place] + change * (
+            np.float64(row_first[row]) - np.float64(row_second[row])
+        )
+        working.gradient[place] = gradient
+        if -gradient > rise and working.values[place] < working.high[place]:
+            first, rise = place, -gradient
+    return first
+
+
+@in_place
+def store_working(working, size, slots, kept, dual, changed):
+    """Take over the values of a working set, and add what they changed to the scores of all examples.
+
+    `changed` is filled with the examples of values that are others now; returns the number of these.
+    """
+    n_changed = 0
+    for place in range(size):
+        variable = working.variables[place]
+        change = working.values[place] - dual.values[variable]
+        if change != 0:
+            dual.values[variable] = working.values[place]
+            changed[n_changed] = working.rows[place]
+            working.gradient[n_changed] = change
+            n_changed += 1
+    for begin in range(0, dual.scores.size, STRIP):
+        strip = dual.scores[begin : begin + STRIP]
+        for place in range(n_changed):
+            row = kept[slots[changed[place]], begin : begin + STRIP]
+            for at in range(strip.size):
+                strip[at] += working.gradient[place] * row[at]
+    return n_changed
