@@ -4,7 +4,8 @@ import pytest
 import treewright as tw
 from treewright.errors import InputError
 from treewright.rerank.candidates import CandidateLists
-from treewright.rerank.reranker import DependencyReranker, combine
+from treewright.rerank.reranker import DependencyReranker
+from treewright.rerank.tuning import combine
 
 PARSER = {"order": 2, "epochs": 2, "runs": 1, "table_bits": 16}
 SETTINGS = {

@@ -17,7 +17,6 @@ from treewright.metrics.ratios import percent
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.subtree import MAX_TREES
-from treewright.parsing.calibration import best_scale
 from treewright.parsing.dependency import Candidate, DependencyParser
 from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
@@ -26,6 +25,7 @@ from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFe
 from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import RANKERS, LinearScorer
+from treewright.rerank.tuning import choose_beta, choose_scale, combine
 from treewright.scale import map_jobs
 
 SPACES = ("subtree", "polynomial", "template")
@@ -35,8 +35,6 @@ DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Highest orders of features without a choice."""
 HELD_OUT_SHARE = 0.1
 """Of the lists, to find out how much the parser's score counts where there is no dev set."""
-BETAS = (0.0, *(2.0**power for power in range(-6, 13)))
-"""How much the parser's score counts, in terms of how far scores of candidates lie apart."""
 LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
 """Conjunctions that are counted in one order at the most: of two features, of more."""
 REFINING = 10
@@ -320,41 +318,19 @@ class DependencyReranker:
     def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
         """Choose how much the parser's score counts, and the scale of probabilities, on other sentences."""
         n_right, n_words = lists.n_right(gold), sum(map(len, gold))
-        found, best_of_all = None, -1
         trials = self._scorer.trials(lists)
-        for number, votes in enumerate(trials):
-            unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
-            # Among equals the parser counts more.
-            for beta in (factor * (unit or 1.0) for factor in reversed(BETAS)):
-                n_found = int(n_right[lists.best(combine(lists, votes, beta))].sum())
-                if n_found > best_of_all:
-                    found, best_of_all = (number, beta), n_found
-        assert found is not None
-        number, self.beta_ = found
+        number, self.beta_ = choose_beta(lists, trials, n_right)
         self._scorer.choose(number)
         final = combine(lists, trials[number], self.beta_)
-        self._calibrate(lists, final, gold)
-        base = percent(int(n_right[lists.first[:-1]].sum()), n_words)
-        probabilities = self._probabilities(lists, final)
+        is_right = n_right == np.repeat([len(each) for each in gold], np.diff(lists.first))
+        self.scale_ = choose_scale(lists, final, is_right)
         best = lists.best(final)
-        is_right = n_right[best] == np.array([len(each) for each in gold])
-        error = reliability(np.clip(probabilities[best], 0, 1), is_right).error
+        error = reliability(np.clip(self._probabilities(lists, final)[best], 0, 1), is_right[best]).error
         tell(
-            f"tuning: UAS {base:.2f} by the parser, {percent(best_of_all, n_words):.2f} reranked with beta "
-            f"{self.beta_:.3g}; calibration error of whole trees {error:.4f}"
+            f"tuning: UAS {percent(int(n_right[lists.first[:-1]].sum()), n_words):.2f} by the parser, "
+            f"{percent(int(n_right[best].sum()), n_words):.2f} reranked with beta {self.beta_:.3g}; "
+            f"calibration error of whole trees {error:.4f}"
         )
-
-    def _calibrate(self, lists: CandidateLists, final: FloatArray, gold: Sequence[IntArray]) -> None:
-        """Find the scale under which the right trees are most probable among those of their lists."""
-        n_right = lists.n_right(gold)
-        sizes = np.repeat([len(each) for each in gold], np.diff(lists.first))
-        right = np.flatnonzero(n_right == sizes)
-
-        def loss(scale: float) -> float:
-            return -float(lists.log_softmax(scale * final)[right].sum()) / max(1, len(right))
-
-        unit = max(_scatter(final, lists), 1e-12)
-        self.scale_ = best_scale(lambda scale: loss(scale / unit)) / unit
 
     def _probabilities(self, lists: CandidateLists, final: FloatArray) -> FloatArray:
         """Return how probable candidates are: the parser tells it of the list, the reranker divides it."""
@@ -538,30 +514,3 @@ OPTIONS = (
 )
 """The parameters of a reranker that are saved with it."""
 FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
-
-
-def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray:
-    """Return the final scores of candidates: beta times that of the parser, and that of the reranker.
-
-    Of several rerankers each votes for the best tree of a list by its own final scores; the tree with most
-    votes wins, and among equals the one with the highest mean score.
-    """
-    finals = votes + beta * lists.scores[:, np.newaxis]
-    mean: FloatArray = finals.mean(axis=1)
-    if votes.shape[1] == 1:
-        return mean
-    counts = np.zeros(len(finals))
-    for final in finals.T:
-        counts[lists.best(final)] += 1
-    # Less than a vote between the highest and the lowest mean of a list.
-    low = np.repeat(np.minimum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
-    high = np.repeat(np.maximum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
-    ranked: FloatArray = counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
-    return ranked
-
-
-def _scatter(scores: FloatArray, lists: CandidateLists) -> float:
-    """Return how far the scores of one list lie from their mean."""
-    sizes = np.diff(lists.first)
-    means = np.add.reduceat(scores, lists.first[:-1]) / sizes
-    return float(np.sqrt(np.mean((scores - np.repeat(means, sizes)) ** 2)))
