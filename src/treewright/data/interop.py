@@ -20,17 +20,32 @@ NO_SPACE = "SpaceAfter=No"
 
 
 def from_nltk(tree: "Tree") -> ConstTree:
-    """Turn an nltk.Tree into a `ConstTree`; strings become leaves."""
+    """Turn an nltk.Tree into a `ConstTree`.
+
+    Strings become leaves; a pair of a word and its tag becomes the tag over the word.
+    """
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[Any] = [tree]
     while waiting:  # parents first and from right to left, which is post-order in reverse
-        node = waiting.pop()
-        is_leaf = isinstance(node, str)
-        labels.append(node if is_leaf else str(node.label()))
-        n_children.append(0 if is_leaf else len(node))
-        waiting.extend([] if is_leaf else node)
+        label, children = _split_nltk(waiting.pop())
+        labels.append(label)
+        n_children.append(len(children))
+        waiting.extend(children)
     return ConstTree.from_child_counts(labels[::-1], n_children[::-1])
+
+
+def _split_nltk(node: Any) -> tuple[str, Sequence[Any]]:  # noqa: ANN401
+    """Return the label of a node and what stands under it."""
+    if isinstance(node, str):
+        return node, ()
+    if callable(getattr(node, "label", None)):
+        return str(node.label()), node
+    if isinstance(node, tuple) and len(node) == 2 and all(isinstance(part, str) for part in node):
+        return node[1], node[:1]
+    raise InputError(
+        f"a leaf is of the type {type(node).__name__}; expected a string or a pair of word and tag"
+    )
 
 
 def to_nltk(tree: ConstTree) -> "Tree":

@@ -1,6 +1,6 @@
 """What kernels are given, as what they work on: trees of any kind as `ConstTree`, vectors as one matrix."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from treewright.data.centred import to_constituents
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.interop import from_nltk
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import FormatError, InputError, quote
 
@@ -36,7 +37,7 @@ def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
     if isinstance(example, DepTree):
         return to_constituents(example, centre=centre)
     if _is_nltk(example):
-        return _from_nltk(example)
+        return from_nltk(example)
     raise InputError(f"the tree is {_describe(example)}; expected {TREES}")
 
 
@@ -207,28 +208,3 @@ def _parse(text: str) -> ConstTree:
 def _is_nltk(example: object) -> bool:
     """Tell an nltk.Tree without importing nltk: a list with a method `label`."""
     return isinstance(example, list) and callable(getattr(example, "label", None))
-
-
-def _from_nltk(tree: object) -> ConstTree:
-    labels: list[str] = []
-    n_children: list[int] = []
-    waiting: list[Any] = [tree]
-    while waiting:  # parents first and from right to left, which is post-order in reverse
-        node = waiting.pop()
-        label, children = _split_nltk(node)
-        labels.append(label)
-        n_children.append(len(children))
-        waiting.extend(children)
-    return ConstTree.from_child_counts(labels[::-1], n_children[::-1])
-
-
-def _split_nltk(node: Any) -> tuple[str, Sequence[Any]]:  # noqa: ANN401
-    """Return the label of a node and what stands under it."""
-    if isinstance(node, str):
-        return node, ()
-    if _is_nltk(node):
-        label: Callable[[], object] = node.label
-        return str(label()), node
-    if isinstance(node, tuple) and len(node) == 2 and all(isinstance(part, str) for part in node):
-        return node[1], node[:1]
-    raise InputError(f"a leaf is {_describe(node)}; expected a string or a pair of word and tag")
