@@ -35,19 +35,25 @@ def main():
     train, test = read_phrases(sys.argv[1], n_trees), read_phrases(sys.argv[2], N_TEST)
     kept = {label for label, _ in Counter(label for _, label in train).most_common(N_CLASSES)}
     train, test = ([(tree, label) for tree, label in part if label in kept] for part in (train, test))
-    print(f"{len(train)} trees of {np.mean([tree.n_nodes for tree, _ in train]):.1f} nodes, {len(kept)} classes")
+    print(
+        f"{len(train)} trees of {np.mean([tree.n_nodes for tree, _ in train]):.1f} nodes, {len(kept)} classes"
+    )
     kernel = tw.SubsetTreeKernel(decay=0.4, normalize=True)
     classifier = tw.TreeKernelClassifier(kernel=kernel, C=1, cache_memory=int(memory * 2**30))
     start = time.perf_counter()
     classifier.fit(*zip(*train, strict=True), progress=lambda line: print(line, flush=True))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"training: {seconds:.0f} s, {peak:.2f} GiB at the most, {len(classifier.support_)} support vectors")
+    print(
+        f"training: {seconds:.0f} s, {peak:.2f} GiB at the most, {len(classifier.support_)} support vectors"
+    )
     trees, labels = zip(*test, strict=True)
     start = time.perf_counter()
     found = classifier.predict(trees)
     seconds = time.perf_counter() - start
-    print(f"test: accuracy {np.mean(found == np.array(labels)):.4f}, {len(trees) / seconds:.0f} trees a second")
+    print(
+        f"test: accuracy {np.mean(found == np.array(labels)):.4f}, {len(trees) / seconds:.0f} trees a second"
+    )
 
 
 if __name__ == "__main__":

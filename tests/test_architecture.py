@@ -24,6 +24,7 @@ LEVELS = [
     ["rerank", "srl"],
     ["report"],
     ["_models"],
+    ["cli_kernels"],
     ["cli", "web"],
     ["__main__"],
     ["__init__"],

@@ -47,12 +47,15 @@ from .kernels.convolution import SmoothedPartialTreeKernel as SmoothedPartialTre
 from .kernels.convolution import SubsetTreeKernel as SubsetTreeKernel
 from .kernels.convolution import SubtreeKernel as SubtreeKernel
 from .kernels.deptree import DependencyTreeKernel as DependencyTreeKernel
+from .kernels.gram import gram as gram
+from .kernels.linearize import LinearizedTreeClassifier as LinearizedTreeClassifier
 from .kernels.machines import TreeKernelClassifier as TreeKernelClassifier
 from .kernels.machines import TreeKernelNystroem as TreeKernelNystroem
 from .kernels.machines import TreeKernelRegressor as TreeKernelRegressor
 from .kernels.polynomial import PolynomialKernel as PolynomialKernel
 from .learn.perceptron import AveragedPerceptron as AveragedPerceptron
 from .mining.bloom import SpectralBloomFilter as SpectralBloomFilter
+from .mining.boosted import L1BoostedTrees as L1BoostedTrees
 from .mining.classifier import ConjunctionClassifier as ConjunctionClassifier
 from .mining.classifier import Explanation as Explanation
 from .mining.classifier import Reason as Reason

@@ -12,6 +12,8 @@ MODELS = {
     "ConjunctionMiner": "mining.miner",
     "DependencyParser": "parsing.dependency",
     "DependencyReranker": "rerank.reranker",
+    "LinearizedTreeClassifier": "kernels.linearize",
+    "L1BoostedTrees": "mining.boosted",
     "Tagger": "parsing.tagger",
     "TreeKernelClassifier": "kernels.machines",
     "TreeKernelRegressor": "kernels.machines",

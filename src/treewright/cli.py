@@ -14,6 +14,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from treewright._version import __version__
+from treewright.cli_kernels import kernel
 from treewright.errors import InputError, TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
@@ -512,6 +513,9 @@ def _begin_checkpoint(result: Path, *, resume: bool) -> Path:
     return checkpoint
 
 
+app.command()(kernel)
+
+
 @app.command()
 def reproduce(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
@@ -543,6 +547,7 @@ def reproduce(
     - `qian-liu-table2`: kernels against features selected in their spaces
     - `qian-liu-table3`: what the threshold of the selection changes
     - `qian-liu-table4`: every treebank of a folder, reranked
+    - `moschitti-figure4`: time of tree kernels by the size of trees
 
     What is finished is kept: the same command goes on after an interruption.
 

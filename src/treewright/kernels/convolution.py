@@ -102,16 +102,15 @@ class PackedTrees(Packed):
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
         """See `Packed`."""
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
-        everything = np.arange(len(self))
-        if np.array_equal(rows_b, everything):
-            is_half = np.array_equal(rows_a, everything)
-            values = self._compare(self, rows_a, is_half)
-            if is_half:
-                mirror(values)
-            return self._finish(values, self, rows_a, rows_b)
+        begin = len(self) - len(rows_b)
+        if np.array_equal(rows_b, np.arange(begin, len(self))):
+            if np.array_equal(rows_a, np.arange(begin, begin + len(rows_a))):
+                return self.strip(begin, begin + len(rows_a))
+            if begin == 0:
+                return self._finish(self._compare(self, rows_a, False), self, rows_a, rows_b)
         if 4 * len(rows_b) < len(self):
             some = PackedTrees(self._kernel, self._forest.select(rows_b))
-            return some._finish(some._compare(self, rows_a, False), self, rows_a, np.arange(len(some)))
+            return self._finish(some._compare(self, rows_a, False), self, rows_a, rows_b)
         values = self._compare(self, rows_a, False)[:, rows_b]
         return self._finish(values, self, rows_a, rows_b)
 
@@ -136,15 +135,18 @@ class PackedTrees(Packed):
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         if rows_a.shape != rows_b.shape:
             raise InputError(f"rows_b has the shape {rows_b.shape}; expected {rows_a.shape}, as rows_a has")
+        # One tree after the other, which then stays in the processor's cache.
+        order = np.argsort(rows_a * len(self) + rows_b, kind="stable")
         pairs = np.column_stack([rows_a, rows_b])
-        values: FloatArray = self._index.evaluate(pairs)
+        values: FloatArray = np.empty(len(pairs))
+        values[order] = self._index.evaluate(pairs[order])
         if not self._kernel.normalize:
             return _checked(values, lambda at: tuple(pairs[at].tolist()))
         with np.errstate(invalid="ignore", over="ignore"):
             own = self._raw_diagonal()
             scales = np.sqrt(own[rows_a]) * np.sqrt(own[rows_b])
-        large = np.flatnonzero(~(np.isfinite(values) & np.isfinite(scales)))
-        values = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0)
+            large = np.flatnonzero(~(np.isfinite(values) & np.isfinite(scales)))
+            values = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0)
         values[large] = self._normalized_logs(self._index, pairs[large])
         return values
 
@@ -162,7 +164,7 @@ class PackedTrees(Packed):
         """See `Packed`."""
         own = self._raw_diagonal()
         if self._kernel.normalize:
-            return np.where(own > 0, 1.0, 0.0)
+            return np.where(own == 0, 0.0, 1.0)  # not a number, if it is too large
         return _checked(own.copy(), lambda at: (at, at))
 
     def _raw_diagonal(self) -> FloatArray:
@@ -219,8 +221,9 @@ class PackedTrees(Packed):
 
     def _normalized_logs(self, index: Index, pairs: Integers) -> FloatArray:
         own = [index.evaluate(np.column_stack([rows, rows]), is_log=True) for rows in pairs.T]
-        normalized: FloatArray = np.exp(index.evaluate(pairs, is_log=True) - (own[0] + own[1]) / 2)
-        return normalized
+        with np.errstate(invalid="ignore"):
+            logs = index.evaluate(pairs, is_log=True) - (own[0] + own[1]) / 2
+        return np.exp(np.where(np.isnan(logs), -np.inf, logs))
 
 
 class SubtreeKernel(TreeKernel):
@@ -309,7 +312,7 @@ class PartialTreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float
-        A child that is skipped between two others weighs `decay`, and so does each node twice.
+        A child that is skipped between two others weighs `decay`, and each leaf of a partial tree its square.
     depth_decay : float
         Each node weighs this.
     max_children : int, optional
@@ -439,7 +442,9 @@ def as_words(similarity: Any) -> Words:  # noqa: ANN401
 
 def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
     """Refuse values that are too large for a number, and name the first pair."""
-    if np.isfinite(values.sum()) or np.isfinite(values).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if np.isfinite(total) or np.isfinite(values).all():
         return values
     at = tuple(int(place) for place in np.argwhere(~np.isfinite(values))[0])
     one, other = name_pair(at if values.ndim > 1 else at[0])

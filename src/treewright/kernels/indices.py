@@ -41,9 +41,16 @@ class Index(ABC):
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
 
-    @abstractmethod
     def translate(self, others: "Index") -> Any:  # noqa: ANN401
         """Return what `compare` has to know of others: what their numbers are here."""
+        return self._own_side if others is self else self._make_side(others)
+
+    @cached_property
+    def _own_side(self) -> Any:  # noqa: ANN401
+        return self._make_side(self)
+
+    @abstractmethod
+    def _make_side(self, others: "Index") -> Any: ...  # noqa: ANN401
 
     @abstractmethod
     def compare(self, others: "Index", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
@@ -52,6 +59,28 @@ class Index(ABC):
     @abstractmethod
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
         """Return the values of pairs of trees, or their logarithms."""
+
+
+class Side(NamedTuple):
+    """Trees that are compared with those of an index.
+
+    Attributes
+    ----------
+    numbers : Translation
+        What their numbers are in the index.
+    rows : Rows or PartialRows
+    sums : tuple of ndarray of int
+        How much room all entries of their bags before each one take.
+    """
+
+    numbers: Translation
+    rows: Any
+    sums: tuple[Integers, ...]
+
+    def most(self, bags: Bags, numbers: Integers) -> list[int]:
+        """Return the most room that one of some trees takes."""
+        begin, end = bags.first[numbers], bags.first[numbers + 1]
+        return [int((sums[end] - sums[begin]).max(initial=0)) for sums in self.sums]
 
 
 class SubtreeIndex(Index):
@@ -64,8 +93,7 @@ class SubtreeIndex(Index):
         self._weights: FloatArray = decay ** counts.astype(np.float64)
         self._weights[counts == 0] = decay if has_bag else 0.0
 
-    def translate(self, others: Index) -> Ints:
-        """See `Index`."""
+    def _make_side(self, others: Index) -> Ints:
         return _all(len(self._weights)) if others is self else find_subtrees(self.dag, others.dag)
 
     def compare(self, others: Index, known: Ints, numbers: Integers, is_half: bool) -> FloatArray:
@@ -94,27 +122,32 @@ class SubsetIndex(Index):
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
         super().__init__(forest)
-        self._decay = decay
+        self._decay = float(decay)
         self._has_bag = has_bag
 
-    def translate(self, others: Index) -> Translation:
-        """See `Index`."""
-        return Translation.between(self.dag, others.dag)
+    def _make_side(self, others: Index) -> Side:
+        known, dag, listing = Translation.between(self.dag, others.dag), others.dag, self.dag.listing
+        kinds = _look_up(known.productions, dag.productions.numbers)
+        edges = _look_up(known.edges, dag.edges.numbers)
+        rows = Rows(dag.subtrees.first, dag.subtrees.values, kinds, edges, *dag.bags)
+        sizes = (listing.end - listing.begin).max(axis=0, initial=0)
+        return Side(known, rows, (_add_up(sizes, kinds[dag.bags.ids]),))
 
-    def compare(self, others: Index, known: Translation, numbers: Integers, is_half: bool) -> FloatArray:
+    def compare(self, others: Index, known: Side, numbers: Integers, is_half: bool) -> FloatArray:
         """See `Index`."""
         dag = self.dag
         out = np.zeros((len(numbers), len(dag)))
         weights = np.full(dag.productions.n_kinds, self._decay)
         bags = others.dag.production_bags
-        add_bags(bags, known.productions, weights, self._postings, numbers, is_half, out)
+        add_bags(bags, known.numbers.productions, weights, self._postings, numbers, is_half, out)
         if self._has_bag:
             weights = np.full(dag.n_symbols, self._decay)
             bags = others.dag.word_bags
-            add_bags(bags, known.symbols, weights, self._word_postings, numbers, is_half, out)
-        rows = self._rows(others.dag, known)
-        scratch = self._make_scratch(rows, numbers)
-        add_subset_trees(rows, numbers, dag.listing, dag.followers, self._decay, is_half, scratch, out)
+            add_bags(bags, known.numbers.symbols, weights, self._word_postings, numbers, is_half, out)
+        (n_values,) = known.most(others.dag.bags, numbers)
+        offsets = np.empty(len(known.rows.kinds), dtype=np.int64)
+        scratch = Scratch(np.zeros(n_values), offsets, np.empty(n_values, dtype=np.int64))
+        add_subset_trees(known.rows, numbers, dag.listing, dag.followers, self._decay, is_half, scratch, out)
         return out
 
     @cached_property
@@ -125,21 +158,6 @@ class SubsetIndex(Index):
     @cached_property
     def _word_postings(self) -> Postings:
         return self.dag.postings(self.dag.word_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
-
-    def _rows(self, dag: Dag, known: Translation) -> Rows:
-        kinds = _look_up(known.productions, dag.productions.numbers)
-        edges = _look_up(known.edges, dag.edges.numbers)
-        return Rows(dag.subtrees.first, dag.subtrees.values, kinds, edges, *dag.bags)
-
-    def _make_scratch(self, rows: Rows, numbers: Integers) -> Scratch:
-        listing = self.dag.listing
-        sizes = (listing.end - listing.begin).max(axis=0, initial=0)
-        n_values = _most(
-            rows.bag_first, np.where(rows.kinds >= 0, _look_up(sizes, rows.kinds), 0)[rows.bag_ids], numbers
-        )
-        return Scratch(
-            np.zeros(n_values), np.empty(len(rows.kinds), dtype=np.int64), np.empty(n_values, dtype=np.int64)
-        )
 
     @cached_property
     def _pairwise(self) -> tuple[Rows, Sorted, Sorted]:
@@ -192,72 +210,61 @@ class PartialIndex(Index):
         super().__init__(forest)
         self._options = options
 
-    def translate(self, others: Index) -> Any:  # noqa: ANN401
-        """See `Index`."""
-        return Translation.between(self.dag, others.dag)
-
-    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
-        """See `Index`."""
-        dag, decays = self.dag, self._decays(False)
-        out = np.zeros((len(numbers), len(dag)))
-        weights = np.full(dag.n_symbols, decays.leaf)
-        add_bags(others.dag.symbol_bags, known.symbols, weights, self._postings, numbers, is_half, out)
-        rows = self._rows(others.dag, known)
-        scratch = self._make_scratch(rows, numbers)
-        add_partial_trees(rows, numbers, dag.listing, dag.blocks, decays, is_half, scratch, out)
-        return out
-
-    @cached_property
-    def _postings(self) -> Postings:
-        return self.dag.postings(self.dag.symbol_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
-
-    def _decays(self, is_log: bool) -> Decays:
-        options = self._options
-        values = np.array([options.decay, options.depth_decay, options.depth_decay * options.decay**2])
-        gap, depth, leaf = (np.log(values) if is_log else values).tolist()
-        powers = options.decay ** np.arange(2 * self._widest + 1, dtype=np.float64)
-        return Decays(gap, depth, leaf, options.longest, is_log, powers)
-
-    @cached_property
-    def _widest(self) -> int:
-        return int(np.diff(self.dag.subtrees.first).max(initial=1))
-
-    def _rows(self, dag: Dag, known: Translation) -> PartialRows:
+    def _make_side(self, others: Index) -> Any:  # noqa: ANN401
+        known, dag, blocks = Translation.between(self.dag, others.dag), others.dag, self.dag.blocks
         productions = dag.productions
-        numbers, _ = dag.pairs
-        return PartialRows(
+        rows = PartialRows(
             dag.subtrees.first,
             dag.subtrees.values,
             known.symbols[dag.symbols],
             productions.numbers,
             productions.sequences.first,
             known.symbols[productions.sequences.values],
-            _look_up(known.pairs, numbers),
+            _look_up(known.pairs, dag.pairs[0]),
             *dag.bags,
         )
+        symbols = np.where(productions.numbers >= 0, rows.symbols, -1)[dag.bags.ids]
+        n_places = blocks.places[blocks.first[:, 1:]] - blocks.places[blocks.first[:, :-1]] + 1
+        sizes = (n_places, np.diff(blocks.first, axis=1))
+        return Side(known, rows, tuple(_add_up(each.max(axis=0, initial=0), symbols) for each in sizes))
 
-    def _make_scratch(self, rows: PartialRows, numbers: Integers) -> PartialScratch:
-        blocks = self.dag.blocks
-        n_blocks = np.diff(blocks.first, axis=1)
-        n_places = blocks.places[blocks.first[:, 1:]] - blocks.places[blocks.first[:, :-1]]
-        is_inner = (rows.symbols >= 0) & (rows.productions >= 0)
-        needed = [
-            _most(
-                rows.bag_first,
-                np.where(is_inner, _look_up(sizes.max(axis=0, initial=0), rows.symbols), 0)[rows.bag_ids],
-                numbers,
-            )
-            for sizes in (n_places + 1, n_blocks)
-        ]
-        return PartialScratch(
-            np.zeros(needed[0]),
-            np.empty(len(rows.symbols), dtype=np.int64),
-            np.zeros(len(self.dag.order)),
-            np.zeros(len(blocks.places), dtype=np.int64),
-            np.empty((needed[1], 2), dtype=np.int64),
+    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """See `Index`."""
+        dag, decays = self.dag, self._decays(False, others.dag)
+        out = np.zeros((len(numbers), len(dag)))
+        weights = np.full(dag.n_symbols, decays.leaf)
+        bags = others.dag.symbol_bags
+        add_bags(bags, known.numbers.symbols, weights, self._postings, numbers, is_half, out)
+        n_values, n_blocks = known.most(others.dag.bags, numbers)
+        scratch = PartialScratch(
+            np.zeros(n_values),
+            np.empty(len(known.rows.symbols), dtype=np.int64),
+            np.zeros(len(dag.order)),
+            np.zeros(len(dag.blocks.places), dtype=np.int64),
+            np.empty((n_blocks, 2), dtype=np.int64),
             _make_matches(),
             self._make_grid(),
         )
+        add_partial_trees(known.rows, numbers, dag.listing, dag.blocks, decays, is_half, scratch, out)
+        return out
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return self.dag.postings(self.dag.symbol_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
+
+    def _decays(self, is_log: bool, others: Dag) -> Decays:
+        options = self._options
+        # Integers would have all functions compiled again.
+        decay, depth_decay = float(options.decay), float(options.depth_decay)
+        values = np.array([decay, depth_decay, depth_decay * decay**2])
+        gap, depth, leaf = (np.log(values) if is_log else values).tolist()
+        n_gaps = self._widest + int(np.diff(others.subtrees.first).max(initial=1))
+        powers = decay ** np.arange(n_gaps + 1, dtype=np.float64)
+        return Decays(gap, depth, leaf, options.longest, is_log, powers)
+
+    @cached_property
+    def _widest(self) -> int:
+        return int(np.diff(self.dag.subtrees.first).max(initial=1))
 
     def _make_grid(self) -> FloatArray:
         return np.empty((max(1, self._options.longest) + 1, self._widest + 1))
@@ -311,7 +318,7 @@ class PartialIndex(Index):
             self._make_grid(),
         )
         out = np.zeros(len(pairs))
-        evaluate_partial_trees(trees, pairs, similarity, self._decays(is_log), scratch, out)
+        evaluate_partial_trees(trees, pairs, similarity, self._decays(is_log, self.dag), scratch, out)
         return out
 
 
@@ -332,7 +339,7 @@ class SmoothedIndex(PartialIndex):
         classes[known] = known[:1]
         return classes, Similarity(rows, self._words.table([numbers[symbol] for symbol in known]))
 
-    def translate(self, others: Index) -> Any:  # noqa: ANN401
+    def _make_side(self, others: Index) -> Any:  # noqa: ANN401
         """Return both forests as one."""
         if others is self:
             return self
@@ -401,10 +408,11 @@ def _look_up(table: npt.NDArray[Any], numbers: Ints) -> Any:  # noqa: ANN401
     return np.append(table, -1)[numbers].astype(table.dtype)
 
 
-def _most(first: Integers, sizes: npt.NDArray[np.signedinteger], numbers: Integers) -> int:
-    """Return the largest sum of the sizes of one tree's bag."""
-    sums = np.concatenate([[0], np.cumsum(sizes)])
-    return int((sums[first[numbers + 1]] - sums[first[numbers]]).max(initial=0))
+def _add_up(sizes: npt.NDArray[np.signedinteger], numbers: Ints) -> Integers:
+    """Return the sums of the sizes of all numbers before each; negative numbers have none."""
+    sums = np.zeros(len(numbers) + 1, dtype=np.int64)
+    np.cumsum(np.append(sizes, 0)[numbers], out=sums[1:])
+    return sums
 
 
 def _make_marks(kinds: Ints) -> Integers:

@@ -17,6 +17,7 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
 from treewright.kernels.examples import check_examples, count_examples, take_examples
+from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
 from treewright.kernels.machine import (
     LEAST,
     MOST,
@@ -241,6 +242,55 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         positive = np.maximum(positive, np.finfo(np.float64).tiny)
         return np.asarray(positive / positive.sum(axis=1, keepdims=True), dtype=np.float64)
 
+    def explain(
+        self,
+        tree: Any,  # noqa: ANN401
+        n: int = 10,
+        *,
+        label: Any = None,  # noqa: ANN401
+        max_size: int | None = None,
+        max_visits: int = MAX_VISITS,
+    ) -> list[WeighedFragment]:
+        """Return the fragments of a tree that add most to its decision value, or take most from it.
+
+        All fragments of the tree, and the intercept, add up to the decision value of the class; of the first
+        of two classes, this is minus that of the second. For `SubsetTreeKernel` and `SubtreeKernel` only.
+
+        Parameters
+        ----------
+        tree : tree of any kind that the kernel takes
+        n : int
+            Fragments at the most; those that add nothing are left out.
+        label : label, optional
+            The class; without it, the one that is predicted.
+        max_size : int, optional
+            The most nodes, leaves not counted, of a fragment.
+        max_visits : int
+            The heaviest fragments are found exactly, by a search that leaves out what cannot be heavy; after
+            so many fragments it stops with a warning. That happens where nothing decays, in large trees.
+
+        Returns
+        -------
+        list of WeighedFragment
+            Each a fragment in brackets, in which leaves are words or nodes that are not expanded, and its
+            weight; the largest absolute weight first.
+
+        Examples
+        --------
+        >>> from treewright.kernels.machines import TreeKernelClassifier
+        >>> trees = ["(S (NP Mary) (VP sleeps))", "(Q (WH who) (VP sleeps))"]
+        >>> classifier = TreeKernelClassifier().fit(trees, ["statement", "question"])
+        >>> sorted(fragment for fragment, weight in classifier.explain("(Q (WH who) (VP eats))", n=2))
+        ['(Q WH VP)', '(WH who)']
+        """
+        check_is_fitted(self)
+        if label is None:
+            label = self.predict([tree])[0]
+        number = find_class(self.classes_, label)
+        is_first_of_two = len(self.classes_) == 2 and number == 0
+        coef = -self.dual_coef_[0] if is_first_of_two else self.dual_coef_[number - (len(self.classes_) == 2)]
+        return explain_tree(self, tree, coef, SearchLimits(n, max_size, max_visits))
+
     def get_state(self) -> State:
         """Return all that the classifier is."""
         state = super().get_state()
@@ -334,6 +384,21 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """Return the number of each example."""
         return self._decide(trees)[:, 0]
 
+    def explain(
+        self,
+        tree: Any,  # noqa: ANN401
+        n: int = 10,
+        *,
+        max_size: int | None = None,
+        max_visits: int = MAX_VISITS,
+    ) -> list[WeighedFragment]:
+        """Return the fragments of a tree that add most to its number, or take most from it.
+
+        All fragments of the tree, and the intercept, add up to the number. See `TreeKernelClassifier`.
+        """
+        check_is_fitted(self)
+        return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))
+
 
 class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A few features whose inner products are close to the kernel, for linear models of large data.
@@ -403,6 +468,14 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if "_packed" in state:
             state["_packed"] = None
         return state
+
+
+def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
+    """Return the number of a class."""
+    numbers = np.flatnonzero(classes == label)
+    if len(numbers) != 1:
+        raise InputError(f"label is {label!r}; expected one of {', '.join(map(str, classes))}")
+    return int(numbers[0])
 
 
 def _inverse_root(values: FloatArray) -> FloatArray:

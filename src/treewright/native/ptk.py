@@ -146,22 +146,23 @@ def clear_grid(grid, n_others, is_log):
 
 
 @in_place
-def add_grid_row(grid, n_others, gap, is_log):
+def add_grid_row(grid, n_others, decays):
     """Add the subsequences that end in one more child; return their sum.
 
     The last row of the grid has what this child has in common with each other one, from column 1; row p, for
-    subsequences of p + 1 children (all lengths, if it is the only one), the sums over those that end in
+    subsequences of p + 1 children (of all lengths, if there is no longest), the sums over those that end in
     earlier children, column j in the first j others, with gaps up to there.
     """
     deltas = grid[len(grid) - 1]
     n_lengths = len(grid) - 1
+    gap, is_log = decays.gap, decays.is_log
     total = zero(is_log)
     for length in range(n_lengths - 1, -1, -1):
         sums = grid[length]
         shorter = grid[max(length - 1, 0)]
         diagonal, along = zero(is_log), zero(is_log)
         for other in range(1, n_others + 1):
-            if n_lengths == 1:
+            if decays.longest == 0:
                 value = times(deltas[other], one_plus(diagonal, is_log), is_log)
             elif length == 0:
                 value = deltas[other]
@@ -192,7 +193,7 @@ def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
                 if offset != MISSING:
                     delta += scratch.values[offset + blocks.child_places[slot + other]]
             grid[n_lengths, other + 1] = delta
-        total += add_grid_row(grid, n_others, decays.gap, False)
+        total += add_grid_row(grid, n_others, decays)
     return total
 
 

@@ -196,7 +196,7 @@ def _sum_grid(trees, one, other, similarity, decays, width, scratch):
             if trees.child_classes[mine] == trees.child_classes[his]:
                 value = _compare_children(trees, mine, his, similarity, decays, width, scratch)
             grid[len(grid) - 1, column + 1] = value
-        total = plus(total, add_grid_row(grid, n_others, decays.gap, is_log), is_log)
+        total = plus(total, add_grid_row(grid, n_others, decays), is_log)
     return total
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from treewright._cache import cache_folder
 from treewright.errors import InputError
-from treewright.report import qianliu
+from treewright.report import moschitti, qianliu
 from treewright.report.alone import Progress
 from treewright.report.experiment import Experiment, Inputs, Settings
 from treewright.report.tables import check_extras, write_findings
@@ -13,6 +13,7 @@ EXPERIMENTS = {
     "qian-liu-table2": Experiment("kernels against features selected in their spaces", qianliu.table2),
     "qian-liu-table3": Experiment("what the threshold of the selection changes", qianliu.table3),
     "qian-liu-table4": Experiment("every treebank of a folder, reranked", qianliu.table4),
+    "moschitti-figure4": Experiment("time of tree kernels by the size of trees", moschitti.figure4),
 }
 
 

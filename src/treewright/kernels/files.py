@@ -1,0 +1,195 @@
+"""Examples for kernels in files of several formats, and kernels that take them as they are."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.bracketed import read_brackets
+from treewright.data.conllu import read_conllu
+from treewright.data.consttree import ConstTree
+from treewright.data.files import Source, numbered_lines, open_sniffed, source_name
+from treewright.data.svmlight import MARKS, TreeExample, read_tree_examples
+from treewright.errors import FormatError, InputError, quote
+from treewright.kernels.base import Kernel
+from treewright.kernels.compose import Part, Sum, Term, VectorKernel
+from treewright.kernels.inputs import as_trees
+
+Vector = npt.NDArray[np.float32]
+KNOWN = ("brackets", "conllu", "svmlight")
+
+
+class Examples(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    items : list of TreeExample
+        Without labels and vectors, where the file has none.
+    has_labels : bool
+    """
+
+    items: list[TreeExample]
+    has_labels: bool
+
+    @property
+    def trees(self) -> list[ConstTree]:
+        """All trees; those that are empty are left out."""
+        return [tree for item in self.items for tree in item.trees if tree is not None]
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes all trees have."""
+        return sum(tree.n_nodes for tree in self.trees)
+
+
+def read_examples(
+    source: Source, *, centre: str = "relation", functions: bool = False, traces: bool = False
+) -> Examples:
+    """Read trees in Penn brackets or CoNLL-U, or the labelled examples of SVM-light-TK, told by content.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+    centre : {"relation", "tag", "word"}
+        How dependency trees are converted; see `to_constituents`.
+    functions, traces : bool
+        Of brackets, what is kept; see `iter_brackets`. The trees of SVM-light-TK are as they are written.
+
+    Raises
+    ------
+    InputError
+        If there is no tree.
+    FormatError
+        With file, line, what was found and what was expected.
+    """
+    with _told(source) as (kind, stream):
+        if kind == "svmlight":
+            found = Examples(read_tree_examples(stream), has_labels=True)
+        else:
+            trees = (
+                read_brackets(stream, functions=functions, traces=traces)
+                if kind == "brackets"
+                else as_trees(read_conllu(stream), centre=centre)
+            )
+            found = Examples([TreeExample("", (tree,)) for tree in trees], has_labels=False)
+    if not found.trees:
+        raise InputError(f"{source_name(source)} has no trees; expected at least one")
+    return found
+
+
+@contextmanager
+def _told(source: Source) -> Iterator[tuple[str, Source]]:
+    """Open a file and tell its format by its first line that is no comment."""
+    with open_sniffed(source) as (first, stream):
+        if first == "(":
+            yield "brackets", stream
+            return
+        content = _Content(stream.read(), source_name(source))
+    line = next((line for line in content if line.strip() and not line.startswith(b"#")), b"")
+    content.seek(0)
+    is_marked = any(mark.encode() in line for mark in MARKS)
+    yield KNOWN[2 if is_marked else 0 if line.lstrip().startswith(b"(") else 1], content
+
+
+class _Content(BytesIO):
+    """What was read of a file, under its name."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
+    """Read vectors of words: in each line a word and its numbers, with blanks between them.
+
+    A first line with two numbers alone, as word2vec writes it, is skipped.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or an open file
+    words : set of str
+        Others are left out.
+
+    Raises
+    ------
+    FormatError
+        For what is no number, and for vectors that differ in length.
+    """
+    name = source_name(source)
+    found: dict[str, Vector] = {}
+    n_numbers = 0
+    for number, line in numbered_lines(source):
+        fields = line.split()
+        if not fields or (number == 1 and len(fields) == 2 and all(map(str.isdecimal, fields))):
+            continue
+        n_numbers = n_numbers or len(fields) - 1
+        if len(fields) - 1 != n_numbers or n_numbers == 0:
+            expected = f"{n_numbers or 'some'} numbers after a word"
+            raise FormatError(name, number, f"{len(fields) - 1} numbers after a word", expected)
+        if fields[0] in words:
+            found[fields[0]] = _parse_vector(fields, name, number)
+    if not found:
+        raise InputError(f"{name} has no vector of a word of the trees; expected some")
+    return found
+
+
+def _parse_vector(fields: Sequence[str], name: str, number: int) -> Vector:
+    try:
+        vector = np.array(fields[1:], dtype=np.float32)
+    except ValueError:
+        raise FormatError(name, number, f"the vector of {quote(fields[0])}", "numbers alone") from None
+    if not np.isfinite(vector).all() or not vector.any():
+        raise FormatError(name, number, f"the vector of {quote(fields[0])}", "finite numbers, not all 0")
+    return vector
+
+
+def prepare(
+    kernel: Kernel, groups: Sequence[Examples], *, vector_weight: float = 0, normalize: bool = False
+) -> tuple[Kernel, list[list[object]]]:
+    """Make a kernel of trees one of examples that have several trees and vectors.
+
+    Trees at the same place are compared with each other; what all places have is added up.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of trees.
+    groups : sequence of Examples
+        That are to be compared with each other.
+    vector_weight : float
+        Of the linear kernel of vectors, each place for itself; with 0, vectors are left out.
+    normalize : bool
+        Normalise the kernel of vectors.
+
+    Returns
+    -------
+    kernel : Kernel
+        Of examples; with one tree for each and no vectors, the kernel that was given.
+    groups : list of list
+        The examples as that kernel takes them.
+    """
+    items = [item for group in groups for item in group.items]
+    n_trees = max(len(item.trees) for item in items)
+    n_vectors = max(len(item.vectors) for item in items) if vector_weight else 0
+    if vector_weight and not n_vectors:
+        raise InputError("there are no vectors to weigh; expected them after the trees")
+    if n_trees == 1 and not n_vectors and all(item.trees and item.trees[0] for item in items):
+        return kernel, [[item.trees[0] for item in group.items] for group in groups]
+    terms: list[Term] = [Part(kernel, place) for place in range(n_trees)]
+    vectors = VectorKernel(normalize=normalize)
+    terms += [Part(vectors, place) for place in range(n_trees, n_trees + n_vectors)]
+    weights = [1.0] * n_trees + [vector_weight] * n_vectors
+    rows: list[list[object]] = [
+        [_fill(item.trees, n_trees) + _fill(item.vectors, n_vectors) for item in group.items]
+        for group in groups
+    ]
+    return Sum(terms, weights=weights), rows
+
+
+def _fill(parts: Sequence[object], size: int) -> tuple[object, ...]:
+    """Return so many parts, None for those that there are not."""
+    return (*parts[:size], *[None] * (size - len(parts)))

@@ -1,0 +1,331 @@
+"""The fragments behind a machine over a tree kernel: the heaviest of them, and counting them in trees.
+
+A fragment is a tree whose leaves are words, or nodes that are not expanded. In the space of the kernel, a
+tree has for each fragment how often it holds it, times the square root of what the fragment weighs: the decay
+to the power of its nodes that are no leaves. A machine is a vector in that space, the weighted sum of its
+support vectors.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags
+
+from treewright._validate import check_integer
+from treewright.data.consttree import ConstTree
+from treewright.data.forest import Forest, Ints
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Integers, Kernel
+from treewright.kernels.convolution import SubsetTreeKernel, SubtreeKernel, TreeKernel
+from treewright.kernels.dag import Dag, find_subtrees, find_symbols
+from treewright.kernels.indices import Index
+from treewright.native.dags import count_inner, find_sequences
+from treewright.native.fragments import (
+    WORD,
+    Limits,
+    Measures,
+    Records,
+    Trie,
+    insert_fragments,
+    match_fragments,
+    mine_fragments,
+)
+
+MOST_PRODUCTIONS = 2**31 - 1
+MAX_VISITS = 10_000_000
+"""Fragments that a search looks at before it gives up."""
+
+
+class WeighedFragment(NamedTuple):
+    """A fragment in brackets, and what it adds to a decision value."""
+
+    fragment: str
+    weight: float
+
+
+class SearchLimits(NamedTuple):
+    """How many fragments are wanted, their productions at the most (None for any), and the longest search."""
+
+    n_fragments: int = 10
+    max_size: int | None = None
+    max_visits: int = MAX_VISITS
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        check_integer("the number of fragments", self.n_fragments, minimum=1)
+        check_integer("max_visits", self.max_visits, minimum=1)
+        if self.max_size is not None:
+            check_integer("max_size", self.max_size, minimum=1)
+
+
+def check_kernel(kernel: Kernel) -> TreeKernel:
+    """Return a kernel of which the fragments can be listed; refuse others."""
+    if type(kernel) not in (SubsetTreeKernel, SubtreeKernel):
+        raise InputError(
+            f"the kernel is {type(kernel).__name__}; expected SubsetTreeKernel or SubtreeKernel, "
+            "the fragments of which can be listed"
+        )
+    assert isinstance(kernel, TreeKernel)
+    return kernel
+
+
+def explain_tree(
+    machine: Any,  # noqa: ANN401
+    tree: Any,  # noqa: ANN401
+    coef: FloatArray,
+    limits: SearchLimits,
+) -> list[WeighedFragment]:
+    """Return what the heaviest fragments of a tree add to a decision value.
+
+    Parameters
+    ----------
+    machine : TreeKernelClassifier or TreeKernelRegressor
+        Fitted.
+    tree : tree of any kind
+    coef : ndarray of float, (n_support,)
+        Of the support vectors.
+    limits : SearchLimits
+    """
+    limits.check()
+    kernel = check_kernel(machine.kernel_)
+    index = _make_index(kernel, [tree])
+    if len(coef) == 0:
+        return []
+    support = Support(kernel, machine.support_examples_, index.dag.forest)
+    counts = support.weigh(np.append(np.zeros(len(coef)), 1.0)) * _inverse_norms(kernel, index)[0]
+    measures = Measures(support.weigh(np.append(coef * support.scales, 0.0)), counts)
+    found = support.find_heaviest(measures, kernel.decay, limits)
+    return [WeighedFragment(str(fragment), value) for fragment, value in found]
+
+
+class Support:
+    """The support vectors of a machine, with all their fragments.
+
+    Parameters
+    ----------
+    kernel : SubsetTreeKernel or SubtreeKernel
+    trees : sequence of trees of any kind
+    others : Forest, optional
+        Trees that come after them, as the kernel sees them.
+
+    Attributes
+    ----------
+    scales : ndarray of float, (n_trees,)
+        What trees are multiplied by when they are normalised; of `trees` only.
+    """
+
+    def __init__(self, kernel: TreeKernel, trees: Any, others: Forest | None = None) -> None:  # noqa: ANN401
+        index = _make_index(kernel, trees)
+        self.scales = _inverse_norms(kernel, index)
+        forest = index.dag.forest if others is None else index.dag.forest.joined(others)
+        self._kernel = kernel
+        self._dag = Dag(forest, n_together=max(1, forest.n_trees))
+
+    def weigh(self, coef: FloatArray) -> FloatArray:
+        """Return how often trees have each subtree, times the coefficient of the tree, in sum."""
+        bags = self._dag.bags
+        amounts = np.repeat(coef, np.diff(bags.first)) * bags.counts
+        return np.bincount(bags.ids, amounts, minlength=len(self._dag.symbols)).astype(np.float64)
+
+    def find_heaviest(
+        self, measures: Measures, decay: float, limits: SearchLimits
+    ) -> list[tuple[ConstTree, float]]:
+        """Return the fragments of the largest absolute values, the largest first, and these values.
+
+        A value is `decay` to the power of the size, times the sums of `measures` where the fragment is.
+        """
+        found = [*self._heaviest_whole(measures, decay, limits)]
+        if isinstance(self._kernel, SubsetTreeKernel):
+            found.extend(self._heaviest_grown(measures, decay, limits))
+        found.sort(key=lambda each: -abs(each[1]))
+        return found[: limits.n_fragments]
+
+    def _heaviest_whole(
+        self, measures: Measures, decay: float, limits: SearchLimits
+    ) -> Iterator[tuple[ConstTree, float]]:
+        """Yield the heaviest of the fragments that are whole subtrees, or words that count by themselves."""
+        sizes = count_sizes(self._dag)
+        is_leaf = np.diff(self._dag.subtrees.first) == 1
+        is_wanted = is_leaf if isinstance(self._kernel, SubsetTreeKernel) else np.ones_like(is_leaf)
+        if self._kernel.words != "bag":
+            is_wanted = is_wanted & ~is_leaf
+        if limits.max_size is not None:
+            is_wanted = is_wanted & (sizes <= limits.max_size)
+        values = np.where(is_wanted, measures.weights * decay ** sizes.astype(np.float64), 0.0)
+        if len(measures.counts):
+            values *= measures.counts
+        order = np.argsort(-np.abs(values), kind="stable")[: limits.n_fragments]
+        for subtree in order[values[order] != 0].tolist():
+            yield _read_subtree(self._dag, subtree), float(values[subtree])
+
+    def _heaviest_grown(
+        self, measures: Measures, decay: float, limits: SearchLimits
+    ) -> Iterator[tuple[ConstTree, float]]:
+        """Yield the heaviest subset trees."""
+        dag, kinds = self._dag, self._dag.productions.numbers.copy()
+        is_inner = np.zeros(dag.n_symbols, dtype=np.bool_)
+        is_inner[dag.symbols[kinds >= 0]] = True
+        kinds[(kinds < 0) & ~is_inner[dag.symbols]] = WORD
+        examples = np.zeros(dag.productions.n_kinds, dtype=np.int64)
+        examples[kinds[kinds >= 0]] = np.flatnonzero(kinds >= 0)
+        limit = Limits(limits.n_fragments, limits.max_size or MOST_PRODUCTIONS, limits.max_visits)
+        records, best, n_visits = mine_fragments(dag.subtrees, kinds, examples, measures, decay, limit)
+        if n_visits > limits.max_visits:
+            warnings.warn(
+                f"the search stopped after {n_visits} fragments and may have missed heavy ones; "
+                "a larger max_visits or a smaller max_size makes it complete",
+                UserWarning,
+                stacklevel=2,
+            )
+        for record in best.tolist():
+            yield _read_record(dag, records, record), float(records.values[record])
+
+
+class FragmentCounter:
+    """Counts given fragments in trees.
+
+    Parameters
+    ----------
+    kernel : SubsetTreeKernel or SubtreeKernel
+    fragments : sequence of ConstTree
+        All different.
+    """
+
+    def __init__(self, kernel: TreeKernel, fragments: Sequence[ConstTree]) -> None:
+        self._kernel = kernel
+        self._n_fragments = len(fragments)
+        self._dag = Dag(Forest.from_trees(fragments), n_together=max(1, len(fragments)))
+        # The root is the subtree of a tree that comes last, as no other has as many nodes.
+        roots = self._dag.bags.ids[self._dag.bags.first[1:] - 1]
+        sizes = count_sizes(self._dag)[roots]
+        self._scales = kernel.decay ** (sizes / 2)
+        is_whole = np.diff(self._dag.subtrees.first)[roots] == 1
+        if isinstance(kernel, SubtreeKernel):
+            is_whole[:] = True
+        self._whole = np.full(len(self._dag.symbols), -1, dtype=np.int32)
+        self._whole[roots[is_whole]] = np.flatnonzero(is_whole)
+        self._trie = _make_trie(self._dag, roots[~is_whole], np.flatnonzero(~is_whole).astype(np.int32))
+
+    def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
+        """Return how often trees have each fragment, in the space of the kernel, (n_trees, n_fragments)."""
+        index = _make_index(self._kernel, trees)
+        counts = _held(index.dag) @ self._find(index.dag)
+        return csr_matrix(diags(_inverse_norms(self._kernel, index)) @ counts @ diags(self._scales))
+
+    def multiply(self, trees: Any, factors: FloatArray) -> FloatArray:  # noqa: ANN401
+        """Return the product of what `transform` does and a matrix, (n_trees, n_columns), but sooner.
+
+        Subtrees that many trees have are multiplied once.
+        """
+        index = _make_index(self._kernel, trees)
+        products = _held(index.dag) @ (self._find(index.dag) @ (self._scales[:, None] * factors))
+        return np.asarray(_inverse_norms(self._kernel, index)[:, None] * products, dtype=np.float64)
+
+    def _find(self, dag: Dag) -> csr_matrix:
+        """Return which fragments each subtree has at its root, (n_subtrees, n_fragments)."""
+        shape = (len(dag.symbols), self._n_fragments)
+        first, found = match_fragments(dag.subtrees, self._find_productions(dag), self._trie)
+        at_root = csr_matrix((np.ones(len(found)), found, first), shape=shape)
+        whole = self._find_whole(dag)
+        rows = np.flatnonzero(whole >= 0)
+        if len(rows):
+            at_root = at_root + csr_matrix((np.ones(len(rows)), (rows, whole[rows])), shape=shape)
+        return at_root
+
+    def _find_whole(self, dag: Dag) -> Ints:
+        """Return the fragment that each subtree is as a whole, or -1."""
+        if (self._whole < 0).all():
+            return np.full(len(dag.symbols), -1, dtype=np.int32)
+        return _look_up(self._whole, find_subtrees(self._dag, dag))
+
+    def _find_productions(self, dag: Dag) -> Ints:
+        """Return the production of each subtree as fragments know it, or -1."""
+        ours, others = self._dag.productions.sequences, dag.productions.sequences
+        found = np.empty(dag.productions.n_kinds, dtype=np.int32)
+        scratch = np.empty(int(np.diff(others.first).max(initial=0)), dtype=np.int32)
+        find_sequences(ours, others, (find_symbols(self._dag, dag),), scratch, found)
+        return _look_up(found, dag.productions.numbers)
+
+
+def count_sizes(dag: Dag) -> Integers:
+    """Return how often the decay counts for each subtree as a whole: nodes that are no leaves, or 1."""
+    sizes = np.empty(len(dag.symbols), dtype=np.int64)
+    count_inner(dag.subtrees, sizes)
+    return np.maximum(sizes, 1)
+
+
+def _make_index(kernel: TreeKernel, trees: Any) -> Index:  # noqa: ANN401
+    return kernel.pack(trees)._index
+
+
+def _inverse_norms(kernel: TreeKernel, index: Index) -> FloatArray:
+    """Return what trees are multiplied by: one divided by their norms if they are normalised, 0 for 0."""
+    n_trees = len(index.dag)
+    if not kernel.normalize:
+        return np.ones(n_trees)
+    pairs = np.column_stack([np.arange(n_trees)] * 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = index.evaluate(pairs)
+    large = np.flatnonzero(~np.isfinite(own))
+    scales = np.divide(1.0, np.sqrt(own), out=np.zeros(n_trees), where=own > 0)
+    if len(large):
+        scales[large] = np.exp(-index.evaluate(pairs[large], is_log=True) / 2)
+    return scales
+
+
+def _held(dag: Dag) -> csr_matrix:
+    """Return how often trees have each subtree, (n_trees, n_subtrees)."""
+    return csr_matrix((dag.bags.counts, dag.bags.ids, dag.bags.first), shape=(len(dag), len(dag.symbols)))
+
+
+def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> Trie:
+    """Return the trie of fragments that are whole subtrees of a dag."""
+    stack = np.empty(int(np.diff(dag.forest.first).max(initial=1)), dtype=np.int32)
+    n_nodes = 1 + int(count_sizes(dag)[roots].sum())
+    for _ in range(2):  # once more with less room, when it is known how much of the paths is shared
+        table = np.full((1 << max(4, (2 * n_nodes).bit_length()), 4), -1, dtype=np.int32)
+        trie = Trie(table, np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.uint64))
+        n_nodes = insert_fragments(dag.subtrees, dag.productions.numbers, roots, numbers, trie, stack)
+    return trie
+
+
+def _look_up(table: Ints, numbers: Ints) -> Ints:
+    """Return the entries of a table, -1 for negative numbers."""
+    return np.append(table, np.int32(-1))[np.maximum(numbers, -1)]
+
+
+def _read_subtree(dag: Dag, subtree: int) -> ConstTree:
+    """Return a subtree as a tree."""
+    first, values = dag.subtrees.first, dag.subtrees.values
+    labels, n_children, waiting = [], [], [subtree]
+    while waiting:  # parents first and from right to left, which is post-order in reverse
+        node = waiting.pop()
+        symbol, *children = values[first[node] : first[node + 1]].tolist()
+        labels.append(dag.forest.labels[symbol])
+        n_children.append(len(children))
+        waiting.extend(children)
+    return ConstTree.from_child_counts(labels[::-1], n_children[::-1])
+
+
+def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
+    """Return a fragment that was found as a tree."""
+    expanded = {}
+    while record >= 0:
+        expanded[int(records.positions[record])] = int(records.kinds[record])
+        record = int(records.parents[record])
+    first, values = dag.productions.sequences.first, dag.productions.sequences.values
+    waiting = [int(values[first[expanded[0]]])]
+    labels: list[str] = []
+    n_children = []
+    while waiting:
+        symbol, children = waiting.pop(), []
+        kind = expanded.get(len(labels))
+        if kind is not None:
+            children = values[first[kind] + 1 : first[kind + 1]].tolist()
+        labels.append(dag.forest.labels[symbol])
+        n_children.append(len(children))
+        waiting.extend(children)
+    return ConstTree.from_child_counts(labels[::-1], n_children[::-1])

@@ -1,0 +1,219 @@
+"""Whole matrices of kernel values, strip by strip, in memory or in a file."""
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_integer
+from treewright.data.files import replacing
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.examples import check_examples, count_examples, take_examples
+
+Matrix = npt.NDArray[np.floating[Any]]
+Progress = Callable[[str], None]
+Place = tuple[slice, slice]
+
+MEMORY = 4 << 30
+ROWS_AT_A_TIME = 512
+COPIES = 6
+"""How often a strip is held: while threads join their parts, and while it is written, in rows and columns."""
+PAGE = 4096
+"""Bytes of a file that come into memory where one of them is touched."""
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+class Plan(NamedTuple):
+    """How a matrix is made."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    n_rows: int
+    """Of a strip."""
+
+
+def gram(
+    kernel: Kernel,
+    examples: Any,  # noqa: ANN401
+    others: Any = None,  # noqa: ANN401
+    *,
+    out: str | os.PathLike[str] | None = None,
+    memory: int = MEMORY,
+    dtype: npt.DTypeLike = np.float64,
+    progress: Progress | None = None,
+) -> Matrix:
+    """Return the values of all pairs of examples, or write them to a file if they are too many.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    examples : sequence
+        Whatever the kernel takes.
+    others : sequence, optional
+        What to compare the examples with. Without it, with each other: then each pair is evaluated once.
+    out : path, optional
+        A ``.npy`` file for the values, for `numpy.load`. It appears when all of them are there.
+    memory : int
+        Bytes that the values in memory may take: strips of the matrix are made so that they fit, but of one
+        row at least. The examples themselves come on top. Without `out`, all values are in memory.
+    dtype : {np.float64, np.float32}
+        How values are kept.
+    progress : callable, optional
+        Called with a line of text after each strip.
+
+    Returns
+    -------
+    ndarray, (len(examples), len(others))
+        With `out`, the file, mapped into memory to be read.
+
+    Raises
+    ------
+    InputError
+        If the values would take more memory than they may, and there is no `out`.
+
+    Examples
+    --------
+    >>> from treewright import SubsetTreeKernel, gram
+    >>> gram(SubsetTreeKernel(decay=1), ["(S (N Mary))", "(S (N John))"]).tolist()
+    [[3.0, 1.0], [1.0, 3.0]]
+    """
+    check_integer("memory", memory, minimum=1)
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
+    path = None if out is None else _check_path(out)
+    examples = check_examples(examples)
+    others = others if others is None else check_examples(others)
+    plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
+    strips = _list_strips(kernel, examples, others, plan)
+    if path is None:
+        matrix = np.empty(plan.shape, dtype=plan.dtype)
+        for place, values in _told(strips, plan, progress):
+            _store(matrix, place, values, is_symmetric=others is None)
+        return matrix
+    with _map_file(path, plan) as open_map:
+        for place, values in _told(strips, plan, progress):
+            # A map that is opened anew lets go of what has been written.
+            _store(open_map(), place, values, is_symmetric=others is None)
+    found: Matrix = np.load(path, mmap_mode="r")
+    return found
+
+
+def _check_path(out: str | os.PathLike[str]) -> Path:
+    path = Path(out)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected the name of a file")
+    return path.resolve() if path.is_symlink() else path
+
+
+def _check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError(f"dtype is {found}; expected float64 or float32")
+    return found
+
+
+def _make_plan(
+    examples: Any,  # noqa: ANN401
+    others: Any,  # noqa: ANN401
+    *,
+    dtype: np.dtype[Any],
+    memory: int,
+    is_file: bool,
+) -> Plan:
+    """Find out how many rows can be made at a time, if the matrix has a place at all."""
+    n_rows = count_examples(examples)
+    n_columns = n_rows if others is None else count_examples(others)
+    if not n_rows or not n_columns:
+        raise InputError("there are no examples; expected at least one")
+    row = COPIES * 8 * n_columns
+    taken = 2 * PAGE * n_rows if is_file else n_rows * n_columns * dtype.itemsize
+    if not is_file and taken + row > memory:
+        size, limit = show_bytes(taken + row), show_bytes(memory)
+        raise InputError(
+            f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
+            "expected out, a file for it, or more memory"
+        )
+    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory - taken) // row)))
+
+
+def _list_strips(
+    kernel: Kernel,
+    examples: Any,  # noqa: ANN401
+    others: Any,  # noqa: ANN401
+    plan: Plan,
+) -> Iterator[tuple[Place, FloatArray]]:
+    """Yield strips of rows with their places; if there are no others, from the diagonal on."""
+    packed: Packed = kernel.pack(examples if others is None else others)
+    n_rows, n_columns = plan.shape
+    for begin in range(0, n_rows, plan.n_rows):
+        end = min(begin + plan.n_rows, n_rows)
+        if others is None:
+            yield (slice(begin, end), slice(begin, n_columns)), packed.strip(begin, end)
+        else:
+            strip = packed.compare(take_examples(examples, slice(begin, end)))
+            yield (slice(begin, end), slice(0, n_columns)), strip
+
+
+def _told(
+    strips: Iterator[tuple[Place, FloatArray]], plan: Plan, progress: Progress | None
+) -> Iterator[tuple[Place, Matrix]]:
+    """Yield strips as they will be kept, and tell of each when it is done."""
+    for place, values in strips:
+        with np.errstate(over="ignore"):
+            kept = values.astype(plan.dtype, copy=False)
+        if plan.dtype == np.float32 and not np.isfinite(kept).all():
+            value = values[~np.isfinite(kept)][0]
+            raise InputError(
+                f"a value is {value:g}; expected what 32 bits can hold: normalize=True, or float64"
+            )
+        yield place, kept
+        if progress:
+            progress(f"rows {place[0].stop} of {plan.shape[0]}")
+
+
+def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) -> None:
+    """Put a strip into a matrix; where it is symmetric, also as columns."""
+    matrix[place] = values
+    if is_symmetric:
+        begin, end = place[0].start, place[0].stop
+        matrix[end:, begin:end] = values[:, end - begin :].T
+
+
+@contextmanager
+def _map_file(path: Path, plan: Plan) -> Iterator[Callable[[], Matrix]]:
+    """Make a file that takes its name at the end; give what maps it into memory."""
+    with replacing(path) as stream:
+        header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})
+        stream.flush()
+        offset = stream.tell()
+        _reserve(stream, offset + math.prod(plan.shape) * plan.dtype.itemsize, path)
+        yield lambda: np.memmap(stream, dtype=plan.dtype, mode="r+", offset=offset, shape=plan.shape)
+
+
+def _reserve(stream: BinaryIO, n_bytes: int, path: Path) -> None:
+    """Take room on the disk: where there is none, writing to a map would end the program."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(stream.fileno(), 0, n_bytes)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+
+
+def show_bytes(n_bytes: int) -> str:
+    """Show a size in the unit that suits it.
+
+    Examples
+    --------
+    >>> show_bytes(1536)
+    '1.5 KiB'
+    """
+    power = min(len(UNITS) - 1, int(math.log2(max(n_bytes, 1))) // 10)
+    return f"{n_bytes / (1 << 10 * power):.3g} {UNITS[power]}"

@@ -1,0 +1,328 @@
+"""Linear models over the heaviest fragments of a machine over a tree kernel.
+
+A machine has to compare a tree with all of its support vectors. Its vector in the space of fragments has few
+coordinates that matter, though (Pighin & Moschitti 2009, 2010): these are made features of their own, and a
+linear model of them is trained again.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, vstack
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import check_is_fitted
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.data.consttree import ConstTree
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray
+from treewright.kernels.examples import (
+    check_examples,
+    count_examples,
+    examples_from_state,
+    examples_state,
+    kernel_from_state,
+    kernel_state,
+    take_examples,
+)
+from treewright.kernels.fragments import (
+    MAX_VISITS,
+    FragmentCounter,
+    SearchLimits,
+    Support,
+    WeighedFragment,
+    check_kernel,
+)
+from treewright.kernels.machine import LEAST, MOST, Progress, check_input, make_kernel, plain
+from treewright.kernels.machines import TreeKernelClassifier, find_class
+from treewright.native.fragments import Measures
+from treewright.persist import State, save_state
+from treewright.scale import map_jobs
+
+Result = TypeVar("Result")
+TREES_AT_A_TIME = 4096
+"""Trees that a thread turns into rows before it takes others."""
+
+
+class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier over the heaviest fragments of a `TreeKernelClassifier`.
+
+    The time of a prediction does not depend on the number of support vectors, and all that the classifier
+    knows can be read.
+
+    Parameters
+    ----------
+    machine : TreeKernelClassifier, optional
+        The machine whose fragments are mined, with a `SubsetTreeKernel` or a `SubtreeKernel`. None is
+        ``TreeKernelClassifier()``.
+    n_fragments : int
+        The most fragments that are taken from the machine of each class: those of the largest absolute
+        weight in the space of the kernel.
+    max_size : int, optional
+        The most nodes, leaves not counted, of a fragment.
+    max_visits : int
+        The fragments after which the search in a machine stops, with a warning. Until then it is exact.
+    C : float
+        The cost of an example on the wrong side of the margin, in the linear model.
+    class_weight : dict or "balanced", optional
+        Factors of the cost, as those of `sklearn.svm.LinearSVC`.
+    prefit : bool
+        Whether `machine` is trained already. If it is not, a copy is trained, on the same examples.
+    seed : int
+        Decides in which order the linear model sees the examples.
+    jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    fragments_ : list of str
+        In brackets; leaves are words, or nodes that are not expanded.
+    coef_ : ndarray of float, (n_classes or 1, n_fragments)
+    intercept_ : ndarray of float, (n_classes or 1,)
+    kernel_ : TreeKernel
+    machine_ : TreeKernelClassifier
+        Which was mined; a classifier that was loaded has none.
+
+    Examples
+    --------
+    >>> from treewright import LinearizedTreeClassifier
+    >>> trees = ["(S (NP Mary) (VP sleeps))", "(S (NP he) (VP eats))", "(Q (WH who) (VP sleeps))"]
+    >>> classifier = LinearizedTreeClassifier().fit(trees, ["statement", "statement", "question"])
+    >>> classifier.predict(["(Q (WH who) (VP eats))"]).tolist()
+    ['question']
+    >>> "(Q WH VP)" in classifier.fragments_
+    True
+    """
+
+    def __init__(
+        self,
+        machine: TreeKernelClassifier | None = None,
+        *,
+        n_fragments: int = 10_000,
+        max_size: int | None = None,
+        max_visits: int = MAX_VISITS,
+        C: float = 1.0,  # noqa: N803
+        class_weight: dict[Any, float] | str | None = None,
+        prefit: bool = False,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.machine = machine
+        self.n_fragments = n_fragments
+        self.max_size = max_size
+        self.max_visits = max_visits
+        self.C = C
+        self.class_weight = class_weight
+        self.prefit = prefit
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Any,  # noqa: ANN401
+        labels: npt.ArrayLike,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train a machine, unless there is one, mine its fragments, and train a linear model of them.
+
+        Parameters
+        ----------
+        trees : sequence
+            Whatever the kernel takes.
+        labels : array, (n_examples,)
+        progress : callable, optional
+            Called with a line of text now and then.
+        """
+        self._check()
+        examples, given, _ = check_input(trees, labels, None)
+        self.machine_ = self._train_machine(examples, given, progress)
+        self.kernel_ = check_kernel(self.machine_.kernel_)
+        self._set_fragments(self._mine())
+        if progress:
+            progress(f"{len(self.fragments_)} fragments")
+        if not self.fragments_:
+            raise InputError("the machine has no fragments; expected one with support vectors")
+        model = LinearSVC(C=self.C, class_weight=self.class_weight, random_state=self.seed, dual=True)
+        model.fit(self.transform(examples), given)
+        self.classes_ = model.classes_
+        self.coef_ = np.atleast_2d(model.coef_)
+        self.intercept_ = np.atleast_1d(model.intercept_)
+        return self
+
+    def _check(self) -> None:
+        self._limits().check()
+        check_number("C", self.C, low=LEAST, high=MOST)
+        check_choice("prefit", self.prefit, (False, True))
+        check_integer("seed", self.seed)
+        check_integer("jobs", self.jobs, minimum=1)
+        if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
+            raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
+        if self.machine is None and self.prefit:
+            raise InputError("machine is None; expected a fitted TreeKernelClassifier, as prefit is True")
+        check_kernel(make_kernel(self.machine.kernel if self.machine else None))
+
+    def _limits(self) -> SearchLimits:
+        return SearchLimits(self.n_fragments, self.max_size, self.max_visits)
+
+    def _train_machine(
+        self,
+        examples: Any,  # noqa: ANN401
+        labels: npt.NDArray[Any],
+        progress: Progress | None,
+    ) -> TreeKernelClassifier:
+        if self.machine is not None and self.prefit:
+            check_is_fitted(self.machine)
+            return self.machine
+        machine: TreeKernelClassifier = clone(self.machine) if self.machine else TreeKernelClassifier()
+        return machine.fit(examples, labels, progress=progress)
+
+    def _mine(self) -> list[ConstTree]:
+        """Return the heaviest fragments of the machine, each once."""
+        machine = self.machine_
+        if not len(machine.support_):
+            return []
+        support = Support(check_kernel(machine.kernel_), machine.support_examples_)
+        # A coordinate of the machine has half of the decay; the other half is in what it is multiplied with.
+        decay = float(np.sqrt(self.kernel_.decay))
+
+        def mine_class(coef: FloatArray) -> list[ConstTree]:
+            measures = Measures(support.weigh(coef * support.scales), np.empty(0))
+            return [fragment for fragment, _ in support.find_heaviest(measures, decay, self._limits())]
+
+        found = map_jobs(mine_class, list(machine.dual_coef_), jobs=self.jobs)
+        return list(dict.fromkeys(fragment for fragments in found for fragment in fragments))
+
+    def _set_fragments(self, fragments: list[ConstTree]) -> None:
+        self._trees = fragments
+        self.fragments_ = [str(fragment) for fragment in fragments]
+        self._counter = FragmentCounter(self.kernel_, fragments)
+
+    def transform(self, trees: Any) -> csr_matrix:  # noqa: ANN401
+        """Return how often trees have each fragment, scaled as in the space of the kernel.
+
+        Returns
+        -------
+        csr_matrix of float, (n_examples, n_fragments)
+        """
+        check_is_fitted(self, "fragments_")
+        found = self._map(self._counter.transform, trees)
+        return vstack(found, format="csr") if found else csr_matrix((0, len(self.fragments_)))
+
+    def _map(self, function: Callable[[Any], Result], trees: Any) -> list[Result]:  # noqa: ANN401
+        """Return what a function makes of trees, batch by batch."""
+        examples = check_examples(trees)
+        n_examples = count_examples(examples)
+        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.jobs)))
+        batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
+        return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, jobs=self.jobs)
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
+        """Return the fragments, as the names of the columns of `transform`."""
+        check_is_fitted(self, "fragments_")
+        return np.array(self.fragments_, dtype=object)
+
+    def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+        check_is_fitted(self)
+        products = self._map(lambda batch: self._counter.multiply(batch, self.coef_.T), trees)
+        decisions: FloatArray = np.concatenate([np.empty((0, len(self.coef_))), *products]) + self.intercept_
+        return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+    def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each example."""
+        decisions = self.decision_function(trees)
+        best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def explain(self, tree: Any, n: int = 10, *, label: Any = None) -> list[WeighedFragment]:  # noqa: ANN401
+        """Return the fragments of a tree that add most to its decision value, or take most from it.
+
+        All of them, and the intercept, add up to the decision value of the class; of the first of two
+        classes, this is minus that of the second.
+
+        Parameters
+        ----------
+        tree : tree of any kind that the kernel takes
+        n : int
+            Fragments at the most; those that add nothing are left out.
+        label : label, optional
+            The class; without it, the one that is predicted.
+
+        Returns
+        -------
+        list of WeighedFragment
+            The largest absolute weight first.
+        """
+        check_is_fitted(self)
+        check_integer("n", n, minimum=1)
+        number = find_class(self.classes_, self.predict([tree])[0] if label is None else label)
+        is_single = len(self.coef_) == 1
+        coef = self.coef_[0] * (1 if number else -1) if is_single else self.coef_[number]
+        row = self.transform([tree])
+        weights = row.data * coef[row.indices]
+        order = np.lexsort((row.indices, -np.abs(weights)))
+        chosen = [place for place in order[:n].tolist() if weights[place] != 0]
+        return [
+            WeighedFragment(self.fragments_[row.indices[place]], float(weights[place])) for place in chosen
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the classifier, without the machine that it comes from, to a file, for `tw.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the classifier is."""
+        check_is_fitted(self)
+        values = {
+            "parameters": _plain_parameters(self, "machine"),
+            "machine": _plain_parameters(self.machine, "kernel") if self.machine else None,
+            "has_kernel": self.machine is not None and self.machine.kernel is not None,
+            "classes": self.classes_.tolist(),
+            "classes_type": self.classes_.dtype.str,
+        }
+        arrays = {"coef": self.coef_, "intercept": self.intercept_}
+        parts = {"kernel": kernel_state(self.kernel_), "fragments": examples_state(self._trees)}
+        return State(type(self).__name__, values, arrays, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the classifier again."""
+        kernel, values = kernel_from_state(state.parts["kernel"]), state.values
+        model = cls(**_read_parameters(values["parameters"]))
+        if values["machine"] is not None:
+            model.machine = TreeKernelClassifier(**_read_parameters(values["machine"]))
+            model.machine.kernel = kernel if values["has_kernel"] else None
+        model.kernel_ = check_kernel(clone(kernel))
+        model._set_fragments(examples_from_state(state.parts["fragments"]))
+        model.classes_ = np.array(values["classes"], dtype=values["classes_type"])
+        model.coef_ = state.arrays["coef"]
+        model.intercept_ = state.arrays["intercept"]
+        return model
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+def _plain_parameters(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
+    """Return the parameters of an estimator, but one, as JSON can hold them."""
+    parameters = {name: plain(each) for name, each in estimator.get_params(deep=False).items()}
+    del parameters[left_out]
+    weight = parameters["class_weight"]
+    if isinstance(weight, dict):
+        parameters["class_weight"] = [[plain(label), plain(each)] for label, each in weight.items()]
+    return parameters
+
+
+def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    weight = parameters["class_weight"]
+    return {**parameters, "class_weight": dict(weight) if isinstance(weight, list) else weight}

@@ -1,0 +1,373 @@
+"""A classifier by boosted trees under an L1 penalty, for scikit-learn.
+
+Its leaves are conjunctions of features that are present or absent; see `treewright.learn.boosting`.
+"""
+
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from treewright._validate import check_integer, check_number
+from treewright.errors import InputError
+from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
+from treewright.learn.trees import forest_arrays, forest_from, join_trees, score_rows
+from treewright.mining.binary import as_binary, refusing_text
+from treewright.mining.classifier import INTERCEPT, Explanation, Reason
+from treewright.mining.estimator import _plain, choose
+from treewright.mining.problem import FloatArray
+from treewright.native.boosting import Forest, Tree
+from treewright.persist import State, save_state
+from treewright.scale import map_jobs
+
+PATIENCE = 5
+"""Penalties without a lower loss on held-out samples after which lower ones are not tried."""
+SMALLEST_SHARE = 1e-4
+"""The lowest penalty that is tried, as a share of the first."""
+Integers = npt.NDArray[np.int64]
+Progress = Callable[[TreeRecord], None]
+
+
+class PenaltyStep(NamedTuple):
+    """A penalty that was tried, the mean loss on other samples, and the leaves that were not zero."""
+
+    penalty: float
+    loss: float
+    n_nonzero: int
+
+
+class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifies by decision trees whose leaves are few, since each pays for its weight.
+
+    Trees are added one by one, each to lower the loss of a logistic model and the sum of the absolute values
+    of its leaves times a penalty. The penalty falls until it is that which was asked for. With more than two
+    classes, each has trees of its own, against all others.
+
+    Parameters
+    ----------
+    penalty : float or "auto"
+        The last penalty: the weight of examples by which a leaf must tell classes apart. "auto" takes the
+        best for samples held out.
+    max_trees : int
+        Trees of a class at the most.
+    eta : float
+        The share to which the penalty falls when no tree gains.
+    sample_size : int, optional
+        Samples on which each tree is built, drawn by what they weigh; its leaves are weighed on all. Without
+        it, trees are built on all.
+    validation_fraction : float
+        The share of samples that is held out to choose the penalty.
+    jobs : int
+        Threads, for classes or, where there are two of these, for samples.
+    seed : int
+        Same seed, same model, whatever `jobs`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    penalty_ : float
+        The last penalty.
+    n_trees_ : int
+        Trees with leaves that are not zero, of all classes.
+    n_nonzero_ : int
+        Those leaves.
+    path_ : list of list of TreeRecord
+        How each tree was grown, for each class, or for the second of two.
+    steps_ : list of PenaltyStep
+        The penalties that were tried on samples held out.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> X = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]] * 5
+    >>> trees = tw.L1BoostedTrees(penalty=0.5).fit(X, ["yes", "no", "no", "no"] * 5)
+    >>> trees.predict([[1, 1, 0]]).tolist()
+    ['yes']
+    >>> trees.explain([[1, 1, 0]])[0].reasons[0].conjunction
+    'x0 & x1'
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty: float | str = "auto",
+        max_trees: int = 1000,
+        eta: float = 0.9,
+        sample_size: int | None = None,
+        validation_fraction: float = 0.2,
+        jobs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.max_trees = max_trees
+        self.eta = eta
+        self.sample_size = sample_size
+        self.validation_fraction = validation_fraction
+        self.jobs = jobs
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: ANN401
+        """Grow trees.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix, (n_samples, n_features)
+            Of zeros and ones.
+        y : array, (n_samples,)
+            Labels of any kind.
+        progress : callable, optional
+            Called with a `TreeRecord` after each tree.
+        """
+        self._check_parameters()
+        with refusing_text():
+            X, y = validate_data(self, X, y, accept_sparse="csr")
+        check_classification_targets(y)
+        rows = as_binary(X)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
+        self.steps_: list[PenaltyStep] = []
+        self.penalty_ = self._choose_penalty(rows, labels, progress)
+        ensembles = self._ensembles(rows, labels)
+        is_done = map_jobs(lambda each: self._grow(each, self.penalty_, progress), ensembles, jobs=self.jobs)
+        if self.penalty != "auto" and not all(is_done):
+            found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
+            warnings.warn(f"{found}; a larger max_trees is", ConvergenceWarning, stacklevel=2)
+        self._forests = [join_trees(each.trees) for each in ensembles]
+        self.path_ = [each.records for each in ensembles]
+        self._count()
+        return self
+
+    def _count(self) -> None:
+        self.n_trees_ = sum(len(each.roots) for each in self._forests)
+        self.n_nonzero_ = sum(int(np.count_nonzero(each.nodes.values)) for each in self._forests)
+
+    def _check_parameters(self) -> None:
+        if self.penalty != "auto":
+            if isinstance(self.penalty, str):
+                raise InputError(f'penalty is {self.penalty!r}; expected a number or "auto"')
+            check_number("penalty", self.penalty, low=1e-9, high=1e12)
+        check_integer("max_trees", self.max_trees, minimum=1)
+        check_number("eta", self.eta, low=0.1, high=0.98)
+        if self.sample_size is not None:
+            check_integer("sample_size", self.sample_size, minimum=1)
+        check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
+        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("seed", self.seed)
+
+    def _ensembles(self, rows: csr_matrix, labels: Integers) -> list[BoostedTrees]:
+        """Return an ensemble without trees for each class, or for the second of two."""
+        signs = self._signs(labels)
+        examples = CsrExamples(rows, jobs=self.jobs if len(signs) == 1 else 1)
+        options = {"eta": float(self.eta), "sample_size": self.sample_size}
+        return [
+            BoostedTrees(examples, each, seed=self.seed + number, **options)  # type: ignore[arg-type]
+            for number, each in enumerate(signs)
+        ]
+
+    def _signs(self, labels: Integers) -> list[npt.NDArray[np.int8]]:
+        chosen = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return [np.where(labels == each, 1, -1).astype(np.int8) for each in chosen]
+
+    def _grow(self, ensemble: BoostedTrees, penalty: float, progress: Progress | None) -> bool:
+        return ensemble.grow_to(penalty, max_trees=self.max_trees, progress=progress)
+
+    def _choose_penalty(self, rows: csr_matrix, labels: Integers, progress: Progress | None) -> float:
+        """Return the penalty, which may have to be that of the least loss on samples held out.
+
+        All classes go down the same penalties, and share the one that is chosen.
+        """
+        if self.penalty != "auto":
+            return float(self.penalty)
+        train, held_out = self._split(labels)
+        paths = [
+            _HeldOutPath(ensemble, rows[held_out], signs)
+            for ensemble, signs in zip(
+                self._ensembles(rows[train], labels[train]), self._signs(labels[held_out]), strict=True
+            )
+        ]
+        first = max(path.first_penalty() for path in paths)
+        best, penalty = (sum(path.loss() for path in paths), first), first
+        n_worse = 0
+        while n_worse < PATIENCE and penalty > SMALLEST_SHARE * first and first > 0:
+            penalty *= self.eta
+            follow = [(path, penalty, self.max_trees, progress) for path in paths]
+            is_open = map_jobs(lambda each: each[0].follow(*each[1:]), follow, jobs=self.jobs)
+            loss = sum(path.loss() for path in paths)
+            n_nonzero = sum(path.ensemble.n_nonzero for path in paths)
+            self.steps_.append(PenaltyStep(penalty, loss, n_nonzero))
+            n_worse = 0 if loss < best[0] else n_worse + 1
+            best = min(best, (loss, penalty))
+            if not any(is_open):
+                break
+        # Gradients grow with the samples, and so must the penalty for all of them.
+        return max(best[1] * len(labels) / len(train), 1e-9)
+
+    def _split(self, labels: Integers) -> tuple[Integers, Integers]:
+        counts = np.bincount(labels)
+        n_held_out = max(1, round(self.validation_fraction * len(labels)))
+        can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)
+        train, held_out = train_test_split(
+            np.arange(len(labels)),
+            test_size=n_held_out,
+            random_state=self.seed % (1 << 32),
+            stratify=labels if can_stratify else None,
+        )
+        return np.sort(train), np.sort(held_out)
+
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the score of each class, or of the second of two."""
+        return self._score(self._check_rows(X))
+
+    def _check_rows(self, X: Any) -> csr_matrix:  # noqa: ANN401
+        check_is_fitted(self)
+        with refusing_text():
+            X = validate_data(self, X, accept_sparse="csr", reset=False)
+        return as_binary(X)
+
+    def _score(self, rows: csr_matrix) -> FloatArray:
+        scores = [score_rows(rows, forest) for forest in self._forests]
+        return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each row."""
+        numbers = choose(self.decision_function(X))
+        predicted: npt.NDArray[Any] = self.classes_[numbers]
+        return predicted
+
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401
+        """Return the probability of each class.
+
+        With more than two classes, it is that against all others, divided by the sum for all.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.stack([expit(-scores), expit(scores)], axis=1)
+        # Where all are very low, the differences between their logarithms are still right.
+        logarithms = -np.logaddexp(0, -scores)
+        shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        probabilities: FloatArray = shares / shares.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def explain(self, X: Any) -> list[Explanation]:  # noqa: ANN401
+        """Return, for each row, the conjunctions behind its prediction with what their leaves add.
+
+        A conjunction that several trees have is there once; one of nothing is the intercept. A weight above
+        zero speaks for the predicted class. The weights add up to the score of the class.
+        """
+        rows = self._check_rows(X)
+        names = list(map(str, _check_feature_names_in(self)))
+        explanations = []
+        for row, predicted in enumerate(choose(self._score(rows))):
+            present = set(rows.indices[rows.indptr[row] : rows.indptr[row + 1]].tolist())
+            is_first_of_two = len(self._forests) == 1 and predicted == 0
+            added = _add_leaves(self._forests[predicted if len(self._forests) > 1 else 0], present)
+            sign = -1.0 if is_first_of_two else 1.0
+            reasons = [Reason(_name(path, names), sign * value) for path, value in added.items()]
+            reasons.sort(key=lambda reason: -abs(reason.weight))
+            score = sum(reason.weight for reason in reasons)
+            explanations.append(Explanation(self.classes_[predicted], score, reasons))
+        return explanations
+
+    def get_state(self) -> State:
+        """Return all that the estimator is, for saving."""
+        check_is_fitted(self)
+        values = {
+            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "classes": self.classes_.tolist(),
+            "classes_type": self.classes_.dtype.str,
+            "n_features_in": self.n_features_in_,
+            "feature_names": list(getattr(self, "feature_names_in_", [])),
+            "penalty": self.penalty_,
+            "steps": [list(step) for step in self.steps_],
+            "path": [[each.as_list() for each in records] for records in self.path_],
+        }
+        parts = {
+            f"forest{number}": State("Forest", {}, forest_arrays(forest))
+            for number, forest in enumerate(self._forests)
+        }
+        return State(type(self).__name__, values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the estimator again."""
+        values = state.values
+        self = cls(**values["parameters"])
+        self.classes_ = np.array(values["classes"], dtype=values["classes_type"])
+        self.n_features_in_ = int(values["n_features_in"])
+        if values["feature_names"]:
+            self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
+        self.penalty_ = float(values["penalty"])
+        self.steps_ = [PenaltyStep(*step) for step in values["steps"]]
+        self.path_ = [[TreeRecord.from_list(each) for each in records] for records in values["path"]]
+        self._forests = [forest_from(state.parts[f"forest{number}"]) for number in range(len(state.parts))]
+        self._count()
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to a file, which `treewright.load` reads."""
+        save_state(self.get_state(), path)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _HeldOutPath:
+    """An ensemble that grows, with its scores on samples it does not learn from."""
+
+    def __init__(self, ensemble: BoostedTrees, rows: csr_matrix, signs: npt.NDArray[np.int8]) -> None:
+        self.ensemble = ensemble
+        self._rows, self._signs = rows, signs
+        self._scores = np.zeros(len(signs))
+        self._n_scored = 0
+
+    def first_penalty(self) -> float:
+        """Return the largest penalty under which nothing gains."""
+        self.ensemble.grow()
+        return self.ensemble.largest or 0.0
+
+    def follow(self, penalty: float, max_trees: int, progress: Progress | None) -> bool:
+        """Go down to a penalty, and tell whether there can be more trees."""
+        self.ensemble.grow_to(penalty, max_trees=max_trees, progress=progress)
+        new: list[Tree] = self.ensemble.trees[self._n_scored :]
+        self._scores += score_rows(self._rows, join_trees(new))
+        self._n_scored += len(new)
+        return len(self.ensemble.records) < max_trees
+
+    def loss(self) -> float:
+        """Return the mean loss."""
+        return float(np.logaddexp(0, -self._signs * self._scores).mean())
+
+
+def _add_leaves(forest: Forest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:
+    """Return what leaves add to the score of a row, by what leads to them: features that are there or not."""
+    added: dict[tuple[tuple[int, bool], ...], float] = defaultdict(float)
+    features, goes_present, goes_absent, values = forest.nodes
+    for root in forest.roots.tolist():
+        node, path = root, []
+        while features[node] >= 0:
+            feature = int(features[node])
+            path.append((feature, feature in present))
+            node = (goes_present if feature in present else goes_absent)[node]
+        if values[node]:
+            added[tuple(sorted(path))] += float(values[node])
+    return added
+
+
+def _name(path: tuple[tuple[int, bool], ...], names: list[str]) -> str:
+    """Return a conjunction as ``a & not b``, what is present first."""
+    ranked = sorted(path, key=lambda each: not each[1])
+    return " & ".join(names[each] if there else f"not {names[each]}" for each, there in ranked) or INTERCEPT

@@ -1,0 +1,136 @@
+"""Whole matrices, in memory and in files."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError
+from treewright.kernels import gram as module
+from treewright.kernels.compose import VectorKernel
+
+TREES = list(tw.make_treebank(30, 0).constituents)
+KERNEL = tw.SubsetTreeKernel(normalize=True)
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Let strips have seven rows."""
+    monkeypatch.setattr(module, "ROWS_AT_A_TIME", 7)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_strips_make_the_whole_matrix(few_rows, jobs):
+    kernel = tw.SubsetTreeKernel(normalize=True, jobs=jobs)
+    np.testing.assert_allclose(tw.gram(kernel, TREES), KERNEL(TREES), rtol=1e-12)
+
+
+def test_a_matrix_in_a_file_is_the_one_in_memory(few_rows, tmp_path):
+    out = tmp_path / "gram.npy"
+    found = tw.gram(KERNEL, TREES, out=out)
+    np.testing.assert_array_equal(found, tw.gram(KERNEL, TREES))
+    np.testing.assert_array_equal(np.load(out), found)
+    assert [path.name for path in tmp_path.iterdir()] == ["gram.npy"]
+
+
+def test_a_matrix_is_symmetric_to_the_last_bit(few_rows):
+    values = tw.gram(tw.PartialTreeKernel(), TREES)
+    np.testing.assert_array_equal(values, values.T)
+
+
+def test_examples_are_compared_with_others(few_rows, tmp_path):
+    expected = KERNEL(TREES[:20], TREES[20:])
+    assert expected.shape == (20, 10)
+    np.testing.assert_allclose(tw.gram(KERNEL, TREES[:20], TREES[20:]), expected, rtol=1e-12)
+    found = tw.gram(KERNEL, TREES[:20], TREES[20:], out=tmp_path / "gram.npy")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_rows_of_an_array_are_examples(few_rows):
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    np.testing.assert_allclose(tw.gram(VectorKernel(), rows), rows @ rows.T)
+
+
+def test_progress_is_told_in_rows(few_rows):
+    lines = []
+    tw.gram(KERNEL, TREES, progress=lines.append)
+    assert lines == [f"rows {n} of 30" for n in (7, 14, 21, 28, 30)]
+
+
+def test_memory_decides_how_many_rows_a_strip_has(tmp_path):
+    lines = []
+    fixed, row = 2 * module.PAGE * 30, module.COPIES * 8 * 30
+    tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=fixed + 4 * row, progress=lines.append)
+    assert lines[:2] == ["rows 4 of 30", "rows 8 of 30"]
+
+
+def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
+    lines = []
+    found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=1, progress=lines.append)
+    assert len(lines) == 30
+    np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-12)
+
+
+def test_a_matrix_too_large_for_memory_wants_a_file():
+    expected = (
+        r"a matrix of 30 by 30 values takes 8.44 KiB of memory, more than 2 KiB; "
+        "expected out, a file for it, or more memory"
+    )
+    with pytest.raises(InputError, match=expected):
+        tw.gram(KERNEL, TREES, memory=2048)
+
+
+def test_values_may_be_of_32_bits(tmp_path):
+    found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", dtype=np.float32)
+    assert found.dtype == np.float32
+    assert (tmp_path / "a.npy").stat().st_size < 4 * 900 + 200
+    np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-6)
+
+
+def test_values_that_32_bits_cannot_hold_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"a value is 1e\+40; expected what 32 bits can hold"):
+        tw.gram(VectorKernel(), [[1e20]], out=tmp_path / "a.npy", dtype=np.float32)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interruption_leaves_the_old_file_and_nothing_else(few_rows, tmp_path):
+    out = tmp_path / "gram.npy"
+    out.write_text("old")
+
+    def interrupt(line):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tw.gram(KERNEL, TREES, out=out, progress=interrupt)
+    assert [path.name for path in tmp_path.iterdir()] == ["gram.npy"]
+    assert out.read_text() == "old"
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room cannot be taken in advance here")
+def test_a_full_disk_is_told_before_anything_is_evaluated(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(OSError, match=r"gram\.npy") as caught:
+        tw.gram(KERNEL, TREES, out=tmp_path / "gram.npy")
+    assert caught.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((KERNEL, []), {}, "there are no examples; expected at least one"),
+        ((KERNEL, TREES, []), {}, "there are no examples; expected at least one"),
+        ((KERNEL, TREES), {"memory": 0}, "memory is 0; expected an integer of at least 1"),
+        ((KERNEL, TREES), {"dtype": np.int32}, "dtype is int32; expected float64 or float32"),
+        (("rbf", TREES), {}, "kernel is str; expected a kernel of treewright"),
+        ((KERNEL, TREES), {"out": os.curdir}, "is a folder; expected the name of a file"),
+    ],
+)
+def test_bad_input_is_named(arguments, options, message):
+    with pytest.raises(InputError, match=message):
+        tw.gram(*arguments, **options)

@@ -1,0 +1,17 @@
+"""Sums and products of logarithms by way of the numbers themselves."""
+
+import math
+
+
+def log(number):
+    return math.log(number) if number > 0 else -math.inf
+
+
+def times(one, other):
+    """Return the logarithm of the product of two numbers given by theirs."""
+    return log(math.exp(one) * math.exp(other))
+
+
+def plus(one, other):
+    """Return the logarithm of the sum of two numbers given by theirs."""
+    return log(math.fsum([math.exp(one), math.exp(other)]))

@@ -1,0 +1,209 @@
+"""Matrices of tree kernels from the command line."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from commands import run
+
+import treewright as tw
+from treewright.cli import app
+from treewright.cli_kernels import parse_size
+from treewright.data.svmlight import read_tree_examples
+
+BANK = tw.make_treebank(12, 0)
+TREES = list(BANK.constituents)
+LINES = """\
+# a comment
++1 |BT| (S (N Mary) (V sleeps)) |BT| (X (A a)) |ET| 1:1 2:2 |EV|
+-1 |BT| (S (N John) (V sleeps)) |BT| |ET| 2:3 |EV|
+NEUTER |BT| (S (N Mary) (V eats)) |BT| (X (A a)) |ET|
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "trees.mrg"
+    tw.write_brackets(TREES, path)
+    return path
+
+
+@pytest.fixture
+def examples(tmp_path):
+    path = tmp_path / "examples.txt"
+    path.write_text(LINES)
+    return path
+
+
+def run_kernel(path, *options):
+    out = path.parent / "gram.npy"
+    run("kernel", path, "--out", out, *options)
+    return np.load(out)
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel"),
+    [
+        ([], tw.SubsetTreeKernel()),
+        (["--kernel", "st"], tw.SubtreeKernel()),
+        (
+            ["--kernel", "sst", "--decay", "0.7", "--normalize"],
+            tw.SubsetTreeKernel(decay=0.7, normalize=True),
+        ),
+        (["--words", "bag"], tw.SubsetTreeKernel(words="bag")),
+        (["--kernel", "pt", "--depth-decay", "0.3"], tw.PartialTreeKernel(depth_decay=0.3)),
+        (["--kernel", "pt", "--max-children", "2"], tw.PartialTreeKernel(max_children=2)),
+        (["--kernel", "pt", "--words", "none", "--jobs", "2"], tw.PartialTreeKernel(words="none")),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_the_matrix_is_that_of_the_kernel(data, options, kernel):
+    np.testing.assert_allclose(run_kernel(data, *options), kernel(TREES), rtol=1e-12)
+
+
+@pytest.mark.parametrize("centre", ["relation", "tag", "word"])
+def test_dependency_trees_are_converted(tmp_path, centre):
+    path = tmp_path / "trees"
+    tw.write_conllu(BANK.dependencies, path)
+    expected = tw.SubsetTreeKernel(centre=centre)(list(BANK.dependencies))
+    np.testing.assert_allclose(run_kernel(path, "--centre", centre), expected, rtol=1e-12)
+
+
+def test_trees_are_compared_with_those_of_another_file(data, tmp_path):
+    other = tmp_path / "other.mrg"
+    tw.write_brackets(TREES[:5], other)
+    found = run_kernel(data, "--other", other)
+    np.testing.assert_allclose(found, tw.SubsetTreeKernel()(TREES, TREES[:5]), rtol=1e-12)
+
+
+def test_trees_of_an_example_are_added_place_by_place(examples):
+    kernel = tw.SubsetTreeKernel(decay=0.5)
+    first = kernel([example.trees[0] for example in read_tree_examples(examples)])
+    own = kernel(["(X (A a))"])[0, 0]
+    second = np.array([[own, 0, own], [0, 0, 0], [own, 0, own]])
+    np.testing.assert_allclose(run_kernel(examples, "--decay", "0.5"), first + second, rtol=1e-12)
+
+
+def test_vectors_are_added_with_their_weight(examples):
+    difference = run_kernel(examples, "--vector-weight", "0.5") - run_kernel(examples)
+    np.testing.assert_allclose(difference, 0.5 * np.array([[5, 6, 0], [6, 9, 0], [0, 0, 0]]), atol=1e-12)
+
+
+def test_examples_of_two_files_may_differ_in_their_parts(examples, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("1 |BT| (S (N Mary) (V sleeps)) |ET| 2:1 9:1 |EV|\n")
+    found = run_kernel(examples, "--other", other, "--vector-weight", "2")
+    kernel = tw.SubsetTreeKernel()
+    trees = [example.trees[0] for example in read_tree_examples(examples)]
+    expected = kernel(trees, ["(S (N Mary) (V sleeps))"])[:, 0] + 2 * np.array([2, 3, 0])
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-12)
+
+
+def test_labels_are_written_as_they_were_read(examples, tmp_path):
+    run_kernel(examples, "--labels", tmp_path / "labels.txt")
+    assert (tmp_path / "labels.txt").read_text().split() == ["1", "-1", "NEUTER"]
+
+
+def test_similar_words_count_in_part(tmp_path):
+    path, vectors = tmp_path / "trees.mrg", tmp_path / "vectors.txt"
+    path.write_text("(NP (D a) (N cat))\n(NP (D a) (N dog))\n")
+    vectors.write_text("3 2\ncat 1 0\ndog 0.6 0.8\nunused 1 1\n")
+    similarity = {"cat": np.array([1, 0]), "dog": np.array([0.6, 0.8])}
+    expected = tw.SmoothedPartialTreeKernel(similarity)(["(NP (D a) (N cat))", "(NP (D a) (N dog))"])
+    found = run_kernel(path, "--kernel", "spt", "--vectors", vectors)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found[0, 1] > tw.PartialTreeKernel()(["(NP (D a) (N cat))"], ["(NP (D a) (N dog))"])[0, 0]
+
+
+def test_function_tags_and_traces_are_kept_if_wanted(tmp_path):
+    path = tmp_path / "trees.mrg"
+    path.write_text("(S (NP-SBJ (N a)) (VP (V b) (NP (-NONE- *))))\n" * 2)
+    kernel = tw.SubsetTreeKernel()
+    whole, cut = (tw.read_brackets(path, functions=keep, traces=keep) for keep in (True, False))
+    np.testing.assert_allclose(run_kernel(path), kernel(cut))
+    np.testing.assert_allclose(run_kernel(path, "--functions", "--traces"), kernel(whole))
+
+
+def test_one_line_says_what_was_done(data, tmp_path):
+    result = run("kernel", data, "--out", tmp_path / "gram.npy", "--memory", "1.5 MiB", "--float32")
+    n_nodes = sum(tree.n_nodes for tree in TREES)
+    assert result.stdout.count("\n") == 1
+    assert result.stdout.startswith(f"12 trees, {n_nodes:,} nodes: 78 evaluations in ")
+    assert result.stdout.endswith(" microseconds each\n")
+    assert "rows 12 of 12" in result.stderr
+    assert np.load(tmp_path / "gram.npy").dtype == np.float32
+
+
+@pytest.mark.parametrize("text", ["(S (N a))\n", LINES], ids=["brackets", "SVM-light-TK"])
+def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
+    path, out = tmp_path / "trees", tmp_path / "gram.npy"
+    path.write_text(text)
+    expected = run_kernel(path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    app(["kernel", "-", "--out", str(out)], standalone_mode=False)
+    np.testing.assert_array_equal(np.load(out), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", [], "trees has no trees; expected at least one"),
+        ("(S (N a)\n", [], "trees:1: "),
+        ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),
+        ("(S (N a))\n", ["--decay", "2"], "decay is 2.0; expected a number from 1e-06 to 1"),
+        ("(S (N a))\n", ["--depth-decay", "0.4"], "--depth-decay is for partial trees; expected --kernel pt"),
+        ("(S (N a))\n", ["--words", "x"], "words is 'x'; expected one of nodes, none, bag"),
+        ("(S (N a))\n", ["--memory", "much"], "--memory is 'much'; expected a size such as 512M or 4G"),
+        ("(S (N a))\n", ["--kernel", "spt"], "--vectors is for --kernel spt, which needs it"),
+        ("(S (N a))\n", ["--labels", "l.txt"], "has no labels to write; expected lines of SVM-light-TK"),
+        ("(S (N a))\n", ["--vector-weight", "1"], "there are no vectors to weigh; expected them after"),
+        ("1 |BT| (S (N a)\n", [], "trees:1: trees without an end; expected |ET| after the last tree"),
+        ("a line of text\n", [], "trees:1: "),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, text, options, message):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "trees"
+    path.write_text(text)
+    assert message in fail("kernel", path, "--out", tmp_path / "gram.npy", *options)
+    assert [left.name for left in tmp_path.iterdir()] == ["trees"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cat 1 2\ndog 1\n", "vectors:2: 1 numbers after a word; expected 2 numbers after a word"),
+        ("cat\n", "vectors:1: 0 numbers after a word; expected some numbers after a word"),
+        ("cat 1 x\n", "vectors:1: the vector of 'cat'; expected numbers alone"),
+        ("cat 0 0\n", "vectors:1: the vector of 'cat'; expected finite numbers, not all 0"),
+        ("fox 1 0\n", "vectors has no vector of a word of the trees; expected some"),
+    ],
+)
+def test_bad_vectors_are_one_line(tmp_path, fail, text, message):
+    path, vectors = tmp_path / "trees", tmp_path / "vectors"
+    path.write_text("(N cat)\n")
+    vectors.write_text(text)
+    arguments = ["--kernel", "spt", "--vectors", vectors, "--out", tmp_path / "gram.npy"]
+    assert message in fail("kernel", path, *arguments)
+    assert not (tmp_path / "gram.npy").exists()
+
+
+def test_a_folder_that_is_not_there_is_told_and_nothing_is_written(data, tmp_path, fail):
+    labels = tmp_path / "none" / "labels"
+    assert "gram.npy: No such file" in fail("kernel", data, "--out", tmp_path / "none" / "gram.npy")
+    data.write_text(LINES)
+    assert "labels: No such file" in fail("kernel", data, "--out", tmp_path / "g.npy", "--labels", labels)
+    assert not (tmp_path / "g.npy").exists()
+
+
+def test_two_results_cannot_go_to_one_file(data, tmp_path, fail):
+    out = tmp_path / "f"
+    assert fail("kernel", data, "--out", out, "--labels", out).endswith(f"are both {out}; expected two files")
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [("4G", 4 << 30), ("512m", 512 << 20), ("1.5K", 1536), ("7", 7), ("2 TiB", 2 << 40)]
+)
+def test_sizes_are_read_with_their_units(text, n_bytes):
+    assert parse_size("--memory", text) == n_bytes
