@@ -1,0 +1,211 @@
+"""Decision trees as flat arrays: built on samples, pruned, joined, scored, given their values."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.native import boosting as native
+from treewright.native.boosting import Forest, Rows, Tree
+from treewright.persist import State
+
+FloatArray = npt.NDArray[np.float64]
+Leaves = npt.NDArray[np.int32]
+LARGEST_MARGIN = 700.0
+"""Its exponential is still a number."""
+
+
+def make_tree(size: int) -> Tree:
+    """Return a tree whose nodes are to be filled."""
+    features, present, absent = (np.empty(size, dtype=np.int32) for _ in range(3))
+    return Tree(features, present, absent, np.empty(size))
+
+
+def join_trees(trees: Sequence[Tree]) -> Forest:
+    """Return trees as one, for scoring."""
+    sizes = [len(tree.features) for tree in trees]
+    roots = np.cumsum([0, *sizes])
+    shifts = np.repeat(roots[:-1], sizes)
+    if not trees:
+        return Forest(np.zeros(0, np.int64), make_tree(0))
+    features, present, absent, values = map(np.concatenate, zip(*trees, strict=True))
+    is_leaf = features < 0
+    present = np.where(is_leaf, -1, present + shifts).astype(np.int32)
+    absent = np.where(is_leaf, -1, absent + shifts).astype(np.int32)
+    return Forest(roots[:-1].astype(np.int64), Tree(features, present, absent, values))
+
+
+def split_forest(forest: Forest) -> list[Tree]:
+    """Return the trees of a forest again."""
+    trees = []
+    bounds = [*forest.roots.tolist(), len(forest.nodes.features)]
+    for begin, end in pairwise(bounds):
+        features, present, absent, values = (each[begin:end].copy() for each in forest.nodes)
+        shift = np.where(features < 0, 0, begin).astype(np.int32)
+        trees.append(Tree(features, present - shift, absent - shift, values))
+    return trees
+
+
+def score_rows(rows: csr_matrix, forest: Forest) -> FloatArray:
+    """Return the sum of what trees say of each row of a binary matrix with sorted columns."""
+    scores = np.zeros(rows.shape[0])
+    marks = np.zeros(rows.shape[1], dtype=np.int64)
+    flat = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+    native.add_scores(flat, forest, marks, scores)
+    return scores
+
+
+def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, penalty: float, tolerance: float) -> Tree:
+    """Take back the splits of a tree that do not gain over all examples, and move these to the leaves left.
+
+    A split gains if what is left below it does so by more than its node would. The tree comes from a sample;
+    `leaves` are those of all examples, with their signed weights.
+    """
+    sums = np.zeros(len(tree.features))
+    native.sum_leaves(leaves, signed, sums)
+    gains = np.zeros(len(tree.features))
+    features = tree.features.copy()
+    # Nodes stand before those they lead to.
+    for node in range(len(features) - 1, -1, -1):
+        below = 0.0
+        if features[node] >= 0:
+            present, absent = tree.present[node], tree.absent[node]
+            sums[node] = sums[present] + sums[absent]
+            below = gains[present] + gains[absent]
+        gains[node] = max(0.0, abs(sums[node]) - penalty)
+        if below > gains[node] + tolerance:
+            gains[node] = below
+        else:
+            features[node] = -1
+    ends = np.arange(len(features), dtype=np.int32)
+    for node in np.flatnonzero(tree.features >= 0).tolist():
+        if features[node] < 0 or ends[node] != node:
+            ends[tree.present[node]] = ends[tree.absent[node]] = ends[node]
+    leaves[:] = ends[leaves]
+    return tree._replace(features=features)
+
+
+def prune_tree(tree: Tree) -> Tree:
+    """Return a tree that gives the same values, with one leaf for each part that has none but zero."""
+    matters = tree.values != 0
+    # Nodes stand before those they lead to.
+    for node in range(len(tree.features) - 1, -1, -1):
+        if tree.features[node] >= 0:
+            matters[node] = matters[tree.present[node]] or matters[tree.absent[node]]
+    kept, nodes = [], [0]
+    while nodes:
+        node = nodes.pop()
+        kept.append(node)
+        if matters[node] and tree.features[node] >= 0:
+            nodes += [int(tree.absent[node]), int(tree.present[node])]
+    numbers = np.full(len(tree.features), -1, dtype=np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    is_split = matters[kept] & (tree.features[kept] >= 0)
+    ends = np.int32(-1)
+    return Tree(
+        np.where(is_split, tree.features[kept], ends).astype(np.int32),
+        np.where(is_split, numbers[tree.present[kept]], ends).astype(np.int32),
+        np.where(is_split, numbers[tree.absent[kept]], ends).astype(np.int32),
+        tree.values[kept].copy(),
+    )
+
+
+class TreeBuilder:
+    """Builds trees on samples, in memory that is used again for each.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self._n_features = n_features
+        self._reserve(1)
+
+    def _reserve(self, n_examples: int) -> None:
+        n_slots = n_examples.bit_length() + 2
+        shape = (n_slots, self._n_features)
+        # Memory of zeros is taken only where it is used, mostly in the first slots.
+        self._pool = native.Pool(
+            np.zeros(shape),
+            np.empty(shape, dtype=np.int32),
+            np.zeros(n_slots, dtype=np.int64),
+            np.zeros(self._n_features, dtype=np.int32),
+        )
+        nodes, begins, ends = (np.zeros(n_slots, dtype=np.int64) for _ in range(3))
+        self._frames = native.Frames(nodes, begins, ends, np.zeros(n_slots), np.zeros(n_slots))
+        examples, buffer = (np.empty(n_examples, dtype=np.int32) for _ in range(2))
+        self._order = native.Order(examples, buffer, np.zeros((2, 2)))
+        self._capacity = n_examples
+
+    def start(self, rows: Rows, signed: FloatArray) -> float:
+        """Take examples with their signed weights; return the largest penalty under which nothing gains."""
+        if len(signed) > self._capacity:
+            self._reserve(len(signed))
+        self._rows, self._signed = rows, signed
+        return float(native.start_tree(rows, signed, self._pool, self._frames, self._order))
+
+    def build(self, penalty: float, tolerance: float) -> Tree:
+        """Return the tree of the examples that were taken, with zeros for the values of leaves."""
+        tree = make_tree(2 * len(self._signed) + 1)
+        n_nodes = native.build_tree(
+            *(self._rows, self._signed, self._pool, self._frames, self._order, penalty, tolerance, tree)
+        )
+        return Tree(*(each[:n_nodes].copy() for each in tree))
+
+    def drop(self) -> None:
+        """Forget the examples that were taken, where no tree is wanted."""
+        native.clear(self._pool, 0)
+
+
+def find_values(
+    leaves: Leaves,
+    n_nodes: int,
+    signed: FloatArray,
+    labels: npt.NDArray[np.int8],
+    biases: FloatArray,
+    confidences: FloatArray,
+    penalty: float,
+) -> FloatArray:
+    """Return, for each leaf, the value of the least loss and penalty over its examples (steps 9 and 10).
+
+    It is zero exactly where the gradient is not larger than the penalty.
+    """
+    sums, values = np.zeros(n_nodes), np.zeros(n_nodes)
+    native.sum_leaves(leaves, signed, sums)
+    active = np.flatnonzero(np.abs(sums) > penalty)
+    counts = np.bincount(leaves, minlength=n_nodes)[active]
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = np.full(n_nodes, -1, dtype=np.int64)
+    places[active] = bounds[:-1]
+    grouped = np.empty(bounds[-1], dtype=np.int64)
+    native.group_leaves(leaves, places, grouped)
+    for leaf, begin, end in zip(active.tolist(), bounds[:-1], bounds[1:], strict=True):
+        members = grouped[begin:end]
+        sign = 1.0 if sums[leaf] > 0 else -1.0
+        margins = np.clip(labels[members] * confidences[members], -LARGEST_MARGIN, LARGEST_MARGIN)
+        agrees = labels[members] == sign
+        values[leaf] = sign * native.solve_leaf(np.exp(margins), agrees, biases[members], penalty)
+    return values
+
+
+def forest_arrays(forest: Forest) -> dict[str, npt.NDArray[np.generic]]:
+    """Return the arrays of a forest, for saving."""
+    return {"roots": forest.roots, **forest.nodes._asdict()}
+
+
+def forest_from(state: State) -> Forest:
+    """Return the forest whose arrays a state has."""
+    return Forest(state.arrays["roots"], Tree(*(state.arrays[name] for name in Tree._fields)))
+
+
+def make_stump(sums: FloatArray, total: float, penalty: float, tolerance: float) -> Tree:
+    """Return the tree of the one split that gains most, or of one leaf where none does."""
+    gains = np.maximum(0, np.abs(sums) - penalty) + np.maximum(0, np.abs(total - sums) - penalty)
+    links = [[-1], [-1], [-1]]
+    if gains.size and gains.max() > max(0.0, abs(total) - penalty) + tolerance:
+        links = [[int(gains.argmax()), -1, -1], [1, -1, -1], [2, -1, -1]]
+    features, present, absent = (np.array(each, dtype=np.int32) for each in links)
+    return Tree(features, present, absent, np.zeros(len(features)))

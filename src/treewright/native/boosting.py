@@ -1,0 +1,382 @@
+"""The inner loops of boosted decision trees under an L1 penalty (Turian & Melamed 2006).
+
+The gradient of the loss for a set of examples is the sum of their signed weights, those of the positive less
+those of the negative. A node gains by as much as its gradient is larger than the penalty, and a split by what
+its two sides gain. A tree is flat arrays: node i asks for a feature, or is a leaf where that is -1.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+
+MOST_STEPS = 200
+"""Of the search for the value of a leaf, which takes about ten."""
+PRECISION = 1e-13
+LARGEST_VALUE = 600.0
+"""Of a leaf; its exponential is still a number."""
+
+
+class Rows(NamedTuple):
+    """The features of example i, ascending, from `first[i]`."""
+
+    first: np.ndarray
+    columns: np.ndarray
+
+
+class Tree(NamedTuple):
+    """What each node asks for, where it leads if that is present or absent, and what leaves add."""
+
+    features: np.ndarray
+    present: np.ndarray
+    absent: np.ndarray
+    values: np.ndarray
+
+
+class Forest(NamedTuple):
+    """Trees one after another; the root of tree i is node `roots[i]`."""
+
+    roots: np.ndarray
+    nodes: Tree
+
+
+class Pool(NamedTuple):
+    """For each node that waits, the gradient of each feature, and which features were met.
+
+    All `sums` are zero between trees. `stamps` tells, for each feature, the last node that met it.
+    """
+
+    sums: np.ndarray
+    touched: np.ndarray
+    n_touched: np.ndarray
+    stamps: np.ndarray
+
+
+class Frames(NamedTuple):
+    """Nodes that wait, the smaller on top: their examples, and the weight of positive and negative ones."""
+
+    nodes: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
+
+
+class Order(NamedTuple):
+    """Examples such that those of each node stand together, room to sort them, and masses of two parts."""
+
+    examples: np.ndarray
+    buffer: np.ndarray
+    masses: np.ndarray
+
+
+@inlined
+def gain(gradient, penalty):
+    """Return how much larger a gradient is than the penalty (equation 13)."""
+    return max(0.0, abs(gradient) - penalty)
+
+
+@inlined
+def is_final(positive, negative, penalty, tolerance):
+    """Tell whether not even a split that tells positive from negative examples would gain."""
+    best = gain(positive, penalty) + gain(negative, penalty)
+    return best <= gain(positive - negative, penalty) + tolerance
+
+
+@in_place
+def weigh(confidences, labels, biases, signed):
+    """Fill the signed weights of all examples (equation 10) and return the loss (4)."""
+    loss = 0.0
+    for example in range(labels.size):
+        margin = labels[example] * confidences[example]
+        rest = math.exp(-abs(margin))
+        if margin >= 0:
+            share = rest / (1.0 + rest)
+            loss += biases[example] * math.log1p(rest)
+        else:
+            share = 1.0 / (1.0 + rest)
+            loss += biases[example] * (math.log1p(rest) - margin)
+        signed[example] = labels[example] * biases[example] * share
+    return loss
+
+
+@in_place
+def add_gradients(rows, signed, sums):
+    """Add the signed weight of each example to all of its features."""
+    for example in range(signed.size):
+        weight = signed[example]
+        for place in range(rows.first[example], rows.first[example + 1]):
+            sums[rows.columns[place]] += weight
+
+
+@in_place
+def start_tree(rows, signed, pool, frames, order):
+    """Make the root wait, with all examples, and return the largest gradient of it and its parts."""
+    pool.stamps[:] = 0
+    positive, negative = 0.0, 0.0
+    for example in range(signed.size):
+        order.examples[example] = example
+        if signed[example] > 0:
+            positive += signed[example]
+        else:
+            negative -= signed[example]
+    frames.nodes[0], frames.begins[0], frames.ends[0] = 0, 0, signed.size
+    frames.positive[0], frames.negative[0] = positive, negative
+    accumulate(rows, signed, order.examples, frames, 0, pool)
+    total = positive - negative
+    largest = abs(total)
+    for place in range(pool.n_touched[0]):
+        part = pool.sums[0, pool.touched[0, place]]
+        largest = max(largest, abs(part), abs(total - part))
+    return largest
+
+
+@in_place
+def accumulate(rows, signed, examples, frames, slot, pool):
+    """Fill the zeroed sums of a node that waits from its examples."""
+    tick, n_touched = frames.nodes[slot] + 1, 0
+    for position in range(frames.begins[slot], frames.ends[slot]):
+        example = examples[position]
+        weight = signed[example]
+        for place in range(rows.first[example], rows.first[example + 1]):
+            feature = rows.columns[place]
+            if pool.stamps[feature] != tick:
+                pool.stamps[feature] = tick
+                pool.touched[slot, n_touched] = feature
+                n_touched += 1
+            pool.sums[slot, feature] += weight
+    pool.n_touched[slot] = n_touched
+
+
+@in_place
+def clear(pool, slot):
+    """Make the sums of a node zero."""
+    for place in range(pool.n_touched[slot]):
+        pool.sums[slot, pool.touched[slot, place]] = 0.0
+    pool.n_touched[slot] = 0
+
+
+@in_place
+def find_split(pool, slot, total, penalty, tolerance):
+    """Return the feature whose split gains most (equation 15), the smallest of equals, or -1 for none."""
+    best, chosen = gain(total, penalty) + tolerance, -1
+    for place in range(pool.n_touched[slot]):
+        feature = pool.touched[slot, place]
+        part = pool.sums[slot, feature]
+        both = gain(part, penalty) + gain(total - part, penalty)
+        if both > best or (both == best and feature < chosen):
+            best, chosen = both, feature
+    return chosen
+
+
+@inlined
+def has_feature(rows, example, feature):
+    """Tell whether an example has a feature."""
+    low, high = rows.first[example], rows.first[example + 1]
+    last = high
+    while low < high:
+        middle = (low + high) >> 1
+        if rows.columns[middle] < feature:
+            low = middle + 1
+        else:
+            high = middle
+    return low < last and rows.columns[low] == feature
+
+
+@in_place
+def divide(rows, signed, feature, order, begin, end):
+    """Put examples with a feature before others, fill the masses of both, return where the others begin."""
+    order.masses[:] = 0.0
+    middle, n_absent = begin, 0
+    for position in range(begin, end):
+        example = order.examples[position]
+        weight = signed[example]
+        if has_feature(rows, example, feature):
+            order.examples[middle] = example
+            middle += 1
+            side = 0
+        else:
+            order.buffer[n_absent] = example
+            n_absent += 1
+            side = 1
+        if weight > 0:
+            order.masses[side, 0] += weight
+        else:
+            order.masses[side, 1] -= weight
+    for position in range(n_absent):
+        order.examples[middle + position] = order.buffer[position]
+    return middle
+
+
+@in_place
+def set_frame(frames, slot, node, begin, end, masses):
+    """Make a node wait."""
+    frames.nodes[slot], frames.begins[slot], frames.ends[slot] = node, begin, end
+    frames.positive[slot], frames.negative[slot] = masses[0], masses[1]
+
+
+@in_place
+def subtract_examples(rows, signed, examples, frames, slot, pool):
+    """Take the examples of the node above a slot out of the sums of the slot."""
+    for position in range(frames.begins[slot + 1], frames.ends[slot + 1]):
+        example = examples[position]
+        weight = signed[example]
+        for place in range(rows.first[example], rows.first[example + 1]):
+            pool.sums[slot, rows.columns[place]] -= weight
+
+
+@in_place
+def subtract_sums(pool, slot):
+    """Take the sums of the node above a slot out of those of the slot."""
+    for place in range(pool.n_touched[slot + 1]):
+        feature = pool.touched[slot + 1, place]
+        pool.sums[slot, feature] -= pool.sums[slot + 1, feature]
+
+
+@in_place
+def build_tree(rows, signed, pool, frames, order, penalty, tolerance, tree):
+    """Split from the root, which waits, until no split gains, and return the number of nodes.
+
+    Of the two sides of a split, the larger takes the place and the sums of their parent, less those of the
+    smaller, which goes on top. So no more nodes wait than examples can be halved.
+    """
+    n_nodes, slot = 1, 0
+    while slot >= 0:
+        node, begin, end = frames.nodes[slot], frames.begins[slot], frames.ends[slot]
+        feature, middle = -1, begin
+        if not is_final(frames.positive[slot], frames.negative[slot], penalty, tolerance):
+            total = frames.positive[slot] - frames.negative[slot]
+            feature = find_split(pool, slot, total, penalty, tolerance)
+        if feature >= 0:
+            middle = divide(rows, signed, feature, order, begin, end)
+        tree.values[node] = 0.0
+        if middle in (begin, end):
+            tree.features[node], tree.present[node], tree.absent[node] = -1, -1, -1
+            clear(pool, slot)
+            slot -= 1
+            continue
+        tree.features[node], tree.present[node], tree.absent[node] = feature, n_nodes, n_nodes + 1
+        if middle - begin <= end - middle:
+            set_frame(frames, slot + 1, n_nodes, begin, middle, order.masses[0])
+            set_frame(frames, slot, n_nodes + 1, middle, end, order.masses[1])
+        else:
+            set_frame(frames, slot + 1, n_nodes + 1, middle, end, order.masses[1])
+            set_frame(frames, slot, n_nodes, begin, middle, order.masses[0])
+        n_nodes += 2
+        share_sums(rows, signed, order.examples, frames, slot, pool, penalty, tolerance)
+        slot += 1
+    return n_nodes
+
+
+@in_place
+def share_sums(rows, signed, examples, frames, slot, pool, penalty, tolerance):
+    """Fill the sums of the two sides of a split from those of their parent, in the slot of the larger."""
+    larger_ends = is_final(frames.positive[slot], frames.negative[slot], penalty, tolerance)
+    smaller_ends = is_final(frames.positive[slot + 1], frames.negative[slot + 1], penalty, tolerance)
+    if larger_ends:
+        clear(pool, slot)
+    if smaller_ends:
+        pool.n_touched[slot + 1] = 0
+        if not larger_ends:
+            subtract_examples(rows, signed, examples, frames, slot, pool)
+        return
+    accumulate(rows, signed, examples, frames, slot + 1, pool)
+    if not larger_ends:
+        subtract_sums(pool, slot)
+
+
+@in_place
+def percolate(rows, tree, wanted, marks, leaves):
+    """Fill the leaf that each example falls into.
+
+    `wanted` is a zero for each feature, and is so again at the end; `marks` is a zero for each node. A
+    feature that the tree asks for is known by the first node that does.
+    """
+    for node in range(tree.features.size):
+        if tree.features[node] >= 0 and wanted[tree.features[node]] == 0:
+            wanted[tree.features[node]] = node + 1
+    for example in range(leaves.size):
+        for place in range(rows.first[example], rows.first[example + 1]):
+            first = wanted[rows.columns[place]]
+            if first > 0:
+                marks[first - 1] = example + 1
+        node = 0
+        while tree.features[node] >= 0:
+            is_present = marks[wanted[tree.features[node]] - 1] == example + 1
+            node = tree.present[node] if is_present else tree.absent[node]
+        leaves[example] = node
+    for node in range(tree.features.size):
+        if tree.features[node] >= 0:
+            wanted[tree.features[node]] = 0
+
+
+@in_place
+def add_scores(rows, forest, marks, scores):
+    """Add what all trees say of each example to its score; `marks` is a zero for each feature."""
+    nodes = forest.nodes
+    for example in range(scores.size):
+        for place in range(rows.first[example], rows.first[example + 1]):
+            marks[rows.columns[place]] = example + 1
+        total = 0.0
+        for tree in range(forest.roots.size):
+            node = forest.roots[tree]
+            while nodes.features[node] >= 0:
+                is_present = marks[nodes.features[node]] == example + 1
+                node = nodes.present[node] if is_present else nodes.absent[node]
+            total += nodes.values[node]
+        scores[example] += total
+
+
+@in_place
+def sum_leaves(leaves, signed, sums):
+    """Add the signed weight of each example to its leaf."""
+    for example in range(leaves.size):
+        sums[leaves[example]] += signed[example]
+
+
+@in_place
+def group_leaves(leaves, places, examples):
+    """Write the examples of each leaf together, in their order, from where `places` says, which moves on.
+
+    Leaves whose place is -1 are left out.
+    """
+    for example in range(leaves.size):
+        place = places[leaves[example]]
+        if place >= 0:
+            examples[place] = example
+            places[leaves[example]] = place + 1
+
+
+@in_place
+def solve_leaf(odds, agrees, biases, penalty):
+    """Return how far to go, more than 0, for the least loss and penalty over the examples of a leaf.
+
+    `odds` are the exponentials of margins, and `agrees` tells which of them grow. The gradient is larger than
+    the penalty at 0 and falls, so that Newton's steps are taken as long as they stay where it can vanish.
+    """
+    low, high, value = 0.0, LARGEST_VALUE, 0.0
+    for _ in range(MOST_STEPS):
+        up, down = math.exp(value), math.exp(-value)
+        slope, curvature = -penalty, 0.0
+        for example in range(odds.size):
+            if agrees[example]:
+                share = 1.0 / (1.0 + odds[example] * up)
+                slope += biases[example] * share
+            else:
+                share = 1.0 / (1.0 + odds[example] * down)
+                slope -= biases[example] * share
+            curvature += biases[example] * share * (1.0 - share)
+        if slope > 0:
+            low = value
+        else:
+            high = value
+        step = slope / curvature if curvature > 0 else math.inf
+        reached = value + step
+        if not low < reached < high:
+            reached = 2 * low + 1 if high == LARGEST_VALUE and 2 * low + 1 < high else (low + high) / 2
+        if abs(reached - value) <= PRECISION * (1.0 + abs(value)):
+            return reached
+        value = reached
+    return value
