@@ -24,7 +24,7 @@ LEVELS = [
     ["rerank", "srl"],
     ["report"],
     ["_models"],
-    ["cli_kernels"],
+    ["commands"],
     ["cli", "web"],
     ["__main__"],
     ["__init__"],

@@ -9,7 +9,7 @@ from commands import run
 
 import treewright as tw
 from treewright.cli import app
-from treewright.cli_kernels import parse_size
+from treewright.commands.kernels import parse_size
 from treewright.data.svmlight import read_tree_examples
 
 BANK = tw.make_treebank(12, 0)

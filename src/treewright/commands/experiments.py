@@ -1,0 +1,105 @@
+"""Commands that show what the package does: demo, reproduce."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+
+from treewright.commands.work import say
+from treewright.errors import InputError
+
+Number = TypeVar("Number", int, float)
+PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
+
+
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the treebank's files and a page with what was shown.")
+    ] = None,
+    sentences: Annotated[int, typer.Option(min=20, help="Size of the made-up treebank.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Same seed, same treebank.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 2,
+) -> None:
+    """Make a treebank, learn a tagger, a parser and a reranker from it, and show what they have found.
+
+    Example: `treewright demo --out demo`
+    """
+    from treewright.report.demo import run_demo
+
+    run_demo(Console(record=True), n_sentences=sentences, seed=seed, out=out, jobs=jobs)
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
+    data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
+    out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
+    tags: Annotated[str, typer.Option(help="predicted: by the parser's own tagger; gold.")] = "predicted",
+    punctuation: Annotated[
+        str, typer.Option(help="all: scored like words; unicode or penn: left out by that rule.")
+    ] = "all",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
+    k: Annotated[int, typer.Option(min=2, help="Length of the candidate lists.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed as if new.")] = 10,
+    threshold: Annotated[float, typer.Option(help="Of the selection, in Tables 2 and 4.")] = 3.0,
+    thresholds: Annotated[str, typer.Option(help="To be compared in Table 3.")] = "1,2,3,5,10",
+    degrees: Annotated[str, typer.Option(help="Of the polynomial kernels in Table 2.")] = "2,4,8",
+    systems: Annotated[
+        str | None, typer.Option(help="Rows of Table 2, as kernel-2,mined-tree; all otherwise.")
+    ] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="Train on the first so many only, to try things out.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder to keep what is finished in.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+) -> None:
+    """Run an experiment of a paper, and write its table beside the paper's figures.
+
+    - `qian-liu-table2`: kernels against features selected in their spaces
+    - `qian-liu-table3`: what the threshold of the selection changes
+    - `qian-liu-table4`: every treebank of a folder, reranked
+    - `moschitti-figure4`: time of tree kernels by the size of trees
+
+    What is finished is kept: the same command goes on after an interruption.
+
+    Example: `treewright reproduce qian-liu-table2 --data ewt --out results`
+    """
+    import shlex
+
+    from treewright.report.experiment import Settings
+    from treewright.report.reproduce import reproduce as run_experiment
+
+    if punctuation not in PUNCTUATION_CHOICES:
+        raise InputError(f"--punctuation is {punctuation!r}; expected {', '.join(PUNCTUATION_CHOICES)}")
+    settings = Settings(
+        seed=seed,
+        jobs=jobs,
+        epochs=epochs,
+        runs=runs,
+        k=k,
+        folds=folds,
+        threshold=threshold,
+        thresholds=_parse_numbers("--thresholds", thresholds, float),
+        degrees=_parse_numbers("--degrees", degrees, int),
+        systems=tuple(systems.split(",")) if systems else None,
+        tags=tags,
+        punctuation=PUNCTUATION_CHOICES[punctuation],
+        n_sentences=sentences,
+    )
+    command = shlex.join(["treewright", *sys.argv[1:]])
+    files = run_experiment(
+        experiment, data, out, settings=settings, cache=cache, command=command, progress=say
+    )
+    print(files[0].read_text(encoding="utf-8"))
+    say(f"written: {', '.join(map(str, files))}")
+
+
+def _parse_numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
+    try:
+        return tuple(kind(number) for number in text.split(","))
+    except ValueError:
+        wanted = "integers" if kind is int else "numbers"
+        raise InputError(f"{option} is {text!r}; expected {wanted} with commas between them") from None

@@ -1,0 +1,196 @@
+"""Commands for parsers: train, parse, explain."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from treewright.commands.work import begin_checkpoint, check_writable, say
+from treewright.errors import InputError
+
+
+def dependency(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in CoNLL-U.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[str | None, typer.Option(help="Sentences to score after each epoch.")] = None,
+    order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 pairs of arcs, 3 triples.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 6,
+    runs: Annotated[int, typer.Option(min=1, help="Trainings of which the mean is taken.")] = 4,
+    k: Annotated[int, typer.Option(min=1, help="Length of candidate lists in training.")] = 10,
+    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    decoder: Annotated[
+        str, typer.Option(help="projective, or spanning: any tree, crossing arcs or not (order 1).")
+    ] = "projective",
+    jackknife: Annotated[
+        bool, typer.Option("--jackknife", help="Learn labels and probabilities from folds; takes longer.")
+    ] = False,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop when dev does not rise so long.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    table_bits: Annotated[
+        int, typer.Option(min=10, max=28, help="The weight table has 2 ** so many slots.")
+    ] = 23,
+    pruning_threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the best head's probability that others need.")
+    ] = 1e-3,
+    max_heads: Annotated[int, typer.Option(min=1, help="Heads that are scored a word at the most.")] = 8,
+    folds: Annotated[int, typer.Option(min=1, help="Parts that are pruned and tagged as if new.")] = 5,
+    lifting: Annotated[
+        str, typer.Option(help="How crossing arcs are lifted: path, head, head+path or baseline.")
+    ] = "path",
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Also learn to choose among the parser's best trees.")
+    ] = False,
+    space: Annotated[
+        str, typer.Option(help="What the reranker looks at: subtree, polynomial or template.")
+    ] = "subtree",
+    degree: Annotated[
+        int | None, typer.Option(min=1, help="Highest order of the reranker's features.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="More select fewer features of the reranker.")] = 3.0,
+    rerank_folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed for the reranker.")] = 10,
+    fold_epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs of the parsers of these; --epochs otherwise.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished step.")] = False,
+) -> None:
+    """Train a dependency parser, and with --rerank a reranker of its trees.
+
+    Example: `treewright train dependency train.conllu --dev dev.conllu --model parser.tw --rerank`
+    """
+    from treewright._cache import cache_folder
+    from treewright.checkpoint import Checkpoint
+    from treewright.data.conllu import read_conllu
+    from treewright.parsing.dependency import DependencyParser
+    from treewright.rerank.reranker import DependencyReranker
+
+    checkpoint = begin_checkpoint(model, resume=resume)
+    check_writable(model)
+    parser = DependencyParser(
+        order=order,
+        k=k,
+        epochs=epochs,
+        runs=runs,
+        tags=tags,
+        decoder=decoder,
+        jackknife=jackknife,
+        patience=patience,
+        seed=seed,
+        table_bits=table_bits,
+        pruning_threshold=pruning_threshold,
+        max_heads=max_heads,
+        folds=folds,
+        lifting=lifting,
+        jobs=jobs,
+    )
+    development = read_conllu(dev) if dev else None
+    if rerank:
+        reranker = DependencyReranker(
+            parser=parser,
+            space=space,
+            degree=degree,
+            threshold=threshold,
+            folds=rerank_folds,
+            fold_epochs=fold_epochs,
+            seed=seed,
+            jobs=jobs,
+        )
+        lists = cache_folder("lists")
+        reranker.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint, cache=lists).save(
+            model
+        )
+        for step in ("parser", "mining"):
+            Checkpoint.remove(checkpoint / step)
+    else:
+        parser.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint).save(model)
+    Checkpoint.remove(checkpoint)
+    say(f"written: {model}")
+
+
+def tagger(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in CoNLL-U.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[str | None, typer.Option(help="Sentences to score at the end.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+) -> None:
+    """Train a tagger of parts of speech, morphological features and lemmas.
+
+    Example: `treewright train tagger train.conllu --dev dev.conllu --model tagger.tw`
+    """
+    from treewright.data.conllu import read_conllu
+    from treewright.parsing.tagger import Tagger
+
+    check_writable(model)
+    development = read_conllu(dev, require_heads=False) if dev else None
+    sentences = read_conllu(trees, require_heads=False)
+    Tagger(epochs=epochs, seed=seed).fit(sentences, development, progress=say).save(model)
+    say(f"written: {model}")
+
+
+def parse(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser or a tagger.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
+    output: Annotated[str, typer.Option(help="File for the result.")] = "-",
+    tags: Annotated[
+        str | None, typer.Option(help="gold: as in INPUT; predicted: by the parser; as trained otherwise.")
+    ] = None,
+    kbest: Annotated[int, typer.Option(min=1, max=10_000, help="Write so many trees a sentence.")] = 1,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
+    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the words of --raw, as en; xx, for any, otherwise.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+) -> None:
+    """Parse sentences and write CoNLL-U; comments, multiword tokens and other columns are kept.
+
+    Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
+    """
+    from treewright._models import load
+    from treewright.parsing.files import parse_file
+
+    if language and not raw:
+        raise InputError("--language is for plain text; expected --raw with it")
+    parse_file(
+        load(model),
+        source,
+        output,
+        tags=tags,
+        kbest=kbest,
+        confidence=confidence,
+        language=(language or "xx") if raw else None,
+        jobs=jobs,
+    )
+
+
+def explain(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser trained with --rerank.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
+    reasons: Annotated[int, typer.Option(min=1, help="Features to show for each sentence.")] = 10,
+    candidates: Annotated[int, typer.Option(min=1, help="Trees to show for each sentence.")] = 3,
+    sentences: Annotated[int, typer.Option(min=1, help="Explain the first so many sentences.")] = 10,
+    raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
+    language: Annotated[str, typer.Option(help="Language of the words of --raw, as en.")] = "xx",
+) -> None:
+    """Show why a tree won: the best candidates, and the features that decided between the first two.
+
+    Example: `treewright explain parser.tw sentence.conllu`
+    """
+    from itertools import islice
+
+    from treewright._models import load
+    from treewright.data.conllu import iter_conllu
+    from treewright.parsing.files import iter_text, with_tags
+    from treewright.report.reranking import show_comparisons
+    from treewright.rerank.reranker import DependencyReranker
+
+    reranker = load(model)
+    if not isinstance(reranker, DependencyReranker):
+        raise InputError(f"{model} has no reranker; expected a model trained with --rerank")
+    found = iter_text(source, language) if raw else iter_conllu(source, require_heads=False)
+    trees = [tree for tree in islice(with_tags(reranker, found, source), sentences) if len(tree)]
+    show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)

@@ -1,0 +1,131 @@
+"""Commands for files of trees: convert, evaluate, fetch."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from treewright.errors import InputError
+
+FORMAT_NAMES = "conllu, conllx, conll2009, brackets or props"
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file, or - for standard input.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
+    from_format: Annotated[
+        str | None, typer.Option("--from", help=f"{FORMAT_NAMES}; told by name or content otherwise.")
+    ] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", help=f"{FORMAT_NAMES}; told by the name of OUT otherwise.")
+    ] = None,
+    rules: Annotated[
+        str, typer.Option(help="Head rules from brackets to dependencies: yamada-matsumoto or collins.")
+    ] = "yamada-matsumoto",
+    functions: Annotated[bool, typer.Option("--functions", help="Keep function tags in brackets.")] = False,
+    traces: Annotated[bool, typer.Option("--traces", help="Keep traces in brackets.")] = False,
+    unescape: Annotated[bool, typer.Option("--unescape", help="Write words -LRB- as brackets.")] = False,
+    lift: Annotated[
+        str | None,
+        typer.Option("--projectivize", help="Lift crossing arcs: baseline, head, path or head+path."),
+    ] = None,
+    lower: Annotated[bool, typer.Option("--deprojectivize", help="Undo that lifting.")] = False,
+) -> None:
+    """Convert between CoNLL-U, CoNLL-X, CoNLL-2009, Penn brackets and PropBank columns.
+
+    Example: `treewright convert wsj.mrg wsj.conllu --rules collins`
+    """
+    from treewright.data.convert import convert_file
+
+    convert_file(
+        source,
+        target,
+        from_format=from_format,
+        to_format=to_format,
+        rules=rules,
+        functions=functions,
+        traces=traces,
+        unescape=unescape,
+        lift=lift,
+        lower=lower,
+    )
+
+
+def evaluate(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="CoNLL-U or brackets, told by content.")],
+    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed.")],
+    no_punctuation: Annotated[
+        bool, typer.Option("--no-punctuation", help="Leave out words made of Unicode punctuation alone.")
+    ] = False,
+    penn: Annotated[
+        bool, typer.Option("--penn-punctuation", help="Leave out words tagged `` '' , . or : in gold.")
+    ] = False,
+    relations: Annotated[bool, typer.Option("--relations", help="Add a line for each relation.")] = False,
+    max_length: Annotated[
+        int | None, typer.Option(help="Score brackets only of sentences up to this length.", min=1)
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Another prediction, for a test of significance.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the test of significance.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="File for a reliability plot (png, svg or pdf), of --confidence.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Score a prediction: attachment scores for CoNLL-U, PARSEVAL (as evalb) for brackets.
+
+    Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
+
+    Example: `treewright evaluate gold.conllu parsed.conllu --no-punctuation --against other.conllu`
+    """
+    from treewright.report.reliability import plot_reliability
+    from treewright.report.scores import draw_scores, score_files, scores_as_json
+
+    if penn and no_punctuation:
+        raise InputError("--no-punctuation and --penn-punctuation are two rules; expected one of them")
+    scores = score_files(
+        gold,
+        predicted,
+        punctuation="penn" if penn else "unicode" if no_punctuation else True,
+        max_length=max_length,
+        against=against,
+        metric=metric,
+        seed=seed,
+    )
+    if plot:
+        if scores.reliability is None:
+            raise InputError(f"{predicted} has no confidence in MISC to plot; expected Confidence=...")
+        plot_reliability(scores.reliability, plot)
+    if as_json:
+        print(scores_as_json(scores))
+    else:
+        draw_scores(Console(), scores, relations=relations)
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A treebank, as UD_English-EWT or en_ewt.")],
+    release: Annotated[str, typer.Option(help="Release of Universal Dependencies.")] = "2.14",
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the repositories are, if not on GitHub.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder to keep treebanks in.")] = None,
+) -> None:
+    """Download a Universal Dependencies treebank, once, and print where its files are.
+
+    Example: `treewright fetch UD_Hungarian-Szeged`
+    """
+    from treewright.data.remote import BASE_URL, fetch_treebank
+    from treewright.report.progress import download_bar
+
+    with download_bar() as progress:
+        files = fetch_treebank(
+            name, release=release, base_url=base_url or BASE_URL, cache=cache, progress=progress
+        )
+    for path in files:
+        if path:
+            print(path)
