@@ -40,8 +40,8 @@ def main(options):
         name = f"{n_fragments} fragments a class ({len(model.fragments_)} in all, {seconds:.1f} s to train)"
         report(name, model, test)
     print("the heaviest of the first test tree:")
-    for fragment, weight in model.explain(test[0][0], 5):
-        print(f"  {weight:+.3f} {fragment}")
+    for found in model.explain(test[0][0], 5):
+        print(f"  {found.weight:+.3f} {found.fragment}")
 
 
 def report(name, model, test):

@@ -18,6 +18,7 @@ import numpy as np
 
 import treewright as tw
 from treewright.data.forest import Forest
+from treewright.kernels.naive import plain_trees
 from treewright.native.naive import (
     Runs,
     Sequences,
@@ -26,7 +27,6 @@ from treewright.native.naive import (
     evaluate_sorted_nodes,
 )
 from treewright.report.alone import peak_memory
-from treewright.report.moschitti import plain_trees
 
 N_TREES, MAX_NODES, REPEATS = 500, 150, 5
 N_PAIRS = 50_000

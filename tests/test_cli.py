@@ -71,6 +71,12 @@ def test_convert_may_rewrite_the_file_it_reads(gold):
     assert gold.read_text() == GOLD
 
 
+def test_convert_does_not_write_another_format_over_the_file_it_reads(brackets, fail):
+    expected = f"treewright: {brackets} is the file that is read, in brackets; expected another one"
+    assert fail("convert", brackets, brackets, "--to", "conllu") == expected
+    assert brackets.read_text() == BRACKETS
+
+
 def test_convert_lifts_crossing_arcs_and_brings_them_back(tmp_path):
     source, lifted, back = (tmp_path / f"{name}.conllu" for name in ("in", "lifted", "back"))
     tw.write_conllu([tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3], ["w", "x", "root", "z"])], source)

@@ -1,6 +1,7 @@
 """Matrices of tree kernels from the command line."""
 
 import io
+import os
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ import treewright as tw
 from treewright.cli import app
 from treewright.commands.kernels import parse_size
 from treewright.data.svmlight import read_tree_examples
+from treewright.kernels.files import FORMATS
 
 BANK = tw.make_treebank(12, 0)
 TREES = list(BANK.constituents)
@@ -148,7 +150,22 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("", [], "trees has no trees; expected at least one"),
+        ("", [], f"trees has no trees; expected at least one, as {FORMATS}"),
+        (
+            "# a comment\n\n",
+            [],
+            "trees has no trees; expected at least one, as brackets, CoNLL-U, or lines of",
+        ),
+        ("Mary sleeps.\nJohn eats.\n", [], f"trees:1: 'Mary sleeps.'; expected {FORMATS}"),
+        (
+            "# props\n-\t(A0*)\nsleep\t(V*)\n",
+            [],
+            r"trees:2: '-\t(A0*)'; expected brackets, CoNLL-U, or lines",
+        ),
+        ("1 3:1 17:1\n-1 2:1\n", [], f"trees:1: '1 3:1 17:1'; expected {FORMATS}"),
+        ("1 3:1 |BV| 17:1 |EV|\n", [], "trees has no trees; expected at least one, as brackets"),
+        ("(S (N a))\n", ["--logs", "--normalize"], "--logs and --normalize are both given; expected one"),
+        ("1 |BT| (N a) |BT| (N b) |ET|\n", ["--logs"], "--logs is for one tree of each example; expected no"),
         ("(S (N a)\n", [], "trees:1: "),
         ("(S (N a))\n", ["--kernel", "x"], "--kernel is 'x'; expected one of st, sst, pt, spt"),
         ("(S (N a))\n", ["--decay", "2"], "decay is 2.0; expected a number from 1e-06 to 1"),
@@ -159,7 +176,6 @@ def test_trees_come_from_standard_input_too(tmp_path, monkeypatch, text):
         ("(S (N a))\n", ["--labels", "l.txt"], "has no labels to write; expected lines of SVM-light-TK"),
         ("(S (N a))\n", ["--vector-weight", "1"], "there are no vectors to weigh; expected them after"),
         ("1 |BT| (S (N a)\n", [], "trees:1: trees without an end; expected |ET| after the last tree"),
-        ("a line of text\n", [], "trees:1: "),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, text, options, message):
@@ -173,8 +189,9 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, monkeypatch, fail, t
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cat 1 2\ndog 1\n", "vectors:2: 1 numbers after a word; expected 2 numbers after a word"),
-        ("cat\n", "vectors:1: 0 numbers after a word; expected some numbers after a word"),
+        ("cat 1 2\ndog 1\n", "vectors:2: 1 number after a word; expected 2 numbers after a word"),
+        ("cat 1\ndog 1 2\n", "vectors:2: 2 numbers after a word; expected 1 number after a word"),
+        ("cat\n", "vectors:1: 0 numbers after a word; expected numbers after a word"),
         ("cat 1 x\n", "vectors:1: the vector of 'cat'; expected numbers alone"),
         ("cat 0 0\n", "vectors:1: the vector of 'cat'; expected finite numbers, not all 0"),
         ("fox 1 0\n", "vectors has no vector of a word of the trees; expected some"),
@@ -200,6 +217,66 @@ def test_a_folder_that_is_not_there_is_told_and_nothing_is_written(data, tmp_pat
 def test_two_results_cannot_go_to_one_file(data, tmp_path, fail):
     out = tmp_path / "f"
     assert fail("kernel", data, "--out", out, "--labels", out).endswith(f"are both {out}; expected two files")
+
+
+@pytest.mark.parametrize("option", ["DATA", "--other", "--vectors"])
+@pytest.mark.parametrize("written", ["--out", "--labels"])
+def test_no_file_that_is_read_is_written_over(tmp_path, fail, option, written):
+    paths = {name: tmp_path / name.strip("-") for name in ("DATA", "--other", "--vectors")}
+    paths["DATA"].write_text(LINES)
+    paths["--other"].write_text(LINES)
+    paths["--vectors"].write_text("Mary 1 0\n")
+    before = {path: path.read_bytes() for path in paths.values()}
+    link = tmp_path / "link"
+    link.symlink_to(paths[option].name)
+    arguments = ["--other", paths["--other"], "--vectors", paths["--vectors"], "--kernel", "spt"]
+    arguments += [written, link] if written == "--out" else ["--out", tmp_path / "g.npy", written, link]
+    expected = f"treewright: {written} is {link}, the file of {option}; expected another one"
+    assert fail("kernel", paths["DATA"], *arguments) == expected
+    assert {path: path.read_bytes() for path in paths.values()} == before
+    assert not (tmp_path / "g.npy").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_refused_and_stays(data, tmp_path, fail):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "pipe is no regular file; expected one" in fail("kernel", data, "--out", pipe)
+    assert pipe.is_fifo()
+
+
+def test_what_is_too_large_is_refused_with_the_options_that_help(tmp_path, fail):
+    path, out = tmp_path / "trees", tmp_path / "gram.npy"
+    path.write_text("(S " + "(N a) " * 2000 + ")\n")
+    message = fail("kernel", path, "--out", out, "--decay", "1")
+    assert "too large for a number" in message
+    assert "--normalize" in message
+    assert "--logs" in message
+    assert "normalize=True" not in message
+    assert not out.exists()
+    found = run_kernel(path, "--decay", "1", "--logs")
+    np.testing.assert_allclose(found, tw.SubsetTreeKernel(decay=1).logs(tw.read_brackets(path)))
+    assert np.isfinite(found).all()
+
+
+def test_what_32_bits_cannot_hold_names_the_options_that_help(tmp_path, fail):
+    path = tmp_path / "trees"
+    path.write_text("(S " + "(N a) " * 200 + ")\n")
+    message = fail("kernel", path, "--out", tmp_path / "gram.npy", "--decay", "1", "--float32")
+    assert message.endswith("expected what 32 bits can hold: --normalize, or no --float32")
+
+
+def test_one_tree_is_counted_as_one(tmp_path):
+    path = tmp_path / "trees"
+    path.write_text("(N a)\n")
+    result = run("kernel", path, "--out", tmp_path / "gram.npy")
+    assert result.stdout.startswith("1 tree, 2 nodes: 1 evaluation in ")
+
+
+def test_a_first_example_may_have_no_tree(tmp_path):
+    path = tmp_path / "examples"
+    path.write_text("1 3:1\n1 |BT| (N a) |ET| 3:1\n")
+    assert (run_kernel(path) > 0).tolist() == [[False, False], [False, True]]
 
 
 @pytest.mark.parametrize(

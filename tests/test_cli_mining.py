@@ -112,6 +112,15 @@ def test_two_results_cannot_go_to_one_file(data, tmp_path, fail):
     assert fail("mine", data, "--out", out, "--model", out).endswith(f"are both {out}; expected two files")
 
 
+@pytest.mark.parametrize("option", ["--out", "--model"])
+def test_the_samples_are_not_written_over(data, tmp_path, fail, option):
+    before = data.read_bytes()
+    others = ["--out", tmp_path / "f.tsv"] if option == "--model" else []
+    expected = f"treewright: {option} is {data}, the file of DATA; expected another one"
+    assert fail("mine", data, option, data, *others) == expected
+    assert data.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

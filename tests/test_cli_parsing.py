@@ -234,6 +234,35 @@ def test_a_folder_is_no_name_for_a_model(fail, folder, kind):
     assert message == f"treewright: {folder} is a folder; expected the name of a file"
 
 
+@pytest.mark.parametrize("kind", ["dependency", "tagger"])
+@pytest.mark.parametrize("name", ["TRAIN", "--dev"])
+def test_a_treebank_is_not_written_over_by_a_model(fail, folder, kind, name):
+    paths = {"TRAIN": folder / "train.conllu", "--dev": folder / "test.conllu"}
+    before = paths[name].read_bytes()
+    message = fail("train", kind, paths["TRAIN"], "--dev", paths["--dev"], "--model", paths[name])
+    assert message == f"treewright: --model is {paths[name]}, the file of {name}; expected another one"
+    assert paths[name].read_bytes() == before
+
+
+def test_neither_a_model_nor_plain_text_is_written_over_by_parses(fail, folder, tmp_path):
+    model, text = folder / "parser.tw", tmp_path / "text"
+    text.write_text("Mary sleeps.")
+    message = fail("parse", model, folder / "test.conllu", "--output", model)
+    assert message == f"treewright: --output is {model}, the file of MODEL; expected another one"
+    message = fail("parse", model, text, "--raw", "--output", text)
+    assert message == f"treewright: --output is {text}, the file of INPUT; expected another one"
+    assert text.read_text() == "Mary sleeps."
+    tw.load(model)
+
+
+def test_a_treebank_may_be_parsed_in_its_place(folder, tmp_path):
+    path = tmp_path / "copy.conllu"
+    path.write_bytes((folder / "test.conllu").read_bytes())
+    run("parse", folder / "parser.tw", path, "--output", path)
+    run("parse", folder / "parser.tw", folder / "test.conllu", "--output", tmp_path / "other.conllu")
+    assert path.read_bytes() == (tmp_path / "other.conllu").read_bytes()
+
+
 def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     model, source = folder / "parser.tw", folder / "test.conllu"
     assert (

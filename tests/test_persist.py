@@ -1,4 +1,6 @@
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -79,6 +81,25 @@ def test_load_refuses_kinds_it_does_not_know(tmp_path):
     save_state(State("Outer"), tmp_path / "model")
     with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of ConjunctionClassifier"):
         tw.load(tmp_path / "model")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_model_goes_through_a_pipe_that_stays(tmp_path):
+    pipe, path = tmp_path / "pipe", tmp_path / "a.tw"
+    os.mkfifo(pipe)
+    save_state(nested_state(), path)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(pipe.read_bytes)
+        save_state(nested_state(), pipe)
+    assert found.result() == path.read_bytes()
+    assert pipe.is_fifo()
+
+
+def test_a_model_goes_where_a_link_leads(tmp_path):
+    (tmp_path / "link.tw").symlink_to("real.tw")
+    save_state(nested_state(), tmp_path / "link.tw")
+    assert (tmp_path / "link.tw").is_symlink()
+    assert load_state(tmp_path / "real.tw").kind == "Outer"
 
 
 def test_a_missing_model_is_the_systems_error(tmp_path):

@@ -46,7 +46,7 @@ class Persistent(Protocol):
 
 
 def save_state(state: State, path: str | os.PathLike[str]) -> None:
-    """Write a model; the file appears whole or not at all."""
+    """Write a model; the file appears whole or not at all, unless it is a pipe or a device."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     header = _pack(state, "", arrays)
     content = {"format": FORMAT_VERSION, "version": __version__, "model": header}

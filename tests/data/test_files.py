@@ -3,20 +3,24 @@
 import gzip
 import io
 import os
+import socket
 import stat
 import sys
 import tempfile
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from treewright.data.files import (
     CHUNK_SIZE,
+    is_same_file,
     iter_chunks,
     numbered_lines,
     open_sniffed,
     open_target,
+    replacing,
     source_name,
 )
 from treewright.errors import FormatError, InputError
@@ -438,9 +442,62 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 @on_posix
-def test_a_device_is_written_to_and_stays():
-    write("a\n", os.devnull)
-    assert not Path(os.devnull).is_file()
+@pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
+def test_a_pipe_is_written_to_and_stays(tmp_path, name):
+    path = tmp_path / name
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(path.read_bytes)
+        write("a\n", path)
+    assert (gzip.decompress(found.result()) if name.endswith(".gz") else found.result()) == b"a\n"
+    assert path.is_fifo()
+    assert os.listdir(tmp_path) == [name]
+
+
+@on_posix
+def test_a_link_to_a_pipe_leads_to_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit((tmp_path / "pipe").read_bytes)
+        with replacing(tmp_path / "link") as stream:
+            stream.write(b"a")
+    assert found.result() == b"a"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@on_posix
+def test_a_socket_is_refused_and_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # names of sockets must be short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        with pytest.raises(OSError, match="'s'"):
+            write("a\n", "s")
+    assert Path("s").is_socket()
+
+
+def test_replacing_keeps_a_link_as_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(Path("folder") / "real")
+    with replacing(tmp_path / "link") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder" / "real").read_bytes() == b"new"
+
+
+def test_names_of_one_file_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a").touch()
+    Path("b").touch()
+    Path("link").symlink_to("a")
+    assert is_same_file("a", tmp_path / "a")
+    assert is_same_file("a", "link")
+    assert is_same_file("none", tmp_path / "x" / ".." / "none")
+    assert not is_same_file("a", "b")
+    assert not is_same_file("a", "none")
+    assert not is_same_file("-", "-")
+    assert not is_same_file(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize("dash", ["-", Path("-")])

@@ -275,7 +275,6 @@ def test_trees_without_fragments_have_the_normalised_value_0(kernel):
         (SubsetTreeKernel(centre="x"), "centre is 'x'; expected one of relation, tag, word"),
         (SubsetTreeKernel(jobs=0), "jobs is 0; expected an integer of at least 1"),
         (PartialTreeKernel(depth_decay=2), "depth_decay is 2; expected a number from 1e-06 to 1"),
-        (PartialTreeKernel(words="bag"), "words is 'bag'; expected one of nodes, none"),
         (PartialTreeKernel(max_children=0), "max_children is 0; expected an integer of at least 1"),
         (SmoothedPartialTreeKernel(None), "similarity is of the type NoneType; expected a dict of vectors"),
         (

@@ -2,13 +2,16 @@ import json
 
 import numpy as np
 import pytest
+from nltk.tree import ParentedTree, Tree
 from scipy.sparse import csr_matrix
 
+from treewright import load
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.svmlight import SparseVector, TreeExample
 from treewright.errors import InputError
 from treewright.kernels.compose import Part, Product, Sum, VectorKernel
+from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.examples import (
     check_examples,
@@ -19,12 +22,23 @@ from treewright.kernels.examples import (
     kernel_state,
     take_examples,
 )
+from treewright.kernels.machines import TreeKernelClassifier
 from treewright.kernels.polynomial import PolynomialKernel
 from treewright.persist import load_state, save_state
 
 TREE = ConstTree.parse("(S (NP (N Mary)) (VP (V sleeps)))")
 OTHER = ConstTree.parse("(S (VP (V go)))")
 SENTENCE = DepTree(["a", "dog", "barks"], [2, 3, 0], ["det", "nsubj", "root"], xpos=["DT", "NN", "VBZ"])
+TEXTS = [
+    "(S (NP Mary) (VP sleeps))",
+    "(S (NP he) (VP eats))",
+    "(Q (WH who) (VP eats))",
+    "(Q (WH who) (V is))",
+]
+TREES = [ConstTree.parse(text) for text in TEXTS]
+NLTK_TREES = [Tree.fromstring(text) for text in TEXTS]
+SENTENCES = [DepTree([word, "go"], [2, 0], ["nsubj", "root"]) for word in ("I", "you", "they", "we")]
+PAIR = Part(SubsetTreeKernel(), 0) + Part(SubsetTreeKernel(normalize=True), 1)
 VECTOR = SparseVector(np.array([1, 5]), np.array([0.5, 2.0]))
 
 
@@ -49,6 +63,8 @@ def save_and_load(state, path):
         [(), ()],
         [{"tree": TREE, "value": 1.0}, {"tree": OTHER, "value": 2.0}],
         [((TREE, (OTHER,)), 1), ((OTHER, (TREE,)), 2)],
+        [TREE, "(S a)", SENTENCE, None, OTHER, "(S b)"],
+        [(TREE, 1), (SENTENCE, 2), ("(S a)", None)],
     ],
 )
 def test_examples_come_back(examples, tmp_path):
@@ -85,9 +101,18 @@ def test_examples_of_files_come_back(tmp_path):
     assert found[0].vectors[0].values.tolist() == [0.5, 2.0]
 
 
+def test_trees_of_nltk_come_back_as_ours(tmp_path):
+    tree = Tree.fromstring(str(TREE))
+    tagged = Tree("S", [("go", "V")])
+    examples = [(tree, [tagged, None]), (None, [TREE, tree])]
+    found = examples_from_state(save_and_load(examples_state(examples), tmp_path))
+    assert found == [(TREE, [ConstTree.parse("(S (V go))"), None]), (None, [TREE, TREE])]
+    assert examples_from_state(save_and_load(examples_state([tree]), tmp_path)) == [TREE]
+
+
 @pytest.mark.parametrize(
     ("examples", "names"),
-    [([object()], "object"), ([TREE, "text"], "ConstTree, str"), ([{"a": 1}, {"b": 1}], "dict")],
+    [([object()], "object"), ([TREE, object(), "text"], "object"), ([{"a": 1}, {"b": 1}], "dict")],
 )
 def test_examples_that_cannot_be_saved_are_told(examples, names):
     with pytest.raises(InputError, match=f"examples of {names} cannot be saved; expected ConstTree, DepTree"):
@@ -161,7 +186,27 @@ def test_some_examples_can_be_taken_of_anything():
     assert [count_examples(each) for each in ([], matrix, csr_matrix(matrix))] == [0, 3, 3]
 
 
-@pytest.mark.parametrize("examples", ["text", TREE, SENTENCE, 3, None])
+@pytest.mark.parametrize("examples", ["text", TREE, SENTENCE, Tree("S", ["a"]), 3, None])
 def test_what_is_no_list_is_told(examples):
     with pytest.raises(InputError, match="expected a list of them"):
         check_examples(examples)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "examples"),
+    [
+        (None, TEXTS),
+        (None, TREES),
+        (None, NLTK_TREES),
+        (None, [ParentedTree.convert(tree) for tree in NLTK_TREES]),
+        (None, SENTENCES),
+        (None, [*TREES[:1], *NLTK_TREES[1:3], *TEXTS[3:], *SENTENCES[:1]]),
+        (PAIR, list(zip(NLTK_TREES, SENTENCES, strict=True))),
+        (PAIR, list(zip(TEXTS, [None, *NLTK_TREES[1:]], strict=True))),
+    ],
+)
+def test_machines_of_trees_of_any_kind_can_be_saved(kernel, examples, tmp_path):
+    machine = TreeKernelClassifier(kernel).fit(examples, [0, 0, 1, 1, 1][: len(examples)])
+    machine.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.decision_function(examples).tolist() == machine.decision_function(examples).tolist()

@@ -73,6 +73,54 @@ def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
     np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-12)
 
 
+def test_progress_is_told_about_a_hundred_times_at_the_most(tmp_path):
+    lines = []
+    rows = np.random.default_rng(0).normal(size=(450, 3))
+    tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory=10, progress=lines.append)
+    assert len(lines) == 100
+    assert lines[-1] == "rows 450 of 450"
+
+
+@pytest.mark.parametrize("kernel", [tw.SubsetTreeKernel(), tw.PartialTreeKernel()])
+def test_logarithms_are_those_of_the_kernel(few_rows, tmp_path, kernel):
+    expected = kernel.logs(TREES)
+    found = tw.gram(kernel, TREES, logs=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    between = tw.gram(kernel, TREES[:20], TREES[20:], logs=True, out=tmp_path / "a.npy", dtype=np.float32)
+    np.testing.assert_allclose(between, expected[:20, 20:], rtol=1e-6)
+
+
+def test_logarithms_may_be_minus_infinity():
+    trees = ["(S (N a))", "(X (Y b))"]
+    for dtype in (np.float64, np.float32):
+        found = tw.gram(tw.SubsetTreeKernel(), trees, logs=True, dtype=dtype)
+        assert np.isneginf(found).tolist() == [[False, True], [True, False]]
+
+
+def test_times_are_those_of_strips(few_rows):
+    times = []
+    tw.gram(KERNEL, TREES, times=times)
+    assert len(times) == 5
+    assert min(times) > 0
+
+
+def test_a_matrix_goes_where_a_link_leads(tmp_path):
+    (tmp_path / "link.npy").symlink_to("real.npy")
+    found = tw.gram(KERNEL, TREES[:3], out=tmp_path / "link.npy")
+    assert (tmp_path / "link.npy").is_symlink()
+    np.testing.assert_array_equal(np.load(tmp_path / "real.npy"), found)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_refused_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="pipe is no regular file; expected one, as values are not written"):
+        tw.gram(KERNEL, TREES, out=pipe)
+    assert pipe.is_fifo()
+
+
 def test_a_matrix_too_large_for_memory_wants_a_file():
     expected = (
         r"a matrix of 30 by 30 values takes 8.44 KiB of memory, more than 2 KiB; "
@@ -127,6 +175,10 @@ def test_a_full_disk_is_told_before_anything_is_evaluated(tmp_path, monkeypatch)
         ((KERNEL, TREES, []), {}, "there are no examples; expected at least one"),
         ((KERNEL, TREES), {"memory": 0}, "memory is 0; expected an integer of at least 1"),
         ((KERNEL, TREES), {"dtype": np.int32}, "dtype is int32; expected float64 or float32"),
+        ((KERNEL, TREES), {"dtype": "foo"}, "dtype is 'foo'; expected float64 or float32"),
+        ((KERNEL, TREES), {"out": 3}, "out is 3; expected the name of a file"),
+        ((KERNEL, TREES), {"logs": True}, "logs and normalize are both True; expected one of them"),
+        ((VectorKernel(), TREES), {"logs": True}, "VectorKernel has no logarithms; expected a kernel of"),
         (("rbf", TREES), {}, "kernel is str; expected a kernel of treewright"),
         ((KERNEL, TREES), {"out": os.curdir}, "is a folder; expected the name of a file"),
     ],

@@ -1,4 +1,5 @@
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,11 +61,11 @@ def expected_weights(machine, coef, tree):
 
 
 def assert_explains(found, expected, n):
-    assert len({text for text, _ in found}) == len(found)
-    for text, weight in found:
+    assert len({text for text, *_ in found}) == len(found)
+    for text, weight, _ in found:
         assert weight == pytest.approx(expected[text], abs=1e-12)
     heaviest = sorted((abs(value) for value in expected.values() if abs(value) > 1e-12), reverse=True)[:n]
-    assert [abs(weight) for _, weight in found][: len(heaviest)] == pytest.approx(heaviest)
+    assert [abs(weight) for _, weight, _ in found][: len(heaviest)] == pytest.approx(heaviest)
 
 
 @pytest.mark.parametrize(("kind", "normalize", "words"), CASES)
@@ -79,7 +80,7 @@ def test_explanations_are_those_of_all_fragments_listed(kind, normalize, words):
             assert_explains(machine.explain(trees[number], 5, label=label), expected, 5)
             everything = machine.explain(trees[number], ALL, label=label)
             assert_explains(everything, expected, ALL)
-            total = sum(weight for _, weight in everything) + machine.intercept_[place]
+            total = sum(weight for _, weight, _ in everything) + machine.intercept_[place]
             assert total == pytest.approx(decisions[number, place])
 
 
@@ -95,8 +96,8 @@ def test_the_first_of_two_classes_has_the_weights_of_the_second_with_the_other_s
     trees, labels = draw(2, n_classes=2)
     machine = TreeKernelClassifier().fit(trees, labels)
     first, second = (machine.explain(trees[0], ALL, label=label) for label in machine.classes_)
-    assert dict(first) == {text: -weight for text, weight in second}
-    total = sum(weight for _, weight in second) + machine.intercept_[0]
+    assert {text: weight for text, weight, _ in first} == {text: -weight for text, weight, _ in second}
+    total = sum(weight for _, weight, _ in second) + machine.intercept_[0]
     assert total == pytest.approx(machine.decision_function(trees[:1])[0])
 
 
@@ -106,7 +107,7 @@ def test_regression_is_explained():
     machine = TreeKernelRegressor(tw.SubsetTreeKernel(decay=0.5)).fit(trees, numbers)
     found = machine.explain(trees[4], ALL)
     assert_explains(found, expected_weights(machine, machine.dual_coef_[0], trees[4]), ALL)
-    total = sum(weight for _, weight in found) + machine.intercept_[0]
+    total = sum(weight for _, weight, _ in found) + machine.intercept_[0]
     assert total == pytest.approx(machine.predict(trees[4:5])[0])
 
 
@@ -119,7 +120,7 @@ def test_a_regression_without_support_has_no_fragments():
 def test_words_that_are_no_nodes_are_in_no_fragment():
     trees = ["(S (N Mary) (V sleeps))", "(Q (W who) (V sleeps))"]
     machine = TreeKernelClassifier(tw.SubsetTreeKernel(words="none")).fit(trees, ["no", "yes"])
-    assert [text for text, _ in machine.explain(trees[1])] == ["(Q W V)"]
+    assert [text for text, *_ in machine.explain(trees[1])] == ["(Q W V)"]
 
 
 def test_dependency_trees_are_explained():
@@ -134,7 +135,7 @@ def test_fragments_larger_than_max_size_are_left_out():
     machine = TreeKernelClassifier().fit(trees, labels)
     everything = machine.explain(trees[0], ALL)
     small = machine.explain(trees[0], ALL, max_size=2)
-    assert dict(small) == {text: weight for text, weight in everything if twin.size(text) <= 2}
+    assert small == [each for each in everything if twin.size(each.fragment) <= 2]
 
 
 def test_a_search_that_stops_early_warns():
@@ -144,16 +145,138 @@ def test_a_search_that_stops_early_warns():
         machine.explain(trees[0], max_visits=3)
 
 
+def draw_examples(seed):
+    """Draw examples of two trees, some without the second, and a vector."""
+    trees, labels = draw(seed)
+    rng = np.random.default_rng(seed)
+    others = [None if rng.random() < 0.2 else {"tree": tree} for tree in trees[::-1]]
+    return list(zip(trees, others, rng.normal(size=(len(trees), 2)), strict=True)), labels
+
+
+SUBSETS = tw.SubsetTreeKernel(decay=0.6, normalize=True)
+SUBTREES = tw.SubtreeKernel(decay=0.5, words="bag")
+VECTORS = tw.VectorKernel("rbf", gamma=0.5)
+INNER = tw.Part(tw.Part(SUBTREES, "tree"), 1)
+
+
+def expected_terms(terms, coef, supports, example):
+    """Return what each fragment of each part adds, by listing all of them."""
+    expected = {}
+    for part, (take, kernel, weight) in terms.items():
+        pairs = [(take(one), each) for one, each in zip(supports, coef, strict=True) if take(one) is not None]
+        if take(example) is None:
+            continue
+        machine = SimpleNamespace(kernel_=kernel, support_examples_=[tree for tree, _ in pairs])
+        found = expected_weights(machine, np.array([each for _, each in pairs]), take(example))
+        expected |= {(text, part): weight * value for text, value in found.items()}
+    return expected
+
+
+def take_first(example):
+    return example[0]
+
+
+def take_second(example):
+    return example[1] and example[1]["tree"]
+
+
 @pytest.mark.parametrize(
-    "kernel", [tw.PartialTreeKernel(), tw.SubsetTreeKernel() + tw.SubtreeKernel(), tw.SubsetTreeKernel() ** 2]
+    ("kernel", "terms", "vector_weight"),
+    [
+        (2 * tw.Part(SUBSETS, 0), {0: (take_first, SUBSETS, 2.0)}, 0.0),
+        (
+            tw.Part(SUBSETS, 0) + 3 * INNER,
+            {0: (take_first, SUBSETS, 1.0), (1, "tree"): (take_second, SUBTREES, 3.0)},
+            0.0,
+        ),
+        (
+            tw.Sum(
+                [
+                    ("trees", tw.Sum([tw.Part(2 * SUBSETS, 0), INNER], weights=[0.5, 1.5])),
+                    tw.Part(VECTORS, 2),
+                ],
+                weights=[2.0, 0.7],
+            ),
+            {0: (take_first, SUBSETS, 2.0), (1, "tree"): (take_second, SUBTREES, 3.0)},
+            0.7,
+        ),
+    ],
 )
-def test_kernels_whose_fragments_cannot_be_listed_are_refused(kernel):
+def test_sums_are_explained_by_the_fragments_of_all_trees(kernel, terms, vector_weight):
+    examples, labels = draw_examples(0)
+    machine = TreeKernelClassifier(kernel).fit(examples[:20], labels[:20])
+    decisions = machine.decision_function(examples)
+    supports = machine.support_examples_
+    vectors = np.array([support[2] for support in supports])
+    alone = next(number for number, example in enumerate(examples) if example[1] is None)
+    for number in (0, 21, 25, alone):
+        example = examples[number]
+        for place, label in enumerate(machine.classes_):
+            coef = machine.dual_coef_[place]
+            expected = expected_terms(terms, coef, supports, example)
+            for n in (5, ALL):
+                found = machine.explain(example, n, label=label)
+                assert_explains([((text, part), weight, part) for text, weight, part in found], expected, n)
+            of_vectors = vector_weight * (VECTORS([example[2]], vectors) @ coef)[0]
+            total = sum(weight for _, weight, _ in found) + of_vectors + machine.intercept_[place]
+            assert total == pytest.approx(decisions[number, place])
+
+
+def test_kernels_of_the_same_tree_are_explained_each():
+    trees, _ = draw(3)
+    numbers = np.random.default_rng(3).normal(size=len(trees))
+    machine = TreeKernelRegressor(SUBSETS + 0.5 * SUBTREES + 0.1 * SUBSETS).fit(trees, numbers)
+    found = machine.explain(trees[4], ALL)
+    assert {part for *_, part in found} == {None}
+    total = sum(weight for _, weight, _ in found) + machine.intercept_[0]
+    assert total == pytest.approx(machine.predict(trees[4:5])[0])
+
+
+def test_powers_of_vectors_are_left_out():
+    examples, labels = draw_examples(1)
+    kernel = tw.Part(SUBSETS, 0) + tw.Normalized(tw.Part(VECTORS, 2) ** 2)
+    assert {part for *_, part in TreeKernelClassifier(kernel).fit(examples, labels).explain(examples[0])} == {
+        0
+    }
+
+
+@pytest.mark.parametrize(
+    ("kernel", "found"),
+    [
+        (
+            tw.PartialTreeKernel(),
+            "the kernel is PartialTreeKernel; expected SubsetTreeKernel or SubtreeKernel",
+        ),
+        (SUBSETS + tw.PartialTreeKernel(), "the kernel is PartialTreeKernel; expected SubsetTreeKernel or"),
+        (SUBSETS**2, "the kernel has Power, whose features are conjunctions of fragments; expected a sum"),
+        (
+            SUBSETS + SUBSETS * SUBTREES,
+            "the kernel has Product, whose features are pairs of fragments; expected",
+        ),
+        (
+            tw.Normalized(SUBSETS + SUBTREES),
+            "the kernel has Normalized, which divides all parts of an example by one number, unlike",
+        ),
+    ],
+)
+def test_kernels_that_are_no_sums_of_listed_fragments_are_not_explained(kernel, found):
     trees, labels = draw(0)
+    with pytest.raises(InputError, match=f"^{found}"):
+        TreeKernelClassifier(kernel).fit(trees, labels).explain(trees[0])
+
+
+def test_kernels_of_vectors_are_not_explained():
+    with pytest.raises(
+        InputError, match="the kernel is VectorKernel, of vectors alone; expected one of trees"
+    ):
+        TreeKernelClassifier(VECTORS).fit([[0.0], [1.0]], [0, 1]).explain([0.0])
+
+
+@pytest.mark.parametrize("kernel", [tw.PartialTreeKernel(), SUBSETS + SUBTREES, SUBSETS**2])
+def test_kernels_whose_fragments_are_no_columns_are_refused(kernel):
     expected = rf"the kernel is {type(kernel).__name__}; expected SubsetTreeKernel or SubtreeKernel"
     with pytest.raises(InputError, match=expected):
-        TreeKernelClassifier(kernel).fit(trees, labels).explain(trees[0])
-    with pytest.raises(InputError, match=expected):
-        LinearizedTreeClassifier(TreeKernelClassifier(kernel)).fit(trees, labels)
+        LinearizedTreeClassifier(TreeKernelClassifier(kernel)).fit(*draw(0))
 
 
 def test_labels_that_are_not_there_are_refused():
@@ -213,6 +336,34 @@ def test_decisions_are_those_of_a_linear_machine_of_the_rows():
     assert model.get_feature_names_out().tolist() == model.fragments_
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"red": 2.0, "blue": 0.5}])
+def test_sample_weights_are_those_of_the_machine_and_of_the_linear_model(class_weight):
+    trees, labels = draw(8)
+    weights = np.random.default_rng(0).uniform(0.1, 2, size=len(trees))
+    model = LinearizedTreeClassifier(n_fragments=20, class_weight=class_weight).fit(trees, labels, weights)
+    machine = TreeKernelClassifier().fit(trees, labels, weights)
+    assert model.machine_.dual_coef_.tolist() == machine.dual_coef_.tolist()
+    rows = model.transform(trees)
+    peer = LinearSVC(random_state=0, class_weight=class_weight).fit(rows, labels, sample_weight=weights)
+    np.testing.assert_allclose(model.decision_function(trees), peer.decision_function(rows), atol=1e-3)
+
+
+def test_labels_and_weights_are_checked():
+    trees, labels = draw(8, 6)
+    machine = TreeKernelClassifier().fit(trees, labels)
+    model = LinearizedTreeClassifier(machine, prefit=True)
+    with pytest.raises(InputError, match=r"labels has the value 0\.5; expected classes"):
+        model.fit(trees, np.arange(6) / 2)
+    with pytest.raises(InputError, match="labels are of NoneType, int; expected names or numbers"):
+        model.fit(trees, [None, 1] * 3)
+    with pytest.raises(InputError, match=r"sample_weight has the shape \(2,\); expected \(6,\)"):
+        model.fit(trees, labels, [1, 1])
+    with pytest.raises(
+        InputError, match="class_weight has the class 'grey'; expected some of blue, green, red"
+    ):
+        model.set_params(class_weight={"grey": 1.0}).fit(trees, labels)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_weights_of_fragments_add_up_to_the_decision_value(n_classes):
     trees, labels = draw(9, n_classes=n_classes)
@@ -221,8 +372,10 @@ def test_weights_of_fragments_add_up_to_the_decision_value(n_classes):
     for tree in trees[:5]:
         found = model.explain(tree, ALL, label=label)
         decision = np.ravel(model.decision_function([tree]))[-1]
-        assert sum(weight for _, weight in found) + model.intercept_[-1] == pytest.approx(decision)
-        assert [abs(weight) for _, weight in found] == sorted((abs(each) for _, each in found), reverse=True)
+        assert sum(weight for _, weight, _ in found) + model.intercept_[-1] == pytest.approx(decision)
+        assert [abs(weight) for _, weight, _ in found] == sorted(
+            (abs(each) for _, each, _ in found), reverse=True
+        )
         assert model.explain(tree) == model.explain(tree, label=model.predict([tree])[0])
 
 

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from nltk.tree import Tree
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -118,7 +119,7 @@ def test_numbers_within_epsilon_of_each_other_need_no_support(tmp_path):
         assert model.predict(vectors[:3]).tolist() == pytest.approx([2.1] * 3)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [True, False], [-1.5, 2.0], ["a", "b"], [3, 7]])
+@pytest.mark.parametrize("labels", [[0, 1], [True, False], [-1.0, 2.0], ["a", "b"], [3, 7]])
 def test_labels_of_any_kind_come_back(labels, tmp_path):
     given = np.array(labels * 10)
     vectors = np.where(given == given[0], 1.0, -1.0)[:, np.newaxis]
@@ -318,6 +319,36 @@ def test_no_examples_have_no_decisions():
     ("options", "labels", "weights", "message"),
     [
         ({}, [0, 1, 0, np.nan], None, "labels has the value nan; expected finite numbers"),
+        (
+            {},
+            [0, 1.5, 0, 1],
+            None,
+            "^labels has the value 1.5; expected classes: names or whole numbers$",
+        ),
+        (
+            {},
+            np.array([0, 1.5, 0, 1], dtype=object),
+            None,
+            "^labels has the value 1.5; expected classes: names or whole numbers$",
+        ),
+        (
+            {},
+            [0, None, 0, 1],
+            None,
+            "^labels are of NoneType, int; expected names or numbers, which have an order$",
+        ),
+        (
+            {},
+            [{}, None, {}, None],
+            None,
+            "^labels are of NoneType, dict; expected names or numbers, which have an order$",
+        ),
+        (
+            {},
+            [[1], [1, 2], [0], [1]],
+            None,
+            "^the labels are sequences of several lengths; expected one label an example$",
+        ),
         ({}, ["a"] * 4, None, "all labels are 'a'; expected two classes or more"),
         ({}, ["a", "b"], None, r"the labels have the shape \(2,\); expected \(4,\), one an example"),
         ({}, list("abab"), [1, 1], r"sample_weight has the shape \(2,\); expected \(4,\)"),
@@ -375,15 +406,42 @@ def test_no_examples_are_told():
         TreeKernelNystroem(RBF).fit([])
 
 
-def test_one_example_instead_of_many_is_told():
-    with pytest.raises(InputError, match="the examples are str; expected a list of them"):
-        TreeKernelClassifier(RBF).fit("(S a)", [1])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "(S a)",
+        tw.ConstTree.parse("(S a)"),
+        tw.DepTree(["go"], [0]),
+        Tree("S", [Tree("NP", ["Mary"]), Tree("VP", ["sleeps"])]),
+    ],
+    ids=lambda example: type(example).__name__,
+)
+def test_one_example_instead_of_many_is_told(example):
+    message = f"^the examples are {type(example).__name__}; expected a list of them$"
+    fitted = TreeKernelClassifier().fit(["(S a)", "(S b)"], [0, 1])
+    for call in (
+        lambda: TreeKernelClassifier().fit(example, [0, 1]),
+        lambda: TreeKernelRegressor().fit(example, [0, 1]),
+        lambda: TreeKernelNystroem().fit(example),
+        lambda: fitted.predict(example),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_probabilities_are_there_only_if_they_are_wanted():
+    vectors, labels, _ = draw(1)
+    assert not hasattr(TreeKernelClassifier(RBF), "predict_proba")
+    assert hasattr(TreeKernelClassifier(RBF, probability=True), "predict_proba")
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+        TreeKernelClassifier(RBF).fit(vectors, labels).predict_proba(vectors)
 
 
 def test_probabilities_that_were_not_learnt_are_told():
     vectors, labels, _ = draw(1)
+    machine = TreeKernelClassifier(RBF).fit(vectors, labels).set_params(probability=True)
     with pytest.raises(InputError, match="probability was False in fit; expected True for probabilities"):
-        TreeKernelClassifier(RBF).fit(vectors, labels).predict_proba(vectors)
+        machine.predict_proba(vectors)
 
 
 def test_nystroem_features_of_all_examples_give_the_kernel():

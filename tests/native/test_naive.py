@@ -6,6 +6,7 @@ from oracle import naive as twin
 
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest
+from treewright.kernels.naive import plain_trees
 from treewright.native.naive import (
     Runs,
     Sequences,
@@ -13,7 +14,6 @@ from treewright.native.naive import (
     evaluate_partial_trees,
     evaluate_sorted_nodes,
 )
-from treewright.report.moschitti import plain_trees
 
 DECAYS = [(1.0, 1.0), (0.4, 0.7)]
 

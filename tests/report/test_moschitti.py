@@ -117,6 +117,22 @@ def test_the_first_trees_alone_can_be_taken(quick, data, tmp_path):
         reproduce("moschitti-figure4", data, tmp_path / "out", settings=settings)
 
 
+def test_a_refused_run_leaves_no_folder(quick, data, tmp_path):
+    (tmp_path / "kept").mkdir()
+    for out in (tmp_path / "new" / "deep", tmp_path / "kept"):
+        with pytest.raises(InputError, match="none does not exist"):
+            reproduce("moschitti-figure4", tmp_path / "none", out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "kept"]
+
+
+@pytest.mark.parametrize("option", [("--systems", "naive"), ("--k", "10"), ("--thresholds", "1")])
+def test_options_that_are_not_used_are_refused(data, tmp_path, fail, option):
+    arguments = ["moschitti-figure4", "--data", data, "--out", tmp_path / "out"]
+    expected = f"treewright: moschitti-figure4 does not use {option[0]}; expected some of --seed, --sentences"
+    assert fail("reproduce", *arguments, *option) == expected
+    assert not (tmp_path / "out").exists()
+
+
 def test_data_without_trees_are_told(tmp_path):
     with pytest.raises(InputError, match=r"has no trees; looked for \*\.mrg"):
         read_trees(tmp_path)

@@ -264,6 +264,32 @@ def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_p
         reproduce("qian-liu-table2", data, tmp_path / "out", settings=Settings(**settings), cache=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "unused"),
+    [
+        ("qian-liu-table2", {"thresholds": (1.0,)}, "thresholds"),
+        ("qian-liu-table3", {"systems": ("mined-tree",)}, "systems"),
+        ("qian-liu-table3", {"threshold": 1.0}, "threshold"),
+        ("qian-liu-table4", {"degrees": (2,)}, "degrees"),
+        ("moschitti-figure4", {"k": 3}, "k"),
+    ],
+)
+def test_settings_that_an_experiment_does_not_use_are_refused(name, settings, unused, data, tmp_path):
+    with pytest.raises(InputError, match=f"^{name} does not use {unused}; expected some of seed, "):
+        reproduce(name, data, tmp_path / "out", settings=Settings(**settings), cache=tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", [("--systems", "mined-tree"), ("--degrees", "2,4,8")])
+def test_options_that_an_experiment_does_not_use_are_refused(option, data, tmp_path, fail):
+    arguments = ["qian-liu-table3", "--data", data, "--out", tmp_path / "out"]
+    message = fail("reproduce", *arguments, *option)
+    assert message.startswith(
+        f"treewright: qian-liu-table3 does not use {option[0]}; expected some of --seed"
+    )
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_unknown_experiment_is_refused_with_those_that_are_known(tmp_path):
     with pytest.raises(InputError, match="experiment is 'table9'; expected one of qian-liu-table2, "):
         reproduce("table9", tmp_path, tmp_path)

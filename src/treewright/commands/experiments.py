@@ -11,6 +11,22 @@ from treewright.commands.work import say
 from treewright.errors import InputError
 
 Number = TypeVar("Number", int, float)
+SHOWN = {
+    "seed": "--seed",
+    "jobs": "--jobs",
+    "epochs": "--epochs",
+    "runs": "--runs",
+    "k": "--k",
+    "folds": "--folds",
+    "threshold": "--threshold",
+    "thresholds": "--thresholds",
+    "degrees": "--degrees",
+    "systems": "--systems",
+    "tags": "--tags",
+    "punctuation": "--punctuation",
+    "n_sentences": "--sentences",
+}
+"""The options of experiments, by the names of settings."""
 PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
 
 
@@ -32,6 +48,7 @@ def demo(
 
 
 def reproduce(
+    context: typer.Context,
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
     data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
     out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
@@ -70,8 +87,10 @@ def reproduce(
     import shlex
 
     from treewright.report.experiment import Settings
+    from treewright.report.reproduce import check_options
     from treewright.report.reproduce import reproduce as run_experiment
 
+    check_options(experiment, _given_settings(context), shown=SHOWN)
     if punctuation not in PUNCTUATION_CHOICES:
         raise InputError(f"--punctuation is {punctuation!r}; expected {', '.join(PUNCTUATION_CHOICES)}")
     settings = Settings(
@@ -95,6 +114,12 @@ def reproduce(
     )
     print(files[0].read_text(encoding="utf-8"))
     say(f"written: {', '.join(map(str, files))}")
+
+
+def _given_settings(context: typer.Context) -> list[str]:
+    """Return the settings that the user has given, as the library calls them."""
+    sources = {name: context.get_parameter_source(option.strip("-")) for name, option in SHOWN.items()}
+    return [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
 
 
 def _parse_numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:

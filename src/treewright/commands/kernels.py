@@ -1,14 +1,15 @@
 """The command `treewright kernel`: matrices of tree kernels on files."""
 
 import re
-import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.commands.work import check_results, say
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 KERNELS = ("st", "sst", "pt", "spt")
 PARTIAL = ("pt", "spt")
+OPTIONS = {
+    "normalize=True": "--normalize",
+    "a call of logs": "--logs",
+    "have kernels normalised": "--normalize",
+    "or float64": "or no --float32",
+}
+"""What to do about values that are too large: in Python, and here."""
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -42,6 +50,9 @@ def kernel(
     ] = None,
     normalize: Annotated[
         bool, typer.Option("--normalize/--no-normalize", help="Let each tree have the value 1 with itself.")
+    ] = False,
+    logs: Annotated[
+        bool, typer.Option("--logs", help="Write logarithms; of values too large for a number too.")
     ] = False,
     words: Annotated[
         str, typer.Option(help="nodes: as others; none: left out; bag (st, sst): counted also alone.")
@@ -76,8 +87,11 @@ def kernel(
     from treewright.kernels.files import prepare, read_examples
     from treewright.kernels.gram import gram
 
-    if labels == out:
-        raise InputError(f"--labels and --out are both {out}; expected two files")
+    check_results(
+        {"--labels": labels, "--out": out}, {"DATA": source, "--other": other, "--vectors": vectors}
+    )
+    if logs and normalize:
+        raise InputError("--logs and --normalize are both given; expected one of them")
     n_bytes = parse_size("--memory", memory)
     options = _list_options(kind, decay=decay, depth_decay=depth_decay, max_children=max_children)
     options |= {"normalize": normalize, "words": words, "centre": centre, "jobs": jobs}
@@ -90,19 +104,29 @@ def kernel(
     chosen, rows = prepare(
         _make_kernel(kind, options, vectors, groups), groups, vector_weight=vector_weight, normalize=normalize
     )
+    if logs and not hasattr(chosen, "logs"):
+        raise InputError("--logs is for one tree of each example; expected no others and no vectors")
     dtype = "float32" if float32 else "float64"
-    gram(chosen, *(some[:2] for some in rows))  # loads compiled code, whose time is not that of evaluations
-    begin = time.perf_counter()
-    with open_target(labels) if labels else nullcontext() as stream:
-        gram(chosen, *rows, out=out, memory=n_bytes, dtype=dtype, progress=_say)
+    times: list[float] = []
+    with _options_named(), open_target(labels) if labels else nullcontext() as stream:
+        gram(chosen, *(some[:2] for some in rows), logs=logs)  # loads compiled code, which is no evaluation
+        gram(chosen, *rows, out=out, memory=n_bytes, dtype=dtype, logs=logs, progress=say, times=times)
         if stream:
             stream.writelines(f"{item.label}\n" for item in groups[0].items)
-    typer.echo(_summary(groups, time.perf_counter() - begin))
-    _say(f"written: {out}")
+    typer.echo(_summary(groups, sum(times)))
+    say(f"written: {out}")
 
 
-def _say(line: str) -> None:
-    typer.echo(line, err=True)
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Let errors name options of the command, where they name what to do in Python."""
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        for name, option in OPTIONS.items():
+            message = message.replace(name, option)
+        raise InputError(message) from error
 
 
 def parse_size(option: str, text: str) -> int:
@@ -147,12 +171,11 @@ def _make_kernel(
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:
     """Say how much was done in which time, each pair counted once."""
-    n_trees, n_nodes = (
-        sum(counts) for counts in zip(*((len(g.trees), g.n_nodes) for g in groups), strict=True)
-    )
+    from treewright.kernels.files import count_things
+
+    n_trees, n_nodes = sum(len(group.trees) for group in groups), sum(group.n_nodes for group in groups)
     sizes = [len(group.items) for group in groups]
     n_pairs = sizes[0] * sizes[1] if len(sizes) > 1 else sizes[0] * (sizes[0] + 1) // 2
-    return (
-        f"{n_trees:,} trees, {n_nodes:,} nodes: {n_pairs:,} evaluations in {seconds:.2f} s, "
-        f"{1e6 * seconds / n_pairs:.3f} microseconds each"
-    )
+    counts = f"{count_things(n_trees, 'tree')}, {count_things(n_nodes, 'node')}"
+    work = f"{count_things(n_pairs, 'evaluation')} in {seconds:.2f} s"
+    return f"{counts}: {work}, {1e6 * seconds / n_pairs:.3f} microseconds each"

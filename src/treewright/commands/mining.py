@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.commands.work import begin_checkpoint, check_writable, say
+from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
 
 
@@ -48,8 +48,7 @@ def mine(
     from treewright.report.mining import mining_display, write_conjunctions
 
     checkpoint = begin_checkpoint(out, resume=resume)
-    if model == out:
-        raise InputError(f"--model and --out are both {out}; expected two files")
+    check_results({"--model": model, "--out": out}, {"DATA": source})
     for path in (out, model):
         if path is not None:
             check_writable(path)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from treewright.commands.work import begin_checkpoint, check_writable, say
+from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
 
 
@@ -66,6 +66,7 @@ def dependency(
     from treewright.rerank.reranker import DependencyReranker
 
     checkpoint = begin_checkpoint(model, resume=resume)
+    check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
     check_writable(model)
     parser = DependencyParser(
         order=order,
@@ -122,6 +123,7 @@ def tagger(
     from treewright.data.conllu import read_conllu
     from treewright.parsing.tagger import Tagger
 
+    check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
     check_writable(model)
     development = read_conllu(dev, require_heads=False) if dev else None
     sentences = read_conllu(trees, require_heads=False)
@@ -155,6 +157,8 @@ def parse(
 
     if language and not raw:
         raise InputError("--language is for plain text; expected --raw with it")
+    # CoNLL-U may be parsed in its place, as nothing but heads, relations and tags changes.
+    check_results({"--output": output}, {"MODEL": model, "INPUT": source if raw else None})
     parse_file(
         load(model),
         source,

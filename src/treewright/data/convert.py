@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from treewright._validate import check_choice
-from treewright.data.files import Source
+from treewright.data.files import Source, is_same_file
 from treewright.data.formats import Format, find_format, format_of_name, open_told
 from treewright.data.heads import RULES, to_dependencies
 from treewright.data.projective import SCHEMES, deprojectivize, projectivize
@@ -53,6 +53,8 @@ def convert_file(
         changes.append(deprojectivize)
     check_choice("--rules", rules, tuple(RULES))
     with open_told(source, from_format) as (reading, stream):
+        if reading != writing and is_same_file(source, target):
+            raise InputError(f"{target} is the file that is read, in {reading.name}; expected another one")
         _check_convertible(reading, writing, changes_arcs=bool(changes))
         trees = _read(reading, stream, functions=functions, traces=traces, unescape=unescape)
         if reading.kind != writing.kind:

@@ -94,19 +94,29 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
     Text goes to a temporary file beside `target`, renamed at the end, so that a failure leaves an
     older file as it was and a file may be rewritten while it is being read. ``"-"`` is standard
-    output; a name in ``.gz`` is compressed.
+    output; a name in ``.gz`` is compressed. What is no regular file is written to as `replacing` does.
     """
     path = Path(target)
     if _is_standard(target):
         with _standard_output() as stream:
             yield stream
-    elif path.exists() and not path.is_file():
-        with open(path, "wb") as device, _text(device) as stream:
-            yield stream
     else:
-        place = path.resolve() if path.is_symlink() else path  # a link stays, what it leads to changes
-        with replacing(place) as raw, _compressed(raw, path) as body, _text(body) as stream:
+        with replacing(path) as raw, _compressed(raw, path) as body, _text(body) as stream:
             yield stream
+
+
+def is_special(path: Target) -> bool:
+    """Tell whether `path` is there and is no regular file: a pipe, a device, a socket, a folder."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def is_same_file(one: Target, other: Target) -> bool:
+    """Tell whether two names are those of one regular file, or would be if it were there."""
+    if _is_standard(one) or _is_standard(other) or is_special(one) or is_special(other):
+        return False
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other)
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def _is_standard(name: str | os.PathLike[str]) -> bool:
@@ -227,9 +237,18 @@ def _standard_output() -> Iterator[IO[str]]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write to a temporary file that takes the place of `path` at the end."""
+    """Write to a temporary file that takes the place of `path` at the end.
+
+    A link stays, and what it leads to changes. What is no regular file is written to as it stands, as it
+    could not be put back.
+    """
+    if is_special(path):
+        with open(path, "wb") as device:
+            yield device
+        return
+    place = path.resolve() if path.is_symlink() else path
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=".treewright-", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=".treewright-", dir=place.parent)
     except OSError as error:
         error.filename = str(path)  # the user knows nothing of the temporary name
         raise
@@ -238,9 +257,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
         os.chmod(temporary, mode)
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

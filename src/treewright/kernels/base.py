@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.errors import InputError
@@ -49,7 +49,7 @@ class Packed(ABC):
         """Return the value of each example with itself."""
 
 
-class Kernel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A similarity of two examples that is an inner product in some space of features.
 
     It is a function of two lists of examples, to be given to anything that takes one, such as
@@ -85,6 +85,7 @@ class Kernel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, examples: Any, y: object = None) -> Self:  # noqa: ANN401
         """Keep the examples with which others will be compared."""
         self.packed_ = self.pack(examples)
+        self._n_features_out = len(self.packed_)
         return self
 
     def transform(self, examples: Any) -> FloatArray:  # noqa: ANN401
@@ -115,7 +116,11 @@ class Kernel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
     """Return numbers of rows as an array, if all of them are there."""
-    numbers = np.asarray(rows, dtype=np.int64)
+    given = np.asarray(rows)
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        found = f"{given.ndim} dimensions of {given.dtype}"
+        raise InputError(f"rows have {found}; expected one dimension of whole numbers")
+    numbers = given.astype(np.int64)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if outside.size:
         raise InputError(f"there is no row {outside.flat[0]}; expected rows from 0 to {n_rows - 1}")

@@ -6,13 +6,17 @@ kernel of two trees is the number of pairs of equal fragments, one from each, ea
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.base import clone
 
 from treewright._validate import check_choice, check_integer, check_number
+from treewright.data.centred import CENTRES
 from treewright.data.forest import Forest
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
@@ -31,7 +35,6 @@ from treewright.scale import map_jobs
 
 SMALLEST_DECAY = 1e-6
 WORDS = ("nodes", "none", "bag")
-CENTRES = ("relation", "tag", "word")
 ROWS_AT_A_TIME = 64
 """Trees that a thread compares before it takes others."""
 
@@ -46,7 +49,8 @@ class TreeKernel(Kernel):
     jobs: int
 
     @abstractmethod
-    def _make_index(self, forest: Forest) -> Index: ...
+    def _index_maker(self) -> Callable[[Forest], Index]:
+        """Return what indexes a forest with the parameters as they are now."""
 
     def pack(self, examples: Any) -> "PackedTrees":  # noqa: ANN401
         """Prepare trees of which many pairs are to be evaluated.
@@ -57,13 +61,17 @@ class TreeKernel(Kernel):
             `ConstTree`, `nltk.Tree`, strings in brackets, or `DepTree`, which `to_constituents` converts.
         """
         self._check()
+        kernel: TreeKernel = clone(self)
+        return PackedTrees(kernel, kernel._index_maker(), kernel._make_forest(examples))
+
+    def _make_forest(self, examples: Any) -> Forest:  # noqa: ANN401
         forest = Forest.from_trees(as_trees(examples, centre=self.centre))
-        if self.words == "none":
-            forest = forest.without_leaves()
-        return PackedTrees(self, forest)
+        return forest.without_leaves() if self.words == "none" else forest
 
     def logs(self, trees_a: Any, trees_b: Any = None) -> FloatArray:  # noqa: ANN401
         """Return the logarithms of the values of all pairs, which are finite where the values are too large.
+
+        They are those of values that are not normalised.
 
         Parameters
         ----------
@@ -90,10 +98,11 @@ class TreeKernel(Kernel):
 class PackedTrees(Packed):
     """Trees, by number, with what the evaluation of their kernel needs. Made by `TreeKernel.pack`."""
 
-    def __init__(self, kernel: TreeKernel, forest: Forest) -> None:
+    def __init__(self, kernel: TreeKernel, make_index: Callable[[Forest], Index], forest: Forest) -> None:
         self._kernel = kernel
+        self._make_index = make_index
         self._forest = forest
-        self._index = kernel._make_index(forest)
+        self._index = make_index(forest)
         self._own: FloatArray | None = None
 
     def __len__(self) -> int:
@@ -109,7 +118,7 @@ class PackedTrees(Packed):
             if begin == 0:
                 return self._finish(self._compare(self, rows_a, False), self, rows_a, rows_b)
         if 4 * len(rows_b) < len(self):
-            some = PackedTrees(self._kernel, self._forest.select(rows_b))
+            some = PackedTrees(self._kernel, self._make_index, self._forest.select(rows_b))
             return self._finish(some._compare(self, rows_a, False), self, rows_a, rows_b)
         values = self._compare(self, rows_a, False)[:, rows_b]
         return self._finish(values, self, rows_a, rows_b)
@@ -123,7 +132,7 @@ class PackedTrees(Packed):
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
         """See `Packed`."""
-        others = self._kernel.pack(examples)
+        others = PackedTrees(self._kernel, self._make_index, self._kernel._make_forest(examples))
         rows = np.arange(len(others))
         return self._finish(self._compare(others, rows, False), others, rows, np.arange(len(self)))
 
@@ -135,8 +144,9 @@ class PackedTrees(Packed):
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         if rows_a.shape != rows_b.shape:
             raise InputError(f"rows_b has the shape {rows_b.shape}; expected {rows_a.shape}, as rows_a has")
-        # One tree after the other, which then stays in the processor's cache.
-        order = np.argsort(rows_a * len(self) + rows_b, kind="stable")
+        # One tree after the other, which then stays in the processor's cache; short numbers sort fastest.
+        keys = rows_a.astype(np.uint16) if len(self) <= 1 << 16 else rows_a
+        order = np.argsort(keys, kind="stable")
         pairs = np.column_stack([rows_a, rows_b])
         values: FloatArray = np.empty(len(pairs))
         values[order] = self._index.evaluate(pairs[order])
@@ -155,7 +165,7 @@ class PackedTrees(Packed):
         index, n_others = self._index, len(others)
         rows_b = np.arange(n_others)
         if others is not self:
-            index = self._kernel._make_index(self._forest.joined(others._forest))
+            index = self._make_index(self._forest.joined(others._forest))
             rows_b = rows_b + len(self)
         pairs = np.stack(np.broadcast_arrays(np.arange(len(self))[:, None], rows_b), axis=-1).reshape(-1, 2)
         return index.evaluate(pairs, is_log=True).reshape(len(self), n_others)
@@ -205,7 +215,7 @@ class PackedTrees(Packed):
         self, values: FloatArray, others: "PackedTrees", rows_a: Integers, rows_b: Integers
     ) -> FloatArray:
         """Normalise where some values with themselves are too large for a number."""
-        index = self._kernel._make_index(self._forest.joined(others._forest))
+        index = self._make_index(self._forest.joined(others._forest))
         numbers_a, numbers_b = rows_a + len(self), rows_b
         own_a, own_b = (
             index.evaluate(np.column_stack([rows, rows]), is_log=True) for rows in (numbers_a, numbers_b)
@@ -266,8 +276,8 @@ class SubtreeKernel(TreeKernel):
         self.centre = centre
         self.jobs = jobs
 
-    def _make_index(self, forest: Forest) -> Index:
-        return SubtreeIndex(forest, decay=self.decay, has_bag=self.words == "bag")
+    def _index_maker(self) -> Callable[[Forest], Index]:
+        return partial(SubtreeIndex, decay=self.decay, has_bag=self.words == "bag")
 
 
 class SubsetTreeKernel(TreeKernel):
@@ -302,8 +312,8 @@ class SubsetTreeKernel(TreeKernel):
         self.centre = centre
         self.jobs = jobs
 
-    def _make_index(self, forest: Forest) -> Index:
-        return SubsetIndex(forest, decay=self.decay, has_bag=self.words == "bag")
+    def _index_maker(self) -> Callable[[Forest], Index]:
+        return partial(SubsetIndex, decay=self.decay, has_bag=self.words == "bag")
 
 
 class PartialTreeKernel(TreeKernel):
@@ -320,8 +330,8 @@ class PartialTreeKernel(TreeKernel):
         distributed has 5.
     normalize, centre, jobs
         As in `SubtreeKernel`.
-    words : {"nodes", "none"}
-        Whether words are nodes or are left out.
+    words : {"nodes", "none", "bag"}
+        Whether words are nodes, which count by themselves here as all nodes do, or are left out.
 
     Examples
     --------
@@ -353,7 +363,6 @@ class PartialTreeKernel(TreeKernel):
     def _check(self) -> None:
         super()._check()
         check_number("depth_decay", self.depth_decay, low=SMALLEST_DECAY, high=1)
-        check_choice("words", self.words, ("nodes", "none"))
         if self.max_children is not None:
             check_integer("max_children", self.max_children, minimum=1)
 
@@ -361,8 +370,8 @@ class PartialTreeKernel(TreeKernel):
     def _options(self) -> PartialOptions:
         return PartialOptions(self.decay, self.depth_decay, self.max_children or 0)
 
-    def _make_index(self, forest: Forest) -> Index:
-        return PartialIndex(forest, options=self._options)
+    def _index_maker(self) -> Callable[[Forest], Index]:
+        return partial(PartialIndex, options=self._options)
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):
@@ -410,21 +419,20 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
             jobs=jobs,
         )
 
-    def _make_index(self, forest: Forest) -> Index:
-        return SmoothedIndex(forest, options=self._options, words=as_words(self.similarity))
+    def _index_maker(self) -> Callable[[Forest], Index]:
+        return partial(SmoothedIndex, options=self._options, words=as_words(self.similarity))
 
 
 def as_words(similarity: Any) -> Words:  # noqa: ANN401
     """Return words and their similarities, given as vectors or as a matrix."""
     if isinstance(similarity, Mapping):
-        vectors = as_matrix(list(similarity.values()))
+        words, vectors = list(similarity), as_matrix(list(similarity.values()))
         lengths = np.sqrt(square_rows(vectors))
         if (lengths == 0).any():
-            word = list(similarity)[int(np.flatnonzero(lengths == 0)[0])]
+            word = words[int(np.flatnonzero(lengths == 0)[0])]
             raise InputError(f"the vector of {word!r} is zero; expected one with a direction")
-        dense = np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
-        vectors = (dense / lengths[:, None]).astype(np.float32)
-        return Words({word: number for number, word in enumerate(similarity)}, vectors, None)
+        dense = np.asarray(vectors.toarray() if issparse(vectors) else vectors)
+        return Words(_number(words), (dense / lengths[:, None]).astype(np.float32), None)
     try:
         words, values = similarity
         matrix = np.asarray(values, dtype=np.float32)
@@ -433,11 +441,32 @@ def as_words(similarity: Any) -> Words:  # noqa: ANN401
         raise InputError(
             f"similarity is of the type {type(similarity).__name__}; expected {expected}"
         ) from None
-    if matrix.shape != (len(words), len(words)):
-        raise InputError(f"the matrix has the shape {matrix.shape}; expected {(len(words), len(words))}")
+    _check_matrix(matrix, len(words))
+    return Words(_number(words), None, matrix)
+
+
+def _number(words: Sequence[Any]) -> dict[str, int]:
+    """Number words, each of which is a string and there once."""
+    numbers: dict[str, int] = {}
+    for number, word in enumerate(words):
+        if not isinstance(word, str) or word in numbers:
+            raise InputError(f"word {number} of the similarities is {word!r}; expected another string")
+        numbers[word] = number
+    return numbers
+
+
+def _check_matrix(matrix: npt.NDArray[np.float32], n_words: int) -> None:
+    if matrix.shape != (n_words, n_words):
+        raise InputError(f"the matrix has the shape {matrix.shape}; expected {(n_words, n_words)}")
+    wrong = matrix[~np.isfinite(matrix)]
+    if wrong.size:
+        raise InputError(f"the matrix of similarities has the value {wrong[0]}; expected finite numbers")
     if not np.allclose(matrix, matrix.T):
         raise InputError("the matrix of similarities is not symmetric; expected the same both ways")
-    return Words({word: number for number, word in enumerate(words)}, None, matrix)
+    diagonal = np.diag(matrix)
+    if not np.allclose(diagonal, 1):
+        value = diagonal[~np.isclose(diagonal, 1)][0]
+        raise InputError(f"the similarity of a word with itself is {value:g}; expected 1")
 
 
 def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401

@@ -13,9 +13,11 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.interop import from_nltk
 from treewright.data.svmlight import SparseVector, TreeExample
 from treewright.errors import InputError, quote
 from treewright.kernels.base import Integers, Kernel
+from treewright.kernels.inputs import is_nltk
 from treewright.persist import State
 
 DEP_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels")
@@ -37,7 +39,8 @@ def check_examples(examples: Any) -> Any:  # noqa: ANN401
         return csr_matrix(examples)
     if isinstance(examples, np.ndarray) and examples.ndim > 0:
         return examples
-    if isinstance(examples, str | ConstTree | DepTree) or not hasattr(examples, "__iter__"):
+    is_one = isinstance(examples, str | ConstTree | DepTree) or is_nltk(examples)
+    if is_one or not hasattr(examples, "__iter__"):
         raise InputError(f"the examples are {type(examples).__name__}; expected a list of them")
     return list(examples)
 
@@ -121,13 +124,16 @@ def _kernel_class(module: str, name: str) -> type[Kernel]:
 
 
 def examples_state(examples: Any) -> State:  # noqa: ANN401
-    """Return examples, as they come from `check_examples`, as they can be saved, part by part."""
+    """Return examples, as they come from `check_examples`, as they can be saved, part by part.
+
+    An nltk.Tree is saved as the `ConstTree` that kernels make of it.
+    """
     if issparse(examples):
         arrays = {"indptr": examples.indptr, "indices": examples.indices, "data": examples.data}
         return State("sparse", {"shape": list(examples.shape)}, arrays)
     if isinstance(examples, np.ndarray) and examples.dtype.kind in NUMBERS:
         return State("array", {}, {"array": examples})
-    items = [item.item() if isinstance(item, np.generic) else item for item in examples]
+    items = [_plain_item(item) for item in examples]
     kinds = {type(item) for item in items}
     if kinds <= {ConstTree}:
         return _const_state(items)
@@ -139,12 +145,31 @@ def examples_state(examples: Any) -> State:  # noqa: ANN401
         is_present = np.array([item is not None for item in items])
         present = examples_state([item for item in items if item is not None])
         return State("optional", {}, {"is_present": is_present}, {"items": present})
-    return _compound_state(items, kinds)
+    if len(kinds) > 1:
+        return _mixed_state(items)
+    return _compound_state(items, kinds.pop())
 
 
-def _compound_state(items: list[Any], kinds: set[type]) -> State:
+def _plain_item(item: Any) -> Any:  # noqa: ANN401
+    """Return an example as something that can be saved, where it is only another form of it."""
+    if isinstance(item, np.generic):
+        return item.item()
+    return from_nltk(item) if is_nltk(item) else item
+
+
+def _mixed_state(items: list[Any]) -> State:
+    """Return examples of several kinds: those of each, and which are of which."""
+    kinds = list(dict.fromkeys(map(type, items)))
+    numbers = np.array([kinds.index(type(item)) for item in items], dtype=np.int64)
+    parts = {
+        f"{number}": examples_state([item for item in items if type(item) is kind])
+        for number, kind in enumerate(kinds)
+    }
+    return State("mixed", {}, {"kinds": numbers}, parts)
+
+
+def _compound_state(items: list[Any], kind: type) -> State:
     """Return examples of one kind that have several parts."""
-    kind = kinds.pop() if len(kinds) == 1 else object
     if kind in SEQUENCES.values():
         return _sequence_state(items, kind)
     if kind is dict and len({tuple(item) for item in items}) == 1:
@@ -156,10 +181,8 @@ def _compound_state(items: list[Any], kinds: set[type]) -> State:
         return State("arrays", {}, {"sizes": sizes, "array": np.concatenate(items)})
     if issparse(items[0]) and len({item.shape for item in items}) == 1 and items[0].shape[0] == 1:
         return State("rows", {}, {}, {"matrix": examples_state(vstack(items, format="csr"))})
-    names = ", ".join(sorted({type(item).__name__ for item in items}))
-    raise InputError(
-        f"examples of {names} cannot be saved; expected ConstTree, DepTree, text, vectors, or tuples of these"
-    )
+    expected = "ConstTree, DepTree, nltk.Tree, text, vectors, or tuples of these"
+    raise InputError(f"examples of {kind.__name__} cannot be saved; expected {expected}")
 
 
 def _sequence_state(items: list[Any], kind: type) -> State:
@@ -230,6 +253,11 @@ def _read_optional(state: State) -> list[Any]:
     return [next(present) if is_present else None for is_present in state.arrays["is_present"]]
 
 
+def _read_mixed(state: State) -> list[Any]:
+    parts = [iter(part) for part in _read_parts(state)]
+    return [next(parts[number]) for number in state.arrays["kinds"].tolist()]
+
+
 def _read_parts(state: State) -> list[Any]:
     return [examples_from_state(state.parts[f"{place}"]) for place in range(len(state.parts))]
 
@@ -273,6 +301,7 @@ READERS: dict[str, Callable[[State], Any]] = {
     "arrays": lambda state: np.split(state.arrays["array"], np.cumsum(state.arrays["sizes"])[:-1]),
     "columns": _read_columns,
     "dict": _read_dicts,
+    "mixed": _read_mixed,
     "optional": _read_optional,
     "plain": lambda state: list(state.values["items"]),
     "ragged": _read_ragged,

@@ -1,5 +1,6 @@
 """Examples for kernels in files of several formats, and kernels that take them as they are."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -12,14 +13,15 @@ from treewright.data.bracketed import read_brackets
 from treewright.data.conllu import read_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.files import Source, numbered_lines, open_sniffed, source_name
-from treewright.data.svmlight import MARKS, TreeExample, read_tree_examples
+from treewright.data.svmlight import BEFORE_TREE, MARKS, TreeExample, read_tree_examples
 from treewright.errors import FormatError, InputError, quote
 from treewright.kernels.base import Kernel
 from treewright.kernels.compose import Part, Sum, Term, VectorKernel
 from treewright.kernels.inputs import as_trees
 
 Vector = npt.NDArray[np.float32]
-KNOWN = ("brackets", "conllu", "svmlight")
+FORMATS = f"brackets, CoNLL-U, or lines of SVM-light-TK (a label, {BEFORE_TREE} and a tree)"
+CONLLU_WORD = re.compile(rb"[0-9]+([-.][0-9]+)?\t")
 
 
 class Examples(NamedTuple):
@@ -77,7 +79,7 @@ def read_examples(
             )
             found = Examples([TreeExample("", (tree,)) for tree in trees], has_labels=False)
     if not found.trees:
-        raise InputError(f"{source_name(source)} has no trees; expected at least one")
+        raise InputError(f"{source_name(source)} has no trees; expected at least one, as {FORMATS}")
     return found
 
 
@@ -89,10 +91,25 @@ def _told(source: Source) -> Iterator[tuple[str, Source]]:
             yield "brackets", stream
             return
         content = _Content(stream.read(), source_name(source))
-    line = next((line for line in content if line.strip() and not line.startswith(b"#")), b"")
+    found = _tell(content)
     content.seek(0)
-    is_marked = any(mark.encode() in line for mark in MARKS)
-    yield KNOWN[2 if is_marked else 0 if line.lstrip().startswith(b"(") else 1], content
+    yield found, content
+
+
+def _tell(content: "_Content") -> str:
+    """Tell a format by the first line that is no comment; a mark of a tree may come later."""
+    lines = enumerate(content, start=1)
+    number, line = next(
+        (each for each in lines if each[1].strip() and not each[1].startswith(b"#")), (1, b"")
+    )
+    if line.lstrip().startswith(b"("):
+        return "brackets"
+    if CONLLU_WORD.match(line):
+        return "conllu"
+    is_marked = any(mark.encode() in line for mark in MARKS) or BEFORE_TREE.encode() in content.getvalue()
+    if is_marked or not line:  # comments alone have no trees in any format
+        return "svmlight"
+    raise FormatError(content.name, number, quote(line.decode("utf-8", "replace").strip()), FORMATS)
 
 
 class _Content(BytesIO):
@@ -128,13 +145,26 @@ def read_vectors(source: Source, words: set[str]) -> dict[str, Vector]:
             continue
         n_numbers = n_numbers or len(fields) - 1
         if len(fields) - 1 != n_numbers or n_numbers == 0:
-            expected = f"{n_numbers or 'some'} numbers after a word"
-            raise FormatError(name, number, f"{len(fields) - 1} numbers after a word", expected)
+            expected = f"{count_things(n_numbers, 'number') if n_numbers else 'numbers'} after a word"
+            raise FormatError(
+                name, number, f"{count_things(len(fields) - 1, 'number')} after a word", expected
+            )
         if fields[0] in words:
             found[fields[0]] = _parse_vector(fields, name, number)
     if not found:
         raise InputError(f"{name} has no vector of a word of the trees; expected some")
     return found
+
+
+def count_things(n_things: int, name: str) -> str:
+    """Say how many things there are.
+
+    Examples
+    --------
+    >>> count_things(1, "tree"), count_things(1200, "tree")
+    ('1 tree', '1,200 trees')
+    """
+    return f"{n_things:,} {name}{'' if n_things == 1 else 's'}"
 
 
 def _parse_vector(fields: Sequence[str], name: str, number: int) -> Vector:

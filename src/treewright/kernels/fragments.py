@@ -19,9 +19,12 @@ from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest, Ints
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel
+from treewright.kernels.compose import Normalized, Part, Power, Product, Sum, VectorKernel
 from treewright.kernels.convolution import SubsetTreeKernel, SubtreeKernel, TreeKernel
 from treewright.kernels.dag import Dag, find_subtrees, find_symbols
 from treewright.kernels.indices import Index
+from treewright.kernels.inputs import Key, find_parts
+from treewright.kernels.polynomial import PolynomialKernel
 from treewright.native.dags import count_inner, find_sequences
 from treewright.native.fragments import (
     WORD,
@@ -37,13 +40,47 @@ from treewright.native.fragments import (
 MOST_PRODUCTIONS = 2**31 - 1
 MAX_VISITS = 10_000_000
 """Fragments that a search looks at before it gives up."""
+COMPOSED = (Normalized, Part, Power, Product, Sum)
+REASONS: dict[type[Kernel], str] = {
+    Normalized: "which divides all parts of an example by one number, unlike normalize=True in its kernels",
+    Power: "whose features are conjunctions of fragments",
+    Product: "whose features are pairs of fragments",
+}
+"""Why kernels of trees that are made of others cannot be explained."""
 
 
 class WeighedFragment(NamedTuple):
-    """A fragment in brackets, and what it adds to a decision value."""
+    """A fragment in brackets, what it adds to a decision value, and the part of the example that has it.
+
+    The part is the key of its `Part`, of all of them if one is in another, or None for a whole example.
+    """
 
     fragment: str
     weight: float
+    part: Key | None = None
+
+
+class TreeTerm(NamedTuple):
+    """A kernel of trees in a sum, its weight there, and the keys of the `Part` around it, the outer first."""
+
+    kernel: TreeKernel
+    weight: float
+    keys: tuple[Key, ...]
+
+    @property
+    def part(self) -> Key | None:
+        """Return where in an example the tree is, as a `Part` would have it."""
+        if len(self.keys) < 2:
+            return self.keys[0] if self.keys else None
+        return tuple(step for key in self.keys for step in (key if isinstance(key, tuple) else (key,)))
+
+    def find_trees(self, examples: Any) -> tuple[Integers, Any]:  # noqa: ANN401
+        """Return the numbers of the examples that have the part, and these parts."""
+        rows = np.arange(len(examples))
+        for key in self.keys:
+            is_present, examples = find_parts(examples, key)
+            rows = rows[is_present]
+        return rows, examples
 
 
 class SearchLimits(NamedTuple):
@@ -72,33 +109,82 @@ def check_kernel(kernel: Kernel) -> TreeKernel:
     return kernel
 
 
+def list_terms(kernel: Kernel) -> list[TreeTerm]:
+    """Return the kernels of trees in a sum of kernels; refuse what is no sum of those that can be listed."""
+    terms = list(_find_terms(kernel, 1.0, ()))
+    if not terms:
+        raise InputError(f"the kernel is {type(kernel).__name__}, of vectors alone; expected one of trees")
+    return terms
+
+
+def _find_terms(kernel: Kernel, weight: float, keys: tuple[Key, ...]) -> Iterator[TreeTerm]:
+    if isinstance(kernel, Sum):
+        weights = np.ones(len(kernel.kernels)) if kernel.weights is None else kernel.weights
+        for term, factor in zip(kernel.kernels, weights, strict=True):
+            yield from _find_terms(term[1] if isinstance(term, tuple) else term, weight * factor, keys)
+    elif isinstance(kernel, Part):
+        yield from _find_terms(kernel.kernel, weight, (*keys, kernel.key))
+    elif isinstance(kernel, COMPOSED) and not _is_of_vectors(kernel):
+        reason = next(reason for kind, reason in REASONS.items() if isinstance(kernel, kind))
+        raise InputError(
+            f"the kernel has {type(kernel).__name__}, {reason}; "
+            "expected a sum of SubsetTreeKernel, SubtreeKernel and kernels of vectors"
+        )
+    elif not _is_of_vectors(kernel):
+        yield TreeTerm(check_kernel(kernel), float(weight), keys)
+
+
+def _is_of_vectors(kernel: Kernel) -> bool:
+    """Tell whether a kernel, and all that it is made of, compares vectors."""
+    members = [kernel, *(each for each in kernel.get_params().values() if isinstance(each, Kernel))]
+    return all(isinstance(each, (VectorKernel, PolynomialKernel, *COMPOSED)) for each in members)
+
+
 def explain_tree(
     machine: Any,  # noqa: ANN401
-    tree: Any,  # noqa: ANN401
+    example: Any,  # noqa: ANN401
     coef: FloatArray,
     limits: SearchLimits,
 ) -> list[WeighedFragment]:
-    """Return what the heaviest fragments of a tree add to a decision value.
+    """Return what the heaviest fragments of an example add to a decision value.
 
     Parameters
     ----------
     machine : TreeKernelClassifier or TreeKernelRegressor
         Fitted.
-    tree : tree of any kind
+    example : tree of any kind, or what holds trees
     coef : ndarray of float, (n_support,)
         Of the support vectors.
     limits : SearchLimits
     """
     limits.check()
-    kernel = check_kernel(machine.kernel_)
-    index = _make_index(kernel, [tree])
-    if len(coef) == 0:
-        return []
-    support = Support(kernel, machine.support_examples_, index.dag.forest)
-    counts = support.weigh(np.append(np.zeros(len(coef)), 1.0)) * _inverse_norms(kernel, index)[0]
-    measures = Measures(support.weigh(np.append(coef * support.scales, 0.0)), counts)
-    found = support.find_heaviest(measures, kernel.decay, limits)
-    return [WeighedFragment(str(fragment), value) for fragment, value in found]
+    terms = list_terms(machine.kernel_)
+    found = [each for term in terms for each in _explain_term(term, machine, example, coef, limits)]
+    found.sort(key=lambda each: -abs(each.weight))
+    return found[: limits.n_fragments]
+
+
+def _explain_term(
+    term: TreeTerm,
+    machine: Any,  # noqa: ANN401
+    example: Any,  # noqa: ANN401
+    coef: FloatArray,
+    limits: SearchLimits,
+) -> Iterator[WeighedFragment]:
+    """Yield what the heaviest fragments of a tree in an example add."""
+    kernel = term.kernel
+    _, explained = term.find_trees([example])
+    rows, trees = term.find_trees(machine.support_examples_)
+    if not explained:
+        return
+    index = _make_index(kernel, explained)
+    if len(rows) == 0:
+        return
+    support = Support(kernel, trees, index.dag.forest)
+    counts = support.weigh(np.append(np.zeros(len(rows)), 1.0)) * _inverse_norms(kernel, index)[0]
+    weights = support.weigh(np.append(term.weight * coef[rows] * support.scales, 0.0))
+    for fragment, value in support.find_heaviest(Measures(weights, counts), kernel.decay, limits):
+        yield WeighedFragment(str(fragment), value, term.part)
 
 
 class Support:

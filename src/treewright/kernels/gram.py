@@ -2,16 +2,18 @@
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_integer
-from treewright.data.files import replacing
+from treewright.data.files import is_special, replacing
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed
 from treewright.kernels.examples import check_examples, count_examples, take_examples
@@ -19,6 +21,8 @@ from treewright.kernels.examples import check_examples, count_examples, take_exa
 Matrix = npt.NDArray[np.floating[Any]]
 Progress = Callable[[str], None]
 Place = tuple[slice, slice]
+Strip = tuple[Place, Callable[[], FloatArray]]
+"""Where it is in the matrix, and what makes it."""
 
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
@@ -46,7 +50,9 @@ def gram(
     out: str | os.PathLike[str] | None = None,
     memory: int = MEMORY,
     dtype: npt.DTypeLike = np.float64,
+    logs: bool = False,
     progress: Progress | None = None,
+    times: list[float] | None = None,
 ) -> Matrix:
     """Return the values of all pairs of examples, or write them to a file if they are too many.
 
@@ -64,8 +70,14 @@ def gram(
         row at least. The examples themselves come on top. Without `out`, all values are in memory.
     dtype : {np.float64, np.float32}
         How values are kept.
+    logs : bool
+        Return logarithms, which are finite where values are too large for a number, and minus infinity for
+        trees that share nothing. For a kernel of trees without normalisation.
     progress : callable, optional
-        Called with a line of text after each strip.
+        Called with a line of text after a strip, about a hundred times at the most.
+    times : list, optional
+        Gets the seconds that the evaluation of each strip took, without those of preparing the examples and
+        of keeping the values.
 
     Returns
     -------
@@ -86,11 +98,14 @@ def gram(
     check_integer("memory", memory, minimum=1)
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
+    if logs:
+        _check_logs(kernel)
     path = None if out is None else _check_path(out)
     examples = check_examples(examples)
     others = others if others is None else check_examples(others)
     plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
-    strips = _list_strips(kernel, examples, others, plan)
+    make = _list_logs if logs else _list_strips
+    strips = _timed(make(kernel, examples, others, plan), [] if times is None else times)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
         for place, values in _told(strips, plan, progress):
@@ -104,15 +119,29 @@ def gram(
     return found
 
 
-def _check_path(out: str | os.PathLike[str]) -> Path:
+def _check_path(out: object) -> Path:
+    if not isinstance(out, str | os.PathLike):
+        raise InputError(f"out is {out!r}; expected the name of a file")
     path = Path(out)
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
-    return path.resolve() if path.is_symlink() else path
+    if is_special(path):
+        raise InputError(f"{path} is no regular file; expected one, as values are not written in their order")
+    return path
 
 
-def _check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    found = np.dtype(dtype)
+def _check_logs(kernel: Kernel) -> None:
+    if not hasattr(kernel, "logs"):
+        raise InputError(f"{type(kernel).__name__} has no logarithms; expected a kernel of single trees")
+    if kernel.get_params()["normalize"]:
+        raise InputError("logs and normalize are both True; expected one of them")
+
+
+def _check_dtype(dtype: object) -> np.dtype[Any]:
+    try:
+        found = np.dtype(cast(npt.DTypeLike, dtype))
+    except TypeError:
+        raise InputError(f"dtype is {dtype!r}; expected float64 or float32") from None
     if found not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError(f"dtype is {found}; expected float64 or float32")
     return found
@@ -147,34 +176,69 @@ def _list_strips(
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
     plan: Plan,
-) -> Iterator[tuple[Place, FloatArray]]:
-    """Yield strips of rows with their places; if there are no others, from the diagonal on."""
+) -> Iterator[Strip]:
+    """Yield strips of rows; if there are no others, from the diagonal on."""
     packed: Packed = kernel.pack(examples if others is None else others)
+    for place in _list_places(plan, is_symmetric=others is None):
+        rows = place[0]
+        if others is None:
+            yield place, partial(packed.strip, rows.start, rows.stop)
+        else:
+            yield place, partial(packed.compare, take_examples(examples, rows))
+
+
+def _list_logs(
+    kernel: Any,  # noqa: ANN401
+    examples: Any,  # noqa: ANN401
+    others: Any,  # noqa: ANN401
+    plan: Plan,
+) -> Iterator[Strip]:
+    """Yield strips of logarithms; if there are no others, from the diagonal on."""
+    columns = kernel.pack(others) if others is not None else None
+    for place in _list_places(plan, is_symmetric=others is None):
+        rows = kernel.pack(take_examples(examples, place[0]))
+        right = kernel.pack(take_examples(examples, place[1])) if columns is None else columns
+        yield place, partial(rows.logs, right)
+
+
+def _list_places(plan: Plan, *, is_symmetric: bool) -> Iterator[Place]:
     n_rows, n_columns = plan.shape
     for begin in range(0, n_rows, plan.n_rows):
-        end = min(begin + plan.n_rows, n_rows)
-        if others is None:
-            yield (slice(begin, end), slice(begin, n_columns)), packed.strip(begin, end)
-        else:
-            strip = packed.compare(take_examples(examples, slice(begin, end)))
-            yield (slice(begin, end), slice(0, n_columns)), strip
+        yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
+
+
+def _timed(strips: Iterator[Strip], times: list[float]) -> Iterator[tuple[Place, FloatArray]]:
+    """Yield the values of strips, and keep how many seconds each took."""
+    for place, evaluate in strips:
+        begin = time.perf_counter()
+        values = evaluate()
+        times.append(time.perf_counter() - begin)
+        yield place, values
 
 
 def _told(
     strips: Iterator[tuple[Place, FloatArray]], plan: Plan, progress: Progress | None
 ) -> Iterator[tuple[Place, Matrix]]:
-    """Yield strips as they will be kept, and tell of each when it is done."""
+    """Yield strips as they will be kept, and tell of those with which another percent of rows is done."""
+    n_rows, told = plan.shape[0], 0
     for place, values in strips:
         with np.errstate(over="ignore"):
             kept = values.astype(plan.dtype, copy=False)
-        if plan.dtype == np.float32 and not np.isfinite(kept).all():
-            value = values[~np.isfinite(kept)][0]
-            raise InputError(
-                f"a value is {value:g}; expected what 32 bits can hold: normalize=True, or float64"
-            )
+        if plan.dtype == np.float32:
+            _check_range(values, kept)
         yield place, kept
-        if progress:
-            progress(f"rows {place[0].stop} of {plan.shape[0]}")
+        done = 100 * place[0].stop // n_rows
+        if progress and done > told:
+            progress(f"rows {place[0].stop} of {n_rows}")
+            told = done
+
+
+def _check_range(values: FloatArray, kept: Matrix) -> None:
+    """Refuse values that have become infinite."""
+    lost = np.isfinite(values) & ~np.isfinite(kept)
+    if lost.any():
+        value = values[lost][0]
+        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: normalize=True, or float64")
 
 
 def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) -> None:
@@ -182,6 +246,8 @@ def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) 
     matrix[place] = values
     if is_symmetric:
         begin, end = place[0].start, place[0].stop
+        low = np.tril_indices(end - begin, -1)
+        matrix[begin:end, begin:end][low] = values[:, : end - begin].T[low]
         matrix[end:, begin:end] = values[:, end - begin :].T
 
 
@@ -216,4 +282,4 @@ def show_bytes(n_bytes: int) -> str:
     '1.5 KiB'
     """
     power = min(len(UNITS) - 1, int(math.log2(max(n_bytes, 1))) // 10)
-    return f"{n_bytes / (1 << 10 * power):.3g} {UNITS[power]}"
+    return "1 byte" if n_bytes == 1 else f"{n_bytes / (1 << 10 * power):.3g} {UNITS[power]}"

@@ -33,6 +33,8 @@ from treewright.native.sst import (
 
 FIRST_VALUES = 1 << 12
 """Room for the values of a pair of trees, until one takes more."""
+SHORT_LIST = 1 << 16
+"""Values that are listed one by one in any case."""
 
 
 class Index(ABC):
@@ -146,7 +148,7 @@ class SubsetIndex(Index):
             add_bags(bags, known.numbers.symbols, weights, self._word_postings, numbers, is_half, out)
         (n_values,) = known.most(others.dag.bags, numbers)
         offsets = np.empty(len(known.rows.kinds), dtype=np.int64)
-        scratch = Scratch(np.zeros(n_values), offsets, np.empty(n_values, dtype=np.int64))
+        scratch = Scratch(np.zeros(n_values), offsets, _make_list(n_values))
         add_subset_trees(known.rows, numbers, dag.listing, dag.followers, self._decay, is_half, scratch, out)
         return out
 
@@ -260,14 +262,16 @@ class PartialIndex(Index):
         gap, depth, leaf = (np.log(values) if is_log else values).tolist()
         n_gaps = self._widest + int(np.diff(others.subtrees.first).max(initial=1))
         powers = decay ** np.arange(n_gaps + 1, dtype=np.float64)
-        return Decays(gap, depth, leaf, options.longest, is_log, powers)
+        # Longer subsequences than there are children are no limit.
+        longest = options.longest if options.longest < self._widest else 0
+        return Decays(gap, depth, leaf, longest, is_log, powers)
 
     @cached_property
     def _widest(self) -> int:
         return int(np.diff(self.dag.subtrees.first).max(initial=1))
 
     def _make_grid(self) -> FloatArray:
-        return np.empty((max(1, self._options.longest) + 1, self._widest + 1))
+        return np.empty((max(1, min(self._options.longest, self._widest)) + 1, self._widest + 1))
 
     def _similarity(self) -> tuple[Ints, Similarity]:
         """Return the class of each symbol, and how similar those of one class are."""
@@ -288,9 +292,7 @@ class PartialIndex(Index):
         own_pairs = pairs[dag.subtrees.first[1:] - 1]
         trees = SmoothedTrees(
             dag.subtrees.first,
-            dag.subtrees.values,
-            child_classes,
-            heights[children],
+            np.column_stack([children, child_classes, heights[children]]).astype(np.int32),
             dag.symbols,
             *others,
             *dag.sort_pairs(others, pairs),
@@ -308,7 +310,7 @@ class PartialIndex(Index):
         n_values = int((sizes[pairs[:, 0]] * sizes[pairs[:, 1]]).max(initial=0))
         scratch = PairScratch(
             np.full(n_values, -np.inf if is_log else 0.0),
-            np.empty(n_values, dtype=np.int64),
+            _make_list(n_values),
             np.empty((len(trees.symbols), 2), dtype=np.int64),
             np.zeros(len(trees.bag_ids), dtype=np.int64),
             _make_marks(trees.all_symbols.kinds),
@@ -390,7 +392,7 @@ def _evaluate_all(
         done += n
         if done == len(pairs):
             return out
-        values = np.empty(2 * n_values)
+        values = np.empty(max(n_values, 2 * len(values)))
 
 
 def _keep(bags: Bags, is_kept: npt.NDArray[np.bool_]) -> Bags:
@@ -413,6 +415,11 @@ def _add_up(sizes: npt.NDArray[np.signedinteger], numbers: Ints) -> Integers:
     sums = np.zeros(len(numbers) + 1, dtype=np.int64)
     np.cumsum(np.append(sizes, 0)[numbers], out=sums[1:])
     return sums
+
+
+def _make_list(n_values: int) -> Integers:
+    """Make room to list values that were touched, much less than the values take if they are many."""
+    return np.empty(min(n_values, max(SHORT_LIST, n_values // 16)), dtype=np.int64)
 
 
 def _make_marks(kinds: Ints) -> Integers:

@@ -36,7 +36,7 @@ def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
         return _parse(example)
     if isinstance(example, DepTree):
         return to_constituents(example, centre=centre)
-    if _is_nltk(example):
+    if is_nltk(example):
         return from_nltk(example)
     raise InputError(f"the tree is {_describe(example)}; expected {TREES}")
 
@@ -188,7 +188,7 @@ def _as_list(examples: Iterable[Any], kind: str) -> list[Any]:
     """Return a list as it is, other sequences as a list, and refuse what is a single example."""
     if type(examples) is list:
         return examples
-    if isinstance(examples, str) or _is_nltk(examples) or not hasattr(examples, "__iter__"):
+    if isinstance(examples, str) or is_nltk(examples) or not hasattr(examples, "__iter__"):
         raise InputError(f"{kind} are {_describe(examples)}; expected a sequence of {kind}")
     return list(examples)
 
@@ -205,6 +205,6 @@ def _parse(text: str) -> ConstTree:
         raise InputError(f"{quote(text)} has {error.found}; expected {error.expected}") from None
 
 
-def _is_nltk(example: object) -> bool:
+def is_nltk(example: object) -> bool:
     """Tell an nltk.Tree without importing nltk: a list with a method `label`."""
     return isinstance(example, list) and callable(getattr(example, "label", None))

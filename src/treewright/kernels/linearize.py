@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,8 +37,23 @@ from treewright.kernels.fragments import (
     WeighedFragment,
     check_kernel,
 )
-from treewright.kernels.machine import LEAST, MOST, Progress, check_input, make_kernel, plain
-from treewright.kernels.machines import TreeKernelClassifier, find_class
+from treewright.kernels.machines import TreeKernelClassifier
+from treewright.kernels.support import (
+    LEAST,
+    MOST,
+    ClassWeight,
+    DecisionClassifier,
+    Progress,
+    check_class_weight,
+    check_input,
+    check_labels,
+    class_values,
+    find_class,
+    make_kernel,
+    parameter_values,
+    read_classes,
+    read_parameters,
+)
 from treewright.native.fragments import Measures
 from treewright.persist import State, save_state
 from treewright.scale import map_jobs
@@ -48,7 +63,7 @@ TREES_AT_A_TIME = 4096
 """Trees that a thread turns into rows before it takes others."""
 
 
-class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier over the heaviest fragments of a `TreeKernelClassifier`.
 
     The time of a prediction does not depend on the number of support vectors, and all that the classifier
@@ -107,7 +122,7 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         max_size: int | None = None,
         max_visits: int = MAX_VISITS,
         C: float = 1.0,  # noqa: N803
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: ClassWeight = None,
         prefit: bool = False,
         seed: int = 0,
         jobs: int = 1,
@@ -126,6 +141,7 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         self,
         trees: Any,  # noqa: ANN401
         labels: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
         *,
         progress: Progress | None = None,
     ) -> Self:
@@ -136,21 +152,24 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         trees : sequence
             Whatever the kernel takes.
         labels : array, (n_examples,)
+        sample_weight : array of float, (n_examples,), optional
+            Factors of the cost of each example, in the machine and in the linear model.
         progress : callable, optional
             Called with a line of text now and then.
         """
         self._check()
-        examples, given, _ = check_input(trees, labels, None)
-        self.machine_ = self._train_machine(examples, given, progress)
+        examples, given, weights = check_input(trees, labels, sample_weight)
+        self.classes_, numbers = check_labels(given, weights)
+        check_class_weight(self.class_weight, self.classes_)
+        self.machine_ = self._train_machine(examples, given, weights, progress)
         self.kernel_ = check_kernel(self.machine_.kernel_)
         self._set_fragments(self._mine())
         if progress:
             progress(f"{len(self.fragments_)} fragments")
         if not self.fragments_:
             raise InputError("the machine has no fragments; expected one with support vectors")
-        model = LinearSVC(C=self.C, class_weight=self.class_weight, random_state=self.seed, dual=True)
-        model.fit(self.transform(examples), given)
-        self.classes_ = model.classes_
+        model = LinearSVC(C=self.C, class_weight=self._weight_by_number(), random_state=self.seed, dual=True)
+        model.fit(self.transform(examples), numbers, sample_weight=weights)
         self.coef_ = np.atleast_2d(model.coef_)
         self.intercept_ = np.atleast_1d(model.intercept_)
         return self
@@ -170,17 +189,24 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
     def _limits(self) -> SearchLimits:
         return SearchLimits(self.n_fragments, self.max_size, self.max_visits)
 
+    def _weight_by_number(self) -> ClassWeight:
+        """Return the weights of classes, by their numbers."""
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        return {find_class(self.classes_, label): weight for label, weight in self.class_weight.items()}
+
     def _train_machine(
         self,
         examples: Any,  # noqa: ANN401
         labels: npt.NDArray[Any],
+        weights: FloatArray,
         progress: Progress | None,
     ) -> TreeKernelClassifier:
         if self.machine is not None and self.prefit:
             check_is_fitted(self.machine)
             return self.machine
         machine: TreeKernelClassifier = clone(self.machine) if self.machine else TreeKernelClassifier()
-        return machine.fit(examples, labels, progress=progress)
+        return machine.fit(examples, labels, weights, progress=progress)
 
     def _mine(self) -> list[ConstTree]:
         """Return the heaviest fragments of the machine, each once."""
@@ -234,13 +260,6 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         decisions: FloatArray = np.concatenate([np.empty((0, len(self.coef_))), *products]) + self.intercept_
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
-    def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each example."""
-        decisions = self.decision_function(trees)
-        best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
-
     def explain(self, tree: Any, n: int = 10, *, label: Any = None) -> list[WeighedFragment]:  # noqa: ANN401
         """Return the fragments of a tree that add most to its decision value, or take most from it.
 
@@ -262,9 +281,7 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         check_integer("n", n, minimum=1)
-        number = find_class(self.classes_, self.predict([tree])[0] if label is None else label)
-        is_single = len(self.coef_) == 1
-        coef = self.coef_[0] * (1 if number else -1) if is_single else self.coef_[number]
+        coef = self._class_coef(self.coef_, self.predict([tree])[0] if label is None else label)
         row = self.transform([tree])
         weights = row.data * coef[row.indices]
         order = np.lexsort((row.indices, -np.abs(weights)))
@@ -281,11 +298,10 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         """Return all that the classifier is."""
         check_is_fitted(self)
         values = {
-            "parameters": _plain_parameters(self, "machine"),
-            "machine": _plain_parameters(self.machine, "kernel") if self.machine else None,
+            "parameters": parameter_values(self, "machine"),
+            "machine": parameter_values(self.machine, "kernel") if self.machine else None,
             "has_kernel": self.machine is not None and self.machine.kernel is not None,
-            "classes": self.classes_.tolist(),
-            "classes_type": self.classes_.dtype.str,
+            **class_values(self.classes_),
         }
         arrays = {"coef": self.coef_, "intercept": self.intercept_}
         parts = {"kernel": kernel_state(self.kernel_), "fragments": examples_state(self._trees)}
@@ -295,13 +311,13 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
     def from_state(cls, state: State) -> Self:
         """Make the classifier again."""
         kernel, values = kernel_from_state(state.parts["kernel"]), state.values
-        model = cls(**_read_parameters(values["parameters"]))
+        model = cls(**read_parameters(values["parameters"]))
         if values["machine"] is not None:
-            model.machine = TreeKernelClassifier(**_read_parameters(values["machine"]))
+            model.machine = TreeKernelClassifier(**read_parameters(values["machine"]))
             model.machine.kernel = kernel if values["has_kernel"] else None
         model.kernel_ = check_kernel(clone(kernel))
         model._set_fragments(examples_from_state(state.parts["fragments"]))
-        model.classes_ = np.array(values["classes"], dtype=values["classes_type"])
+        model.classes_ = read_classes(values)
         model.coef_ = state.arrays["coef"]
         model.intercept_ = state.arrays["intercept"]
         return model
@@ -311,18 +327,3 @@ class LinearizedTreeClassifier(ClassifierMixin, TransformerMixin, BaseEstimator)
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-def _plain_parameters(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
-    """Return the parameters of an estimator, but one, as JSON can hold them."""
-    parameters = {name: plain(each) for name, each in estimator.get_params(deep=False).items()}
-    del parameters[left_out]
-    weight = parameters["class_weight"]
-    if isinstance(weight, dict):
-        parameters["class_weight"] = [[plain(label), plain(each)] for label, each in weight.items()]
-    return parameters
-
-
-def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    weight = parameters["class_weight"]
-    return {**parameters, "class_weight": dict(weight) if isinstance(weight, list) else weight}

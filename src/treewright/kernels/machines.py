@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     RegressorMixin,
     TransformerMixin,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
@@ -18,18 +18,23 @@ from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
 from treewright.kernels.examples import check_examples, count_examples, take_examples
 from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
-from treewright.kernels.machine import (
-    LEAST,
+from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
+from treewright.kernels.support import (
     MOST,
+    ClassWeight,
+    DecisionClassifier,
     KernelMachine,
     Progress,
+    check_class_weight,
     check_floats,
     check_input,
+    check_labels,
+    class_values,
     make_kernel,
     multiply,
     plain,
+    read_classes,
 )
-from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
 from treewright.persist import State
 
@@ -39,7 +44,13 @@ SMALLEST_EIGENVALUE = 1e-10
 """As a share of the largest; what is below is noise."""
 
 
-class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+def _learns_probabilities(machine: "TreeKernelClassifier") -> bool:
+    if not machine.probability:
+        raise AttributeError("probability is False; expected True for predict_proba")
+    return True
+
+
+class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     """A support vector machine for each class against all others, or one for two classes.
 
     Kernel values are computed when they are needed, and kept within a memory budget that all machines share,
@@ -100,7 +111,7 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         kernel: Kernel | None = None,
         *,
         C: float = 1.0,  # noqa: N803
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: ClassWeight = None,
         probability: bool = False,
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -142,10 +153,8 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         check_choice("probability", self.probability, (False, True))
         check_integer("seed", self.seed)
         examples, given, weights = check_input(trees, labels, sample_weight)
-        if given.dtype.kind == "f":
-            check_floats("labels", given)
-        self.classes_, numbers = np.unique(given, return_inverse=True)
-        self._check_classes(numbers, weights)
+        self.classes_, numbers = check_labels(given, weights)
+        check_class_weight(self.class_weight, self.classes_)
         cache = self._start(examples)
         solutions, sigmoids = [], []
         for number in self._machines():
@@ -165,21 +174,6 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
     def _machines(self) -> range:
         """Return the numbers of the classes that have a machine."""
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
-
-    def _check_classes(self, numbers: Integers, weights: FloatArray) -> None:
-        if len(self.classes_) < 2:
-            raise InputError(f"all labels are {plain(self.classes_[0])!r}; expected two classes or more")
-        for number in np.flatnonzero(np.bincount(numbers, weights) == 0):
-            label = plain(self.classes_[number])
-            raise InputError(f"sample_weight is 0 for all of class {label!r}; expected more for some")
-        if isinstance(self.class_weight, dict):
-            for label, weight in self.class_weight.items():
-                check_number(f"class_weight[{label!r}]", weight, low=LEAST, high=MOST)
-                if label not in self.classes_.tolist():
-                    names = ", ".join(map(str, self.classes_))
-                    raise InputError(f"class_weight has the class {label!r}; expected some of {names}")
-        else:
-            check_choice("class_weight", self.class_weight, (None, "balanced"))
 
     def _class_factors(self, number: int, signs: FloatArray) -> FloatArray:
         """Return the factor of the cost of each example in the machine of a class."""
@@ -224,15 +218,9 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         decisions = self._decide(trees)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
-    def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """Return the class of each example."""
-        decisions = self.decision_function(trees)
-        best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
-
+    @available_if(_learns_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, trees: Any) -> FloatArray:  # noqa: ANN401
-        """Return the probability of each class, (n_examples, n_classes)."""
+        """Return the probability of each class, (n_examples, n_classes); with `probability` only."""
         check_is_fitted(self)
         if not len(self.sigmoid_):
             raise InputError("probability was False in fit; expected True for probabilities")
@@ -254,11 +242,13 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         """Return the fragments of a tree that add most to its decision value, or take most from it.
 
         All fragments of the tree, and the intercept, add up to the decision value of the class; of the first
-        of two classes, this is minus that of the second. For `SubsetTreeKernel` and `SubtreeKernel` only.
+        of two classes, this is minus that of the second. For `SubsetTreeKernel` and `SubtreeKernel`, and for
+        sums of kernels, weighted or not, of which some are these, of whole examples or of parts of them.
+        What vectors add is left out.
 
         Parameters
         ----------
-        tree : tree of any kind that the kernel takes
+        tree : tree of any kind, or example of several parts, that the kernel takes
         n : int
             Fragments at the most; those that add nothing are left out.
         label : label, optional
@@ -272,34 +262,28 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
         Returns
         -------
         list of WeighedFragment
-            Each a fragment in brackets, in which leaves are words or nodes that are not expanded, and its
-            weight; the largest absolute weight first.
+            Each a fragment in brackets, in which leaves are words or nodes that are not expanded, its weight,
+            and the key of the `Part` it is from, or None; the largest absolute weight first. If several
+            kernels see the same tree, a fragment is there for each of them.
 
         Examples
         --------
         >>> from treewright.kernels.machines import TreeKernelClassifier
         >>> trees = ["(S (NP Mary) (VP sleeps))", "(Q (WH who) (VP sleeps))"]
         >>> classifier = TreeKernelClassifier().fit(trees, ["statement", "question"])
-        >>> sorted(fragment for fragment, weight in classifier.explain("(Q (WH who) (VP eats))", n=2))
+        >>> sorted(found.fragment for found in classifier.explain("(Q (WH who) (VP eats))", n=2))
         ['(Q WH VP)', '(WH who)']
         """
         check_is_fitted(self)
         if label is None:
             label = self.predict([tree])[0]
-        number = find_class(self.classes_, label)
-        is_first_of_two = len(self.classes_) == 2 and number == 0
-        coef = -self.dual_coef_[0] if is_first_of_two else self.dual_coef_[number - (len(self.classes_) == 2)]
+        coef = self._class_coef(self.dual_coef_, label)
         return explain_tree(self, tree, coef, SearchLimits(n, max_size, max_visits))
 
     def get_state(self) -> State:
         """Return all that the classifier is."""
         state = super().get_state()
-        weight = self.class_weight
-        if isinstance(weight, dict):
-            pairs = [[plain(label), plain(each)] for label, each in weight.items()]
-            state.values["parameters"]["class_weight"] = pairs
-        state.values["classes"] = self.classes_.tolist()
-        state.values["classes_type"] = self.classes_.dtype.str
+        state.values |= class_values(self.classes_)
         state.arrays["sigmoid"] = self.sigmoid_
         return state
 
@@ -307,9 +291,7 @@ class TreeKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc
     def from_state(cls, state: State) -> Self:
         """Make the classifier again."""
         machine = super().from_state(state)
-        weight = state.values["parameters"]["class_weight"]
-        machine.class_weight = dict(weight) if isinstance(weight, list) else weight
-        machine.classes_ = np.array(state.values["classes"], dtype=state.values["classes_type"])
+        machine.classes_ = read_classes(state.values)
         machine.sigmoid_ = state.arrays["sigmoid"]
         return machine
 
@@ -394,7 +376,8 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     ) -> list[WeighedFragment]:
         """Return the fragments of a tree that add most to its number, or take most from it.
 
-        All fragments of the tree, and the intercept, add up to the number. See `TreeKernelClassifier`.
+        All fragments of the tree, the intercept, and what vectors add, which is left out, add up to the
+        number. See `TreeKernelClassifier`.
         """
         check_is_fitted(self)
         return explain_tree(self, tree, self.dual_coef_[0], SearchLimits(n, max_size, max_visits))
@@ -468,14 +451,6 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if "_packed" in state:
             state["_packed"] = None
         return state
-
-
-def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
-    """Return the number of a class."""
-    numbers = np.flatnonzero(classes == label)
-    if len(numbers) != 1:
-        raise InputError(f"label is {label!r}; expected one of {', '.join(map(str, classes))}")
-    return int(numbers[0])
 
 
 def _inverse_root(values: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ from treewright.native.bags import Sorted, mark
 from treewright.native.compiling import in_place, inlined
 from treewright.native.domains import plus, times, zero
 from treewright.native.ptk import MOST_MATCHES, Matches, add_grid_row, clear_grid, sum_matches, weigh_gaps
+from treewright.native.sst import clear
 
 
 class Similarity(NamedTuple):
@@ -26,17 +27,15 @@ class Similarity(NamedTuple):
 class SmoothedTrees(NamedTuple):
     """Trees, as bags of distinct subtrees.
 
-    `child_classes` are aligned with the `values` of subtrees, and so are `child_heights`: 0 for leaves, 1 for
-    tags, which are over one leaf and have no pair of classes, their own and the leaf's, in common with any
-    but tags, and 2 for others. The bags have those others. Entry i has the pairs of classes, its own and a
-    child's, `slots` from `first_slot[i]`; `pairs` are the same, in order, with their entries. `tags` are the
-    tags by their pairs of classes.
+    Subtree i has the `children` from `first[i]` + 1: the number of each, the class of its symbol, and its
+    height: 0 for leaves, 1 for tags, which are over one leaf and have no pair of classes, their own and the
+    leaf's, in common with any but tags, and 2 for others. The bags have those others. Entry i has the pairs
+    of classes, its own and a child's, `slots` from `first_slot[i]`; `pairs` are the same, in order, with
+    their entries. `tags` are the tags by their pairs of classes.
     """
 
     first: np.ndarray
-    values: np.ndarray
-    child_classes: np.ndarray
-    child_heights: np.ndarray
+    children: np.ndarray
     symbols: np.ndarray
     bag_first: np.ndarray
     bag_ids: np.ndarray
@@ -52,9 +51,9 @@ class PairScratch(NamedTuple):
     """Room for one pair of trees.
 
     `values` are those of one's entries and the other's, above what their symbols have in common: nothing, at
-    first and at last, and `touched` those that are more. `places` are those of subtrees among the entries of
-    one and of the other; `stamps` tell which have met, and `marks`, two zeros a kind at first, where the
-    other has a symbol's class, and the pairs of classes of tags and of others.
+    first and at last, and `touched` those that are more, as far as there is room. `places` are those of
+    subtrees among the entries of one and of the other; `stamps` tell which have met, and `marks`, two zeros a
+    kind at first, where the other has a symbol's class, and the pairs of classes of tags and of others.
     """
 
     values: np.ndarray
@@ -106,7 +105,7 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
 def _compare_two_tags(trees, one, other, similarity, decays):
     """Return what two tags of the same pair of classes have in common below themselves."""
     is_log = decays.is_log
-    mine, his = trees.values[trees.first[one] + 1], trees.values[trees.first[other] + 1]
+    mine, his = trees.children[trees.first[one] + 1, 0], trees.children[trees.first[other] + 1, 0]
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
     below = _similarity(similarity, trees.symbols[mine], trees.symbols[his], is_log)
     return times(times(alike, below, is_log), times(decays.depth, decays.leaf, is_log), is_log)
@@ -132,27 +131,25 @@ def _compare_tags(trees, one, other, similarity, decays, marks, tick):
 
 
 @inlined
-def _number_entries(trees, one, other, places):
-    """Note the place of each subtree among the entries of one tree and of another."""
-    for entry in range(trees.bag_first[one], trees.bag_first[one + 1]):
-        places[trees.bag_ids[entry], 0] = entry - trees.bag_first[one]
-    for entry in range(trees.bag_first[other], trees.bag_first[other + 1]):
-        places[trees.bag_ids[entry], 1] = entry - trees.bag_first[other]
+def _number_entries(trees, tree, places, side):
+    """Note the place of each subtree among the entries of a tree."""
+    for entry in range(trees.bag_first[tree], trees.bag_first[tree + 1]):
+        places[trees.bag_ids[entry], side] = entry - trees.bag_first[tree]
 
 
 @inlined
 def _compare_children(trees, mine, his, similarity, decays, width, scratch):
     """Return what two children of the same class, in these slots, have in common."""
-    one, other, is_log = trees.values[mine], trees.values[his], decays.is_log
+    one, other, is_log = trees.children[mine, 0], trees.children[his, 0], decays.is_log
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
     value = times(decays.leaf, alike, is_log)
-    height, his_height = trees.child_heights[mine], trees.child_heights[his]
+    height, his_height = trees.children[mine, 2], trees.children[his, 2]
     if height == 2 and his_height == 2:
         below = scratch.values[scratch.places[one, 0] * width + scratch.places[other, 1]]
         value = plus(value, below, is_log)
     elif height == 1 and his_height == 1:
         word, his_word = trees.first[one] + 1, trees.first[other] + 1
-        if trees.child_classes[word] == trees.child_classes[his_word]:
+        if trees.children[word, 1] == trees.children[his_word, 1]:
             value = plus(value, _compare_two_tags(trees, one, other, similarity, decays), is_log)
     return value
 
@@ -164,9 +161,9 @@ def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
     his_first, his_end = trees.first[other] + 1, trees.first[other + 1]
     n = 0
     for mine in range(trees.first[one] + 1, trees.first[one + 1]):
-        mine_class = trees.child_classes[mine]
+        mine_class = trees.children[mine, 1]
         for his in range(his_first, his_end):
-            if trees.child_classes[his] == mine_class:
+            if trees.children[his, 1] == mine_class:
                 if n < MOST_MATCHES:
                     matches.mine[n] = mine
                     matches.others[n] = his
@@ -193,7 +190,7 @@ def _sum_grid(trees, one, other, similarity, decays, width, scratch):
     for mine in range(trees.first[one] + 1, trees.first[one + 1]):
         for column in range(n_others):
             his, value = his_first + column, zero(is_log)
-            if trees.child_classes[mine] == trees.child_classes[his]:
+            if trees.children[mine, 1] == trees.children[his, 1]:
                 value = _compare_children(trees, mine, his, similarity, decays, width, scratch)
             grid[len(grid) - 1, column + 1] = value
         total = plus(total, add_grid_row(grid, n_others, decays), is_log)
@@ -217,7 +214,7 @@ def _sum_below(trees, one, other, similarity, decays, width, scratch):
 def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
     """Evaluate pairs of trees of one forest, or, if the decays are logarithms, theirs."""
     is_log = decays.is_log
-    n_visits = 0
+    n_visits, latest = 0, -1
     for pair in range(len(pairs)):
         one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1
         symbols = trees.all_symbols
@@ -225,7 +222,10 @@ def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
         alike = _compare_tags(trees, one, other, similarity, decays, scratch.tag_marks, tick)
         total = plus(total, alike, is_log)
         mark(trees.pairs, other, scratch.pair_marks, tick)
-        _number_entries(trees, one, other, scratch.places)
+        if one != latest:
+            _number_entries(trees, one, scratch.places, 0)
+            latest = one
+        _number_entries(trees, other, scratch.places, 1)
         base, his_base = trees.bag_first[one], trees.bag_first[other]
         width, n_touched = trees.bag_first[other + 1] - his_base, 0
         for entry in range(base, trees.bag_first[one + 1]):
@@ -245,10 +245,11 @@ def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
                     scratch.stamps[his] = n_visits
                     value = _sum_below(trees, subtree, trees.bag_ids[his], similarity, decays, width, scratch)
                     scratch.values[row + his] = value
-                    scratch.touched[n_touched] = row + his
+                    if n_touched < scratch.touched.size:
+                        scratch.touched[n_touched] = row + his
                     n_touched += 1
                     value = _weigh(value, trees.bag_counts[entry], trees.bag_counts[his], is_log)
                     total = plus(total, value, is_log)
         out[pair] = total
-        for at in range(n_touched):
-            scratch.values[scratch.touched[at]] = zero(is_log)
+        n_values = (trees.bag_first[one + 1] - base) * width
+        clear(scratch.values, n_values, scratch.touched, n_touched, zero(is_log))

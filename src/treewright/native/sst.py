@@ -59,7 +59,10 @@ class Followers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one row: `values`, zeros at first and at last, where those of subtrees are, and a list."""
+    """Room for one row: `values`, zeros at first and at last, where those of subtrees are, and a list.
+
+    The list need not have room for all values.
+    """
 
     values: np.ndarray
     offsets: np.ndarray
@@ -89,6 +92,17 @@ def spread(listing, place, amount, lowest, line):
     while posting >= begin and listing.trees[posting] >= lowest:
         line[listing.trees[posting]] += amount * listing.counts[posting]
         posting -= 1
+
+
+@inlined
+def clear(values, n_values, touched, n_touched, nothing):
+    """Make values nothing again: those that were touched or, if there was no room to list these, all."""
+    if n_touched > touched.size:
+        for at in range(n_values):
+            values[at] = nothing
+    else:
+        for at in range(n_touched):
+            values[touched[at]] = nothing
 
 
 @inlined
@@ -142,11 +156,11 @@ def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch,
                             continue
                         excess = decay * (product - 1)
                         scratch.values[own + other] = excess
-                        scratch.touched[n_touched] = own + other
+                        if n_touched < scratch.touched.size:
+                            scratch.touched[n_touched] = own + other
                         n_touched += 1
                         spread(listing, other, excess * rows.bag_counts[place], lowest, line)
-            for at in range(n_touched):
-                scratch.values[scratch.touched[at]] = 0.0
+            clear(scratch.values, used, scratch.touched, n_touched, 0.0)
 
 
 @inlined

@@ -121,6 +121,8 @@ class Experiment(NamedTuple):
 
     description: str
     run: Callable[[Inputs], Findings]
+    options: frozenset[str]
+    """The settings that it uses."""
 
 
 class Ranking(NamedTuple):

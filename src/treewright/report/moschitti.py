@@ -1,4 +1,6 @@
-"""Figure 4 of Moschitti (2006), Making Tree Kernels Practical for Natural Language Learning.
+"""Figure 4 of Moschitti (2006).
+
+Syntactic Kernels for Natural Language Learning: the Semantic Role Labeling Case. NAACL 2006, short papers.
 
 The paper takes 500 trees of exactly n nodes from the Penn Treebank, for several n, and draws the average time
 of all pairs. It prints no numbers: what can be compared is how curves grow, quadratically for the plain
@@ -6,7 +8,7 @@ algorithm and linearly for the fast ones.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.data.consttree import ConstTree
-from treewright.data.forest import Forest
 from treewright.data.formats import format_of_name
 from treewright.errors import InputError
 from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel
-from treewright.kernels.files import read_examples
-from treewright.native.naive import PlainTrees, evaluate_all_nodes
+from treewright.kernels.files import count_things, read_examples
+from treewright.kernels.naive import Evaluate, naive_subset_trees
 from treewright.report.experiment import Inputs
 from treewright.report.tables import Column, Findings, Row, Table, show_count
 
@@ -41,7 +42,6 @@ FORMATS = ("brackets", "conllu")
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Evaluate = Callable[[Integers], Floats]
 SYSTEMS = {"naive": "naive SST", "subset": "fast SST", "partial": "fast PT"}
 
 
@@ -63,7 +63,8 @@ def figure4(inputs: Inputs) -> Findings:
         inputs.tell(_summary(rows[-1]))
     if len(rows) < LEAST_SIZES:
         expected = f"{LEAST_TREES} trees of each of at least {LEAST_SIZES} sizes: 10, 20, 30 ... nodes"
-        raise InputError(f"{inputs.data} has enough trees of {len(rows)} sizes; expected {expected}")
+        found = count_things(len(rows), "size")
+        raise InputError(f"{inputs.data} has enough trees of {found}; expected {expected}")
     return Findings(
         f"{PAPER}, Figure 4: time of an evaluation by the size of trees",
         (_times(rows, inputs.data.absolute().name), _fits(rows)),
@@ -103,36 +104,6 @@ def group_by_size(
         if len(members) >= LEAST_TREES:
             chosen = rng.permutation(members)[:N_TREES]
             yield size, [trees[number] for number in chosen]
-
-
-def plain_trees(forest: Forest) -> PlainTrees:
-    """Prepare trees for plain loops."""
-    first, sizes, symbols = forest.first, forest.sizes, forest.symbols
-    numbers: dict[tuple[int, ...], int] = {}
-    kinds = np.full(len(sizes), -1, dtype=np.int64)
-    listed_sizes, listed = sizes.tolist(), symbols.tolist()
-    for node, size in enumerate(listed_sizes):
-        production, child = [listed[node]], node - 1
-        while child > node - size:
-            production.append(listed[child])
-            child -= listed_sizes[child]
-        if size > 1:
-            kinds[node] = numbers.setdefault(tuple(production), len(numbers))
-    owners = np.repeat(np.arange(forest.n_trees), np.diff(first))
-    return PlainTrees(first, sizes, symbols, kinds, np.lexsort((kinds, owners)))
-
-
-def naive_subset_trees(trees: Sequence[ConstTree], decay: float) -> Evaluate:
-    """Return a function of pairs of trees that visits all pairs of their nodes."""
-    plain = plain_trees(Forest.from_trees(trees))
-    values = np.zeros(int(np.diff(plain.first).max(initial=0)) ** 2)
-
-    def evaluate(pairs: Integers) -> Floats:
-        out = np.empty(len(pairs))
-        evaluate_all_nodes(plain, pairs, decay, values, out)
-        return out
-
-    return evaluate
 
 
 def list_systems(trees: Sequence[ConstTree]) -> dict[str, Evaluate]:

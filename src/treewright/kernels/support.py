@@ -1,19 +1,20 @@
-"""What support vector machines over a kernel have in common: parameters, support vectors, saving."""
+"""What machines over a kernel have in common: parameters, classes, support vectors, saving."""
 
 import os
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._validate import check_integer, check_number
+from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
     check_examples,
@@ -36,6 +37,8 @@ BATCH_VALUES = 1 << 23
 
 Progress = Callable[[str], None]
 """Called with a line for people now and then."""
+ClassWeight = dict[Any, float] | str | None
+"""Weights of classes by their labels, "balanced", or none."""
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -121,11 +124,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def get_state(self) -> State:
         """Return all that the machine is."""
         check_is_fitted(self)
-        parameters = self.get_params(deep=False)
-        values = {
-            "parameters": {name: plain(each) for name, each in parameters.items() if name != "kernel"},
-            "has_kernel": self.kernel is not None,
-        }
+        values = {"parameters": parameter_values(self, "kernel"), "has_kernel": self.kernel is not None}
         arrays = {
             "support": self.support_,
             "dual_coef": self.dual_coef_,
@@ -139,7 +138,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def from_state(cls, state: State) -> Self:
         """Make the machine again."""
         kernel = kernel_from_state(state.parts["kernel"])
-        machine = cls(**state.values["parameters"])
+        machine = cls(**read_parameters(state.values["parameters"]))
         machine.kernel = kernel if state.values["has_kernel"] else None
         machine.kernel_ = clone(kernel)
         machine.support_ = state.arrays["support"]
@@ -156,6 +155,77 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]
+    """A classifier that has a decision value for each class, or one for the second of two."""
+
+    classes_: npt.NDArray[Any]
+
+    @abstractmethod
+    def decision_function(self, trees: Any) -> FloatArray:  # noqa: ANN401
+        """Return the decision value of each class, (n_examples, n_classes), or of the second of two."""
+
+    def predict(self, trees: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the class of each example."""
+        decisions = self.decision_function(trees)
+        best = (decisions > 0).astype(np.int64) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def _class_coef(self, coef: FloatArray, label: Any) -> FloatArray:  # noqa: ANN401
+        """Return the row of coefficients of a class; of the first of two, minus that of the second."""
+        number = find_class(self.classes_, label)
+        if len(self.classes_) == 2:
+            return np.asarray(coef[0] if number else -coef[0])
+        return np.asarray(coef[number])
+
+
+def find_class(classes: npt.NDArray[Any], label: Any) -> int:  # noqa: ANN401
+    """Return the number of a class."""
+    numbers = np.flatnonzero(classes == label)
+    if len(numbers) != 1:
+        raise InputError(f"label is {label!r}; expected one of {', '.join(map(str, classes))}")
+    return int(numbers[0])
+
+
+def check_labels(labels: npt.NDArray[Any], weights: FloatArray) -> tuple[npt.NDArray[Any], Integers]:
+    """Return the classes, ascending, and the number of the class of each label.
+
+    Parameters
+    ----------
+    labels : array, (n_examples,)
+    weights : array of float, (n_examples,)
+        Those of the examples of a class must not all be 0.
+    """
+    values = np.asarray(labels.tolist())  # so that numbers are seen among objects, too
+    if values.dtype.kind == "f":
+        broken = values[check_floats("labels", values) != np.round(values)]
+        if len(broken):
+            raise InputError(f"labels has the value {broken[0]}; expected classes: names or whole numbers")
+    try:
+        classes, numbers = np.unique(labels, return_inverse=True)
+    except (TypeError, ValueError):
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise InputError(f"labels are of {kinds}; expected names or numbers, which have an order") from None
+    if len(classes) < 2:
+        raise InputError(f"all labels are {plain(classes[0])!r}; expected two classes or more")
+    for number in np.flatnonzero(np.bincount(numbers, weights) == 0):
+        label = plain(classes[number])
+        raise InputError(f"sample_weight is 0 for all of class {label!r}; expected more for some")
+    return classes, numbers
+
+
+def check_class_weight(class_weight: ClassWeight, classes: npt.NDArray[Any]) -> None:
+    """Refuse weights of classes that are not there, and what is no weight."""
+    if not isinstance(class_weight, dict):
+        check_choice("class_weight", class_weight, (None, "balanced"))
+        return
+    for label, weight in class_weight.items():
+        check_number(f"class_weight[{label!r}]", weight, low=LEAST, high=MOST)
+        if label not in classes.tolist():
+            names = ", ".join(map(str, classes))
+            raise InputError(f"class_weight has the class {label!r}; expected some of {names}")
 
 
 def make_kernel(kernel: Kernel | None) -> Kernel:
@@ -178,7 +248,12 @@ def check_input(
     n_examples = count_examples(examples)
     if n_examples == 0:
         raise InputError("no examples were given; expected at least one")
-    given = np.asarray(targets)
+    try:
+        given = np.asarray(targets)
+    except ValueError:
+        raise InputError(
+            "the labels are sequences of several lengths; expected one label an example"
+        ) from None
     if given.shape != (n_examples,):
         raise InputError(f"the labels have the shape {given.shape}; expected ({n_examples},), one an example")
     weights = np.ones(n_examples)
@@ -224,3 +299,29 @@ def multiply(packed: Packed, examples: Any, factors: FloatArray, *, jobs: int) -
 def plain(value: Any) -> Any:  # noqa: ANN401
     """Return a value as JSON can hold it."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def parameter_values(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
+    """Return the parameters of an estimator, but one, as JSON can hold them."""
+    parameters = {name: plain(each) for name, each in estimator.get_params(deep=False).items()}
+    del parameters[left_out]
+    weight = parameters.get("class_weight")
+    if isinstance(weight, dict):
+        parameters["class_weight"] = [[plain(label), plain(each)] for label, each in weight.items()]
+    return parameters
+
+
+def read_parameters(values: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters again, from `parameter_values`."""
+    weight = values.get("class_weight")
+    return {**values, "class_weight": dict(weight)} if isinstance(weight, list) else values
+
+
+def class_values(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return classes as JSON can hold them."""
+    return {"classes": classes.tolist(), "classes_type": classes.dtype.str}
+
+
+def read_classes(values: dict[str, Any]) -> npt.NDArray[Any]:
+    """Return classes again, from `class_values`."""
+    return np.array(values["classes"], dtype=values["classes_type"])

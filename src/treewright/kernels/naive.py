@@ -1,0 +1,43 @@
+"""Kernels of pairs of trees by plain loops: what faster ways are measured against."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from treewright.data.consttree import ConstTree
+from treewright.data.forest import Forest
+from treewright.kernels.base import FloatArray, Integers
+from treewright.native.naive import PlainTrees, evaluate_all_nodes
+
+Evaluate = Callable[[Integers], FloatArray]
+"""Gives the values of pairs of trees: the rows of what it takes are their numbers."""
+
+
+def plain_trees(forest: Forest) -> PlainTrees:
+    """Prepare trees for plain loops."""
+    first, sizes, symbols = forest.first, forest.sizes, forest.symbols
+    numbers: dict[tuple[int, ...], int] = {}
+    kinds = np.full(len(sizes), -1, dtype=np.int64)
+    listed_sizes, listed = sizes.tolist(), symbols.tolist()
+    for node, size in enumerate(listed_sizes):
+        production, child = [listed[node]], node - 1
+        while child > node - size:
+            production.append(listed[child])
+            child -= listed_sizes[child]
+        if size > 1:
+            kinds[node] = numbers.setdefault(tuple(production), len(numbers))
+    owners = np.repeat(np.arange(forest.n_trees), np.diff(first))
+    return PlainTrees(first, sizes, symbols, kinds, np.lexsort((kinds, owners)))
+
+
+def naive_subset_trees(trees: Sequence[ConstTree], decay: float) -> Evaluate:
+    """Return a function of pairs of trees that visits all pairs of their nodes."""
+    plain = plain_trees(Forest.from_trees(trees))
+    values = np.zeros(int(np.diff(plain.first).max(initial=0)) ** 2)
+
+    def evaluate(pairs: Integers) -> FloatArray:
+        out = np.empty(len(pairs))
+        evaluate_all_nodes(plain, pairs, decay, values, out)
+        return out
+
+    return evaluate
