@@ -15,7 +15,6 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
@@ -25,7 +24,7 @@ from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
 from treewright.learn.trees import forest_arrays, forest_from, join_trees, score_rows
 from treewright.mining.binary import as_binary, refusing_text
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
-from treewright.mining.estimator import _plain, choose
+from treewright.mining.estimator import _plain, choose, hold_out
 from treewright.mining.problem import FloatArray
 from treewright.native.boosting import Forest, Tree
 from treewright.persist import State, save_state
@@ -190,7 +189,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.penalty != "auto":
             return float(self.penalty)
-        train, held_out = self._split(labels)
+        train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
         paths = [
             _HeldOutPath(ensemble, rows[held_out], signs)
             for ensemble, signs in zip(
@@ -213,18 +212,6 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 break
         # Gradients grow with the samples, and so must the penalty for all of them.
         return max(best[1] * len(labels) / len(train), 1e-9)
-
-    def _split(self, labels: Integers) -> tuple[Integers, Integers]:
-        counts = np.bincount(labels)
-        n_held_out = max(1, round(self.validation_fraction * len(labels)))
-        can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)
-        train, held_out = train_test_split(
-            np.arange(len(labels)),
-            test_size=n_held_out,
-            random_state=self.seed % (1 << 32),
-            stratify=labels if can_stratify else None,
-        )
-        return np.sort(train), np.sort(held_out)
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401
         """Return the score of each class, or of the second of two."""

@@ -138,7 +138,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if self.threshold != "auto":
             return float(self.threshold), bool(self.path)
-        train, held_out = self._split(labels)
+        train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
         space = self._space(rows[train])
 
         def score(mined: Mined) -> float:
@@ -173,18 +173,6 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             approach = score(mined) <= chosen.score + error(chosen.score) / 4
         # Counts grow with the samples, and so must the threshold for all of them.
         return chosen.threshold * len(labels) / len(train), approach
-
-    def _split(self, labels: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        counts = np.bincount(labels)
-        n_held_out = max(1, round(self.validation_fraction * len(labels)))
-        can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)
-        train, held_out = train_test_split(
-            np.arange(len(labels)),
-            test_size=n_held_out,
-            random_state=self.seed % (1 << 32),
-            stratify=labels if can_stratify else None,
-        )
-        return np.sort(train), np.sort(held_out)
 
     def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
         """Return which conjunctions are present in new rows."""
@@ -283,3 +271,19 @@ def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
         return (scores.reshape(len(scores)) > 0).astype(np.int64)
     best: npt.NDArray[np.int64] = scores.argmax(axis=1)
     return best
+
+
+def hold_out(
+    labels: npt.NDArray[np.int64], share: float, *, seed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Divide samples into those to learn from and those held out, with all classes in both if that can be."""
+    counts = np.bincount(labels)
+    n_held_out = max(1, round(share * len(labels)))
+    can_stratify = counts.min() >= 2 and len(counts) <= min(n_held_out, len(labels) - n_held_out)
+    train, held_out = train_test_split(
+        np.arange(len(labels)),
+        test_size=n_held_out,
+        random_state=seed % (1 << 32),
+        stratify=labels if can_stratify else None,
+    )
+    return np.sort(train), np.sort(held_out)
