@@ -87,6 +87,6 @@ from .parsing.tagger import Tagger as Tagger
 from .parsing.tagger import TaggingScore as TaggingScore
 from .rerank.candidates import CandidateLists as CandidateLists
 from .rerank.jackknife import jackknife_lists as jackknife_lists
-from .rerank.reranker import Comparison as Comparison
+from .rerank.reasons import Comparison as Comparison
+from .rerank.reasons import WeighedFeature as WeighedFeature
 from .rerank.reranker import DependencyReranker as DependencyReranker
-from .rerank.reranker import WeighedFeature as WeighedFeature

@@ -24,7 +24,7 @@ from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
 from treewright.learn.trees import forest_arrays, forest_from, join_trees, score_rows
 from treewright.mining.binary import as_binary, refusing_text
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
-from treewright.mining.estimator import _plain, choose, hold_out
+from treewright.mining.estimator import as_plain, choose, hold_out
 from treewright.mining.problem import FloatArray
 from treewright.native.boosting import Forest, Tree
 from treewright.persist import State, save_state
@@ -271,7 +271,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return all that the estimator is, for saving."""
         check_is_fitted(self)
         values = {
-            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "parameters": {name: as_plain(value) for name, value in self.get_params(deep=False).items()},
             "classes": self.classes_.tolist(),
             "classes_type": self.classes_.dtype.str,
             "n_features_in": self.n_features_in_,

@@ -195,7 +195,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
             )
         values = {
-            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "parameters": {name: as_plain(value) for name, value in self.get_params(deep=False).items()},
             "classes": self.classes_.tolist(),
             "classes_type": self.classes_.dtype.str,
             "n_features_in": self.n_features_in_,
@@ -242,7 +242,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def as_plain(value: Any) -> Any:  # noqa: ANN401
     """Return a parameter as JSON can hold it."""
     return value.item() if isinstance(value, np.generic) else value
 

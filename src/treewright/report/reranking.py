@@ -9,7 +9,7 @@ from rich.text import Text
 
 from treewright.data.deptree import DepTree
 from treewright.report.drawing import draw_dependencies
-from treewright.rerank.reranker import Comparison
+from treewright.rerank.reasons import Comparison
 
 
 def show_comparisons(

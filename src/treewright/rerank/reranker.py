@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFe
 from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import RANKERS, LinearScorer
+from treewright.rerank.reasons import Comparison, WeighedFeature
 from treewright.rerank.tuning import choose_beta, choose_scale, combine
 from treewright.scale import map_jobs
 
@@ -41,34 +42,6 @@ REFINING = 10
 """Passes over the lists between two rounds of mining."""
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
-
-
-class Comparison(NamedTuple):
-    """Why the winner won.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-        The best first.
-    parser_scores, scores : list of float
-        What the parser and the reranker give each of them.
-    reasons : list of (str, float)
-        Features that only one of the first two has, and how much they speak for the winner (or, negative,
-        against it), the weightiest first.
-    """
-
-    candidates: list[Candidate]
-    parser_scores: list[float]
-    scores: list[float]
-    reasons: list[tuple[str, float]]
-
-
-class WeighedFeature(NamedTuple):
-    """A feature, as a person would read it, its words, and its weight."""
-
-    text: str
-    words: tuple[str, ...]
-    weight: float
 
 
 class DependencyReranker:
