@@ -101,7 +101,11 @@ def main():
     )
     measure_mining(options, parser, lists, gold, clock)
     reranker = tw.DependencyReranker(
-        parser=parser, degree=options.degree, threshold=options.threshold, copies=options.copies
+        significance_level=None,
+        parser=parser,
+        degree=options.degree,
+        threshold=options.threshold,
+        copies=options.copies,
     )
     reranker.jobs = options.jobs
     reranker.fit(train, dev, cache=cache, progress=print)

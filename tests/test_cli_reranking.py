@@ -52,8 +52,19 @@ def test_parsing_writes_candidates_and_confidence_of_the_reranker(folder, model,
     assert trees[0].metadata["parse_rank"] == "1"
 
 
-def test_reasons_are_shown_in_words(folder, model):
-    shown = run("explain", model, folder / "test.conllu", "--sentences", "8", "--reasons", "2").stdout
+def test_a_reranker_without_a_significant_gain_decides_nothing(folder, model):
+    assert not tw.load(model).is_trusted_
+    shown = run("explain", model, folder / "test.conllu", "--sentences", "8").stdout
+    assert "the parser's score decided" in shown
+    assert "What decided" not in shown
+
+
+def test_reasons_are_shown_in_words(folder, model, tmp_path):
+    reranker = tw.load(model)
+    reranker.is_trusted_ = True
+    reranker.save(tmp_path / "trusted.tw")
+    options = ["--sentences", "8", "--reasons", "2"]
+    shown = run("explain", tmp_path / "trusted.tw", folder / "test.conllu", *options).stdout
     assert "Sentence 8: " in shown
     assert "What decided between 1 and 2" in shown
     assert "→" in shown

@@ -6,7 +6,7 @@ from oracle import ranking as twin
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
-from treewright.learn.ranking import AveragedRanker, LogLinearRanker, _Likelihood
+from treewright.learn.ranking import AveragedRanker, LogLinearRanker, _Likelihood, fit_penalties
 from treewright.mining.problem import list_problem
 
 
@@ -191,7 +191,7 @@ def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finit
     dense, first, right, _, given = draw(seed)
     alternatives = make(first, right, given=given)
     weights = np.random.default_rng(seed).normal(size=9)
-    loss, slopes = _Likelihood(csr_matrix(dense), np.ones(8), alternatives, 0.7)(weights)
+    loss, slopes = _Likelihood(csr_matrix(dense), alternatives, None)(weights, 0.7)
     assert loss == pytest.approx(slow_loss(dense, alternatives, weights, 0.7), rel=1e-5)
     for at in range(9):
         step = np.eye(9)[at] * 1e-5
@@ -220,3 +220,29 @@ def test_a_feature_that_is_trusted_less_has_less_weight():
     trust[0] = 0.01
     wary = LogLinearRanker(penalty=1.0).fit(csr_matrix(dense), alternatives, trust=trust).coef_
     assert abs(wary[0]) < abs(plain[0]) / 2
+
+
+def test_models_of_several_penalties_are_those_that_are_fitted_one_after_the_other():
+    dense, first, right, _, given = draw(5, n_lists=60)
+    rows, alternatives, trust = csr_matrix(dense), make(first, right, given=given), np.linspace(0.1, 1, 8)
+    start = None
+    for ranker in fit_penalties(rows, alternatives, (10.0, 1.0, 0.1), trust=trust):
+        alone = LogLinearRanker(penalty=ranker.penalty).fit(rows, alternatives, coef_init=start, trust=trust)
+        start = alone.coef_
+        assert ranker.coef_.tolist() == start.tolist()
+        assert ranker.given_weight_ == alone.given_weight_
+
+
+def test_rows_in_the_order_of_the_alternatives_give_the_same_weights():
+    dense, first, right, _, given = draw(6, n_lists=60)
+    rows, alternatives = csr_matrix(dense), make(first, right, given=given)
+    in_order = alternatives._replace(rows=np.arange(len(dense)))
+    one = LogLinearRanker().fit(rows, alternatives).coef_
+    other = LogLinearRanker().fit(rows[alternatives.rows], in_order).coef_
+    assert one.tolist() == other.tolist()
+
+
+def test_a_penalty_that_is_not_a_number_is_named():
+    dense, first, right, *_ = draw(0)
+    with pytest.raises(InputError, match="penalty is -1"):
+        next(fit_penalties(csr_matrix(dense), make(first, right), (-1.0,)))

@@ -3,9 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.reranker import DependencyReranker
-from treewright.rerank.tuning import combine
 
 PARSER = {"order": 2, "epochs": 2, "runs": 1, "table_bits": 16}
 SETTINGS = {
@@ -15,7 +13,7 @@ SETTINGS = {
     "polynomial kernel": {"space": "polynomial", "learner": "kernel", "degree": 2, "chunks": 2},
     "tree kernel": {"learner": "kernel", "chunks": 2},
 }
-QUICK = {"k": 5, "folds": 2, "max_iter": 1}
+QUICK = {"k": 5, "folds": 2, "max_iter": 1, "significance_level": None}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +49,15 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module", params=SETTINGS)
 def reranker(request, parser, train, dev, cache):
     return DependencyReranker(parser=parser, **QUICK, **SETTINGS[request.param]).fit(train, dev, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def distrusted(parser, train, dev, cache):
+    """Return a reranker whose gain is not significant at a level of 0, and what was told."""
+    lines = []
+    options = {**QUICK, **SETTINGS["subtree"], "significance_level": 0.0}
+    reranker = DependencyReranker(parser=parser, **options)
+    return reranker.fit(train, dev, cache=cache, progress=lines.append), lines
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +193,55 @@ def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
     assert any("reranked with beta" in line for line in lines)
 
 
+def test_the_line_about_tuning_tells_the_gain_and_its_p_value(distrusted):
+    reranker, lines = distrusted
+    line = next(line for line in lines if line.startswith("tuning: UAS"))
+    assert f"{reranker.gain_:+.2f} (p = {reranker.p_value_:.4f}) with each half" in line
+
+
+def test_without_a_significant_gain_trees_are_ranked_as_by_the_parser(distrusted, parser, test):
+    reranker, lines = distrusted
+    assert not reranker.is_trusted_
+    assert lines[-1] == "the gain is not significant at 0: trees are ranked as by the parser"
+    assert reranker.predict(test) == parser.predict(test)
+    for mine, base in zip(reranker.kbest(test, 8), parser.kbest(test, 8), strict=True):
+        assert [one.tree for one in mine] == [one.tree for one in base]
+        np.testing.assert_allclose([one.score for one in mine[:5]], [one.score for one in base[:5]])
+        some = [one.probability for one in mine[:5]], [one.probability for one in base[:5]]
+        np.testing.assert_allclose(*some, rtol=0.02)
+
+
+def test_a_reranker_that_is_not_trusted_keeps_its_weights_and_gives_no_reasons(distrusted, subtrees, test):
+    reranker, _ = distrusted
+    assert reranker.weightiest() == subtrees.weightiest()
+    for one in reranker.explain(test):
+        assert not any(one.scores)
+        assert not one.reasons
+        assert one.parser_scores == [candidate.score for candidate in one.candidates]
+
+
+def test_a_reranker_that_is_not_trusted_is_saved_as_such(distrusted, test, tmp_path):
+    reranker, _ = distrusted
+    reranker.save(tmp_path / "model.tw")
+    again = tw.load(tmp_path / "model.tw")
+    assert not again.is_trusted_
+    assert (again.gain_, again.p_value_) == (reranker.gain_, reranker.p_value_)
+    assert again.significance_level == 0
+    assert again.predict(test) == reranker.predict(test)
+
+
+def test_without_a_level_the_reranker_is_trusted_whatever_it_gains(subtrees):
+    assert subtrees.is_trusted_
+
+
+def test_a_model_that_says_nothing_of_its_gain_is_trusted(subtrees, test):
+    state = subtrees.get_state()
+    for name in ("gain_", "p_value_", "is_trusted_"):
+        del state.values["fitted"][name]
+    del state.values["options"]["significance_level"]
+    assert DependencyReranker.from_state(state).predict(test) == subtrees.predict(test)
+
+
 def test_an_interrupted_training_ends_as_if_it_had_not_been(parser, train, dev, cache, tmp_path, monkeypatch):
     def train_it(**options):
         reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"])
@@ -223,6 +279,7 @@ def test_an_empty_sentence_and_one_word_are_no_problem(subtrees):
         ({"folds": 1}, "folds is 1"),
         ({"k": 64}, "k is 64"),
         ({"degree": 0}, "degree is 0"),
+        ({"significance_level": 2}, "significance_level is 2; expected a number from 0 to 1"),
         ({"parser": "parser.tw"}, "parser is str; expected a DependencyParser"),
     ],
 )
@@ -234,28 +291,3 @@ def test_bad_options_are_named(options, message, train):
 def test_an_untrained_reranker_says_so(test):
     with pytest.raises(InputError, match="the reranker has learnt nothing yet"):
         DependencyReranker().predict(test)
-
-
-def make_lists(*sizes):
-    trees = [tw.DepTree(["a"])] * len(sizes)
-    heads = [np.zeros((size, 1), dtype=np.int32) for size in sizes]
-    scores = [-np.arange(size, dtype=float) for size in sizes]
-    return CandidateLists(trees, heads, scores, scores)
-
-
-def test_one_reranker_adds_to_the_score_of_the_parser():
-    lists = make_lists(3)
-    assert combine(lists, np.array([[0.0], [5.0], [1.0]]), 2.0).tolist() == [0.0, 3.0, -3.0]
-
-
-def test_of_several_rerankers_the_majority_decides():
-    lists = make_lists(3, 2)
-    votes = np.array([[9, 0, 0], [0, 1, 1], [0, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=float)
-    final = combine(lists, votes, 0.1)
-    assert lists.best(final).tolist() == [1, 4]
-
-
-def test_equal_votes_are_decided_by_the_mean():
-    lists = make_lists(2)
-    final = combine(lists, np.array([[5.0, 0.0], [0.0, 1.0]]), 0.0)
-    assert lists.best(final).tolist() == [0]

@@ -1,5 +1,6 @@
 """Linear models that rank the rows of lists: the averaged perceptron, and one of probabilities."""
 
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -17,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 SMALLEST_TRUST = 1e-12
 MOST_COPIED = 300_000_000
 """Values of a matrix that is kept by rows and by columns, at 8 bytes each."""
+LOOKED_UP_AT_ONCE = 1_000_000
 
 
 class AveragedRanker:
@@ -141,15 +143,24 @@ class LogLinearRanker:
         trust : ndarray of float, (n_features,), optional
             What the penalty of each feature is divided by.
         """
+        self._check()
+        return self._maximize(_Likelihood(rows, alternatives, trust), coef_init)
+
+    def _check(self) -> None:
         check_number("penalty", self.penalty, low=0, high=1e12)
         check_integer("max_iter", self.max_iter, minimum=1)
-        _check_rows(rows, alternatives)
-        # With features of this size, one penalty for all is a penalty divided by the trust in each.
-        sizes = np.ones(rows.shape[1]) if trust is None else np.sqrt(np.maximum(trust, SMALLEST_TRUST))
-        likelihood = _Likelihood(rows, sizes, alternatives, self.penalty)
-        start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init) / sizes
-        options = {"maxiter": self.max_iter}
-        found = minimize(likelihood, np.append(start, 1.0), jac=True, method="L-BFGS-B", options=options)
+
+    def _maximize(self, likelihood: "_Likelihood", coef_init: FloatArray | None) -> Self:
+        sizes = likelihood.sizes
+        start = np.zeros(len(sizes)) if coef_init is None else np.asarray(coef_init) / sizes
+        found = minimize(
+            likelihood,
+            np.append(start, 1.0),
+            args=(self.penalty,),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": self.max_iter},
+        )
         self.coef_, self.given_weight_ = found.x[:-1] * sizes, float(found.x[-1])
         return self
 
@@ -159,35 +170,67 @@ class LogLinearRanker:
         return scores
 
 
-class _Likelihood:
-    """What is minimised: minus the logarithm of the likelihood, with the penalty, and its gradient."""
+def fit_penalties(
+    rows: csr_matrix,
+    alternatives: Alternatives,
+    penalties: Sequence[float],
+    *,
+    trust: FloatArray | None = None,
+) -> Iterator[LogLinearRanker]:
+    """Yield a `LogLinearRanker` for each penalty, each of which starts from the weights of the one before.
 
-    def __init__(
-        self, rows: csr_matrix, sizes: FloatArray, alternatives: Alternatives, penalty: float
-    ) -> None:
-        # Single precision halves the memory that each step reads.
-        values = sizes.astype(np.float32)[rows.indices]
-        self._rows = csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
+    The rows are prepared once for all of them, and not kept otherwise. All else is as in its `fit`.
+    """
+    likelihood = _Likelihood(rows, alternatives, trust)
+    # What the caller keeps no longer is free now, but for the numbers of the columns.
+    del rows
+    start = None
+    for penalty in penalties:
+        ranker = LogLinearRanker(penalty=penalty)
+        ranker._check()
+        start = ranker._maximize(likelihood, start).coef_
+        yield ranker
+
+
+class _Likelihood:
+    """What is minimised: minus the logarithm of the likelihood, with the penalty, and its gradient.
+
+    With features of these `sizes`, one penalty for all is a penalty divided by the trust in each.
+    """
+
+    def __init__(self, rows: csr_matrix, alternatives: Alternatives, trust: FloatArray | None) -> None:
+        _check_rows(rows, alternatives)
+        self.sizes = np.ones(rows.shape[1]) if trust is None else np.sqrt(np.maximum(trust, SMALLEST_TRUST))
+        self._rows = csr_matrix((_spread(self.sizes, rows), rows.indices, rows.indptr), shape=rows.shape)
         if not np.array_equal(alternatives.rows, np.arange(rows.shape[0])):
             self._rows = self._rows[alternatives.rows]
         # Slopes are found faster from a copy by columns, if there is room for one.
         self._columns = self._rows.T.tocsr() if rows.nnz <= MOST_COPIED else self._rows.T
         self._given = alternatives.given
         self._starts, self._right = alternatives.first[:-1], alternatives.first[1:] - 1
-        self._sizes = np.diff(alternatives.first)
-        self._penalty = penalty
+        self._n_rows = np.diff(alternatives.first)
 
-    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
+    def __call__(self, weights: FloatArray, penalty: float) -> tuple[float, FloatArray]:
         coef, given_weight = weights[:-1], weights[-1]
         scores = self._rows @ coef.astype(np.float32) + given_weight * self._given
-        scores -= np.repeat(np.maximum.reduceat(scores, self._starts), self._sizes)
+        scores -= np.repeat(np.maximum.reduceat(scores, self._starts), self._n_rows)
         excess = np.exp(scores)
         sums = np.add.reduceat(excess, self._starts)
-        loss = float((np.log(sums) - scores[self._right]).sum()) + self._penalty / 2 * float(coef @ coef)
-        excess /= np.repeat(sums, self._sizes)
+        loss = float((np.log(sums) - scores[self._right]).sum()) + penalty / 2 * float(coef @ coef)
+        excess /= np.repeat(sums, self._n_rows)
         excess[self._right] -= 1
-        slopes = self._columns @ excess.astype(np.float32) + self._penalty * coef
+        slopes = self._columns @ excess.astype(np.float32) + penalty * coef
         return loss, np.append(slopes, excess @ self._given)
+
+
+def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:
+    """Return the size of the feature of each value; single precision halves what each step reads."""
+    single, values = sizes.astype(np.float32), np.empty(rows.nnz, dtype=np.float32)
+    # NumPy makes a copy, of twice their size, of the numbers that it looks up.
+    for begin in range(0, rows.nnz, LOOKED_UP_AT_ONCE):
+        some = slice(begin, begin + LOOKED_UP_AT_ONCE)
+        values[some] = single[rows.indices[some]]
+    return values
 
 
 def _check_rows(rows: csr_matrix, alternatives: Alternatives) -> None:

@@ -81,7 +81,14 @@ def learn(
         epochs=N_EPOCHS, runs=1, tags="predicted", folds=N_FOLDS, table_bits=20, seed=seed, jobs=jobs
     )
     reranker = DependencyReranker(
-        parser=parser, degree=DEGREE, threshold=THRESHOLD, folds=N_FOLDS, seed=seed, jobs=jobs
+        parser=parser,
+        degree=DEGREE,
+        threshold=THRESHOLD,
+        folds=N_FOLDS,
+        # What a reranker does is to be shown, also with few sentences.
+        significance_level=None,
+        seed=seed,
+        jobs=jobs,
     )
 
     def tell(line: str) -> None:

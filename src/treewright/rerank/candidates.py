@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
+from treewright.metrics.ratios import percent
 from treewright.parsing.dependency import Structures
 from treewright.persist import State
 
@@ -135,6 +136,12 @@ class CandidateLists:
         """Count the words of each candidate whose heads are those of gold."""
         counts = [(heads == right).sum(axis=1) for heads, right in zip(self.heads, gold, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+
+    def uas(self, gold: Sequence[IntArray]) -> tuple[float, float]:
+        """Return the UAS of the first trees, and that of the best."""
+        n_right, n_words = self.n_right(gold), sum(map(len, gold))
+        best = np.maximum.reduceat(n_right, self.first[:-1])
+        return percent(int(n_right[self.first[:-1]].sum()), n_words), percent(int(best.sum()), n_words)
 
     def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
         """Add the gold tree where it is missing, with the score of the last of its list."""

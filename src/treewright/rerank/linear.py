@@ -1,15 +1,17 @@
 """A linear model over features of candidates."""
 
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.checkpoint import Checkpoint
-from treewright.learn.ranking import AveragedRanker, LogLinearRanker
+from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
+from treewright.native.proximal import Alternatives
 from treewright.persist import State
-from treewright.rerank.candidates import CandidateLists, FloatArray
+from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import (
     ConjunctionFeatures,
     HandFeatures,
@@ -33,6 +35,8 @@ PURITY_POWER = 4
 """Features are trusted by this power of their purity: most that are not pure are there by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """Of large weights in log-linear models, to choose from."""
+LISTS_AT_ONCE = 100
+"""Lists whose features are copied at a time; all of them may take most of the memory there is."""
 
 
 class LinearScorer:
@@ -77,11 +81,11 @@ class LinearScorer:
     ) -> Self:
         """Learn from lists of which the right candidates are known."""
         rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint)
-        alternatives = problem.alternatives
         purity = measure_purity(rows, problem)
         kept = np.flatnonzero(purity >= MIN_PURITY)
         self.features.keep(kept)
-        rows, trust = rows[:, kept], purity[kept] ** PURITY_POWER
+        rows, alternatives = take_columns(rows, kept, problem.alternatives)
+        trust = purity[kept] ** PURITY_POWER
         progress(f"{len(kept)} of {len(purity)} features are pure enough")
         self._choices = []
         if self.ranker == "perceptron":
@@ -90,12 +94,11 @@ class LinearScorer:
             self._choices.append(perceptron.coef_)
             progress(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
         else:
-            start = None
-            for penalty in PENALTIES:
-                ranker = LogLinearRanker(penalty=penalty)
-                start = ranker.fit(rows, alternatives, coef_init=start, trust=trust).coef_
-                self._choices.append(start)
-                progress(f"log-linear model with penalty {penalty:g}: learnt")
+            rankers = fit_penalties(rows, alternatives, PENALTIES, trust=trust)
+            del rows
+            for ranker in rankers:
+                self._choices.append(ranker.coef_)
+                progress(f"log-linear model with penalty {ranker.penalty:g}: learnt")
         self.coef = self._choices[0]
         return self
 
@@ -149,11 +152,36 @@ def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
     lists = np.flatnonzero(worst >= 0)
     right, wrong = alternatives.rows[alternatives.first[lists + 1] - 1], alternatives.rows[worst[lists]]
-    difference = rows[right].astype(np.float64) - rows[wrong].astype(np.float64)
-    excess = np.asarray(difference.sum(axis=0)).ravel()
-    total = np.asarray(abs(difference).sum(axis=0)).ravel()
-    purity: FloatArray = np.abs(excess) / np.maximum(total, 1)
+    n_for, n_against = np.zeros((2, rows.shape[1]), dtype=np.int64)
+    for begin in range(0, len(lists), LISTS_AT_ONCE):
+        some = slice(begin, begin + LISTS_AT_ONCE)
+        difference = rows[right[some]].astype(np.int8) - rows[wrong[some]].astype(np.int8)
+        for counts, sign in ((n_for, 1), (n_against, -1)):
+            counts += np.bincount(difference.indices[difference.data == sign], minlength=len(counts))
+    purity: FloatArray = np.abs(n_for - n_against) / np.maximum(n_for + n_against, 1)
     return purity
+
+
+def take_columns(
+    rows: csr_matrix, columns: Integers, alternatives: Alternatives
+) -> tuple[csr_matrix, Alternatives]:
+    """Return some columns of rows of zeros and ones, these in the order of the alternatives of lists.
+
+    The result is written over `rows`, which are of no use any more: there may be no room for a copy.
+    """
+    numbers = np.full(rows.shape[1], -1, dtype=rows.indices.dtype)
+    numbers[columns] = np.arange(len(columns))
+    first, n_done = np.zeros_like(rows.indptr), 0
+    for begin, end in pairwise([*alternatives.first[:-1:LISTS_AT_ONCE].tolist(), rows.shape[0]]):
+        some = rows[alternatives.rows[begin:end]]
+        found = numbers[some.indices]
+        n_before = np.concatenate([[0], np.cumsum(found >= 0)])
+        first[begin + 1 : end + 1] = n_done + n_before[some.indptr[1:]]
+        rows.indices[n_done : first[end]] = found[found >= 0]
+        n_done = int(first[end])
+    shape = (rows.shape[0], len(columns))
+    taken = csr_matrix((rows.data[:n_done], rows.indices[:n_done], first), shape=shape)
+    return taken, alternatives._replace(rows=np.arange(rows.shape[0]))
 
 
 def _columns(rows: csr_matrix, number: int) -> np.ndarray:

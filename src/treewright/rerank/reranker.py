@@ -13,7 +13,6 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import reliability
-from treewright.metrics.ratios import percent
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.subtree import MAX_TREES
@@ -26,7 +25,7 @@ from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import RANKERS, LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature
-from treewright.rerank.tuning import choose_beta, choose_scale, combine
+from treewright.rerank.tuning import append_rest, choose_scale, combine, divide_mass, tune
 from treewright.scale import map_jobs
 
 SPACES = ("subtree", "polynomial", "template")
@@ -85,6 +84,9 @@ class DependencyReranker:
         Passes of the perceptron.
     chunks : int
         Kernel perceptrons that share the training lists and vote.
+    significance_level : float, optional
+        The reranker is trusted if its gain on the dev set has a p-value of at most this; if not, it has no
+        say, and trees are ranked as by the parser. None always trusts it.
     seed : int
     jobs : int
         Threads; results do not depend on them.
@@ -94,6 +96,12 @@ class DependencyReranker:
     parser_ : DependencyParser
     beta_ : float
         What the parser's score is multiplied by.
+    gain_ : float
+        What the dev set gains in UAS if each half of it is reranked by what is best for the other half, and
+    p_value_ : float
+        how likely it is that chance does as much.
+    is_trusted_ : bool
+        Whether the reranker has a say.
     scale_ : float
         What final scores are multiplied by to become logarithms of probabilities.
     oracle_ : float
@@ -125,6 +133,7 @@ class DependencyReranker:
         ranker: str = "loglinear",
         epochs: int = 10,
         chunks: int = 10,
+        significance_level: float | None = 0.05,
         seed: int = 0,
         jobs: int = 1,
     ) -> None:
@@ -142,6 +151,7 @@ class DependencyReranker:
         self.ranker = ranker
         self.epochs = epochs
         self.chunks = chunks
+        self.significance_level = significance_level
         self.seed = seed
         self.jobs = jobs
 
@@ -206,6 +216,8 @@ class DependencyReranker:
         check_number("k", self.k, low=1, high=MAX_TREES - 1)
         check_number("threshold", self.threshold, low=0, high=1e9)
         check_integer("seed", self.seed)
+        if self.significance_level is not None:
+            check_number("significance_level", self.significance_level, low=0, high=1)
         if self.degree is not None:
             check_integer("degree", self.degree, minimum=1)
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
@@ -228,9 +240,7 @@ class DependencyReranker:
     def _describe_lists(
         self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]
     ) -> None:
-        n_right, n_words = lists.n_right(gold), sum(map(len, gold))
-        self.oracle_ = percent(int(np.maximum.reduceat(n_right, lists.first[:-1]).sum()), n_words)
-        self.jackknife_uas_ = percent(int(n_right[lists.first[:-1]].sum()), n_words)
+        self.jackknife_uas_, self.oracle_ = lists.uas(gold)
         tell(
             f"lists of {len(lists)} sentences: UAS {self.jackknife_uas_:.2f} of the first trees, "
             f"{self.oracle_:.2f} of the best of up to {self.k}"
@@ -289,28 +299,29 @@ class DependencyReranker:
         return HandFeatures()
 
     def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
-        """Choose how much the parser's score counts, and the scale of probabilities, on other sentences."""
-        n_right, n_words = lists.n_right(gold), sum(map(len, gold))
+        """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
         trials = self._scorer.trials(lists)
-        number, self.beta_ = choose_beta(lists, trials, n_right)
-        self._scorer.choose(number)
-        final = combine(lists, trials[number], self.beta_)
-        is_right = n_right == np.repeat([len(each) for each in gold], np.diff(lists.first))
-        self.scale_ = choose_scale(lists, final, is_right)
+        found = tune(lists, gold, trials, seed=self.seed)
+        self._scorer.choose(found.number)
+        self.gain_, self.p_value_ = found.gain, found.p_value
+        level = self.significance_level
+        self.is_trusted_ = level is None or found.is_significant(level)
+        is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.first))
+        # The parser has found its own scale.
+        self.beta_, self.scale_, final = 1.0, self.parser_.scale_, lists.scores
+        if self.is_trusted_:
+            self.beta_, final = found.beta, combine(lists, trials[found.number], found.beta)
+            self.scale_ = choose_scale(lists, final, is_right)
         best = lists.best(final)
-        error = reliability(np.clip(self._probabilities(lists, final)[best], 0, 1), is_right[best]).error
-        tell(
-            f"tuning: UAS {percent(int(n_right[lists.first[:-1]].sum()), n_words):.2f} by the parser, "
-            f"{percent(int(n_right[best].sum()), n_words):.2f} reranked with beta {self.beta_:.3g}; "
-            f"calibration error of whole trees {error:.4f}"
-        )
+        probabilities = np.clip(divide_mass(lists, self.scale_ * final)[best], 0, 1)
+        error = reliability(probabilities, is_right[best]).error
+        tell(f"tuning: {found}; calibration error of whole trees {error:.4f}")
+        if not self.is_trusted_:
+            tell(f"the gain is not significant at {level:g}: trees are ranked as by the parser")
 
-    def _probabilities(self, lists: CandidateLists, final: FloatArray) -> FloatArray:
-        """Return how probable candidates are: the parser tells it of the list, the reranker divides it."""
-        mass = np.add.reduceat(lists.probabilities, lists.first[:-1])
-        total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.first))
-        probabilities: FloatArray = np.exp(lists.log_softmax(self.scale_ * final)) * total
-        return probabilities
+    def _votes(self, lists: CandidateLists) -> FloatArray:
+        """Return what the reranker says of candidates: nothing, if it is not trusted."""
+        return self._scorer.score(lists) if self.is_trusted_ else np.zeros((lists.n_candidates, 1))
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at."""
@@ -333,7 +344,7 @@ class DependencyReranker:
 
         def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
             lists, final = self._lists_and_scores(batch, self.k)
-            change = self._probabilities(lists, final) - lists.probabilities
+            change = divide_mass(lists, self.scale_ * final) - lists.probabilities
             squares = self.parser_.marginals(batch)
             for number, ((begin, end), square) in enumerate(zip(lists.spans(), squares, strict=True)):
                 words = np.arange(len(square))
@@ -348,15 +359,18 @@ class DependencyReranker:
         return self.parser_.confidence(parsed, marginals)
 
     def explain(self, trees: Sequence[DepTree]) -> list[Comparison]:
-        """Return the candidates of each sentence and the features that decided between the first two."""
+        """Return the candidates of each sentence and the features that decided between the first two.
+
+        A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason.
+        """
         lists, final = self._lists_and_scores(trees, self.k)
-        votes = self._scorer.score(lists).mean(axis=1)
+        votes = self._votes(lists).mean(axis=1)
         found = self._complete(lists, final, [len(each) for each in lists.heads])
         comparisons = []
         for (begin, end), candidates in zip(lists.spans(), found, strict=True):
             order = begin + np.argsort(-final[begin:end], kind="stable")
             reasons: list[tuple[str, float]] = []
-            if len(order) > 1 and isinstance(self._scorer, LinearScorer):
+            if len(order) > 1 and self.is_trusted_ and isinstance(self._scorer, LinearScorer):
                 reasons = self._scorer.differences(lists, int(order[0]), int(order[1]))
             parser_scores = (self.beta_ * lists.scores[order]).tolist()
             comparisons.append(Comparison(candidates, parser_scores, votes[order].tolist(), reasons))
@@ -382,16 +396,10 @@ class DependencyReranker:
         self._check_fitted()
         lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k)))
         short = lists.shortened(self.k)
-        reranked = combine(short, self._scorer.score(short), self.beta_)
+        reranked = combine(short, self._votes(short), self.beta_)
         if short.n_candidates == lists.n_candidates:
             return lists, reranked
-        final = self.beta_ * lists.scores
-        for (begin, end), (first, last) in zip(lists.spans(), short.spans(), strict=True):
-            n = last - first
-            rest = final[begin + n : end] - final[begin + n - 1]
-            final[begin : begin + n] = reranked[first:last]
-            final[begin + n : end] = reranked[first:last].min() + rest
-        return lists, final
+        return lists, append_rest(lists, short, reranked, self.beta_)
 
     def _rerank(self, trees: Sequence[DepTree], k: int) -> list[list[Candidate]]:
         lists, final = self._lists_and_scores(trees, k)
@@ -401,7 +409,7 @@ class DependencyReranker:
         self, lists: CandidateLists, final: FloatArray, sizes: Sequence[int]
     ) -> list[list[Candidate]]:
         """Return the best candidates of each list, as many as `sizes` says, with relations."""
-        probabilities = self._probabilities(lists, final)
+        probabilities = divide_mass(lists, self.scale_ * final)
         orders = [
             begin + np.argsort(-final[begin:end], kind="stable")[:size]
             for (begin, end), size in zip(lists.spans(), sizes, strict=True)
@@ -463,7 +471,8 @@ class DependencyReranker:
         """Return all that the reranker is."""
         self._check_fitted()
         fitted = {name: getattr(self, name) for name in FITTED}
-        values = {"options": {name: getattr(self, name) for name in OPTIONS}, "fitted": fitted}
+        options = {name: getattr(self, name) for name in (*OPTIONS, "significance_level")}
+        values = {"options": options, "fitted": fitted}
         parts = {"parser": self.parser_.get_state(), "scorer": self._scorer.get_state()}
         return State("DependencyReranker", values, {}, parts)
 
@@ -476,8 +485,8 @@ class DependencyReranker:
             KernelScorer if reranker.learner == "kernel" else LinearScorer
         )
         reranker._scorer = scorer.from_state(state.parts["scorer"])
-        for name in FITTED:
-            setattr(reranker, name, state.values["fitted"][name])
+        for name, value in {**UNTESTED, **state.values["fitted"]}.items():
+            setattr(reranker, name, value)
         return reranker
 
 
@@ -485,5 +494,7 @@ OPTIONS = (
     *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "target", "copies"),
     *("max_iter", "ranker", "epochs", "chunks", "seed"),
 )
-"""The parameters of a reranker that are saved with it."""
-FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_")
+"""The parameters on which the features and weights of a reranker depend."""
+FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_", "gain_", "p_value_", "is_trusted_")
+UNTESTED = {"gain_": np.nan, "p_value_": np.nan, "is_trusted_": True}
+"""Of rerankers in files that say nothing of their gain."""

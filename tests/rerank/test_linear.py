@@ -1,0 +1,92 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import treewright.rerank.linear as linear
+from treewright.learn.ranking import AveragedRanker, LogLinearRanker
+from treewright.mining.problem import list_problem
+from treewright.rerank.linear import LinearScorer, measure_purity, take_columns
+
+
+def draw(seed, n_lists=40, n_features=30):
+    """Draw rows in lists, the right one anywhere, some of them without features, and given scores."""
+    rng = np.random.default_rng(seed)
+    first = np.cumsum([0, *rng.integers(1, 6, size=n_lists)])
+    dense = (rng.random((first[-1], n_features)) < rng.choice([0, 0.3], size=(first[-1], 1))).astype(np.int8)
+    right = np.array([rng.integers(begin, end) for begin, end in pairwise(first)])
+    return csr_matrix(dense), list_problem(first, right, given=rng.normal(size=len(dense)))
+
+
+class Drawn:
+    """Features that are there already."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def select(self, lists, problem, *, progress, checkpoint):
+        return self.rows.copy()
+
+    def keep(self, columns):
+        self.kept = columns
+
+
+@pytest.fixture(params=[3, 500])
+def few_at_once(request, monkeypatch):
+    monkeypatch.setattr(linear, "LISTS_AT_ONCE", request.param)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_are_taken_and_rows_ordered_as_a_copy_would_have_them(seed, few_at_once):
+    rows, problem = draw(seed)
+    columns = np.flatnonzero(np.random.default_rng(seed).random(rows.shape[1]) < 0.6)
+    expected = rows[:, columns][problem.alternatives.rows]
+    taken, alternatives = take_columns(rows.copy(), columns, problem.alternatives)
+    assert taken.indices.tolist() == expected.indices.tolist()
+    assert taken.indptr.tolist() == expected.indptr.tolist()
+    assert (taken != expected).nnz == 0
+    assert alternatives.rows.tolist() == list(range(rows.shape[0]))
+    assert alternatives.given.tolist() == problem.alternatives.given.tolist()
+
+
+def test_columns_are_taken_without_a_copy():
+    rows, problem = draw(1)
+    taken, _ = take_columns(rows, np.arange(20), problem.alternatives)
+    assert np.shares_memory(taken.indices, rows.indices)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_purity_is_the_excess_of_one_side_over_the_other(seed, few_at_once):
+    rows, problem = draw(seed)
+    dense, alternatives = rows.toarray().astype(float), problem.alternatives
+    excess, total = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
+    for end, wrong in zip(alternatives.first[1:], worst, strict=True):
+        if wrong >= 0:
+            difference = dense[alternatives.rows[end - 1]] - dense[alternatives.rows[wrong]]
+            excess += difference
+            total += np.abs(difference)
+    assert total.any()
+    assert measure_purity(rows, problem).tolist() == (np.abs(excess) / np.maximum(total, 1)).tolist()
+
+
+@pytest.mark.parametrize("ranker", ["loglinear", "perceptron"])
+def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
+    rows, problem = draw(2)
+    scorer = LinearScorer("subtree", Drawn(rows), ranker=ranker, epochs=3)
+    scorer.fit(None, problem, progress=lambda line: None, checkpoint=None)
+    purity = measure_purity(rows, problem)
+    kept = np.flatnonzero(purity >= linear.MIN_PURITY)
+    few, trust, alternatives = rows[:, kept], purity[kept] ** linear.PURITY_POWER, problem.alternatives
+    if ranker == "perceptron":
+        bare = alternatives._replace(given=np.zeros_like(alternatives.given))
+        expected = [AveragedRanker(epochs=3).fit(few, bare, trust=trust).coef_]
+    else:
+        expected, start = [], None
+        for penalty in linear.PENALTIES:
+            model = LogLinearRanker(penalty=penalty).fit(few, alternatives, coef_init=start, trust=trust)
+            expected.append(start := model.coef_)
+    assert 0 < len(kept) < rows.shape[1]
+    assert scorer.features.kept.tolist() == kept.tolist()
+    assert [each.tolist() for each in scorer._choices] == [each.tolist() for each in expected]
