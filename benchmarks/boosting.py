@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 
 from treewright.learn.boosting import BoostedTrees, CsrExamples, Seconds, draw_sample
 from treewright.learn.trees import TreeBuilder
-from treewright.native.boosting import Rows
+from treewright.native.boosting import Limits, Rows
 
 STEPS = Seconds._fields
 
@@ -103,7 +103,8 @@ def timed(function, *arguments):
 def build(builder, rows, signed, penalty):
     """Return a tree."""
     builder.start(rows, signed)
-    return builder.build(penalty, 1e-10 * np.abs(signed).sum())
+    least = 1e-10 * np.abs(signed).sum()
+    return builder.build(Limits(penalty, least, least))
 
 
 def n_extractions(tree, leaves):

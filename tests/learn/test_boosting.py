@@ -8,6 +8,7 @@ from oracle import boosting as twin
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
+from treewright.learn import boosting
 from treewright.learn.boosting import BoostedTrees, CsrExamples, draw_sample
 from treewright.learn.trees import (
     TreeBuilder,
@@ -19,7 +20,7 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
-from treewright.native.boosting import Rows, Tree
+from treewright.native.boosting import Limits, Rows, Tree
 from treewright.persist import load_state, save_state
 
 
@@ -135,10 +136,10 @@ def test_splits_on_a_sample_are_taken_back_where_all_examples_gain_more_without(
     examples = CsrExamples(csr_matrix(dense))
     builder = TreeBuilder(7)
     builder.start(Rows(*examples.extract(np.arange(8))), (labels * weights)[:8] * 5)
-    tree = builder.build(penalty, 1e-9)
+    tree = builder.build(Limits(penalty, 1e-9, 1e-9))
     leaves = np.zeros(40, np.int32)
     examples.percolate(tree, leaves)
-    kept = unsplit(tree, leaves, labels * weights, penalty, 1e-9)
+    kept = unsplit(tree, leaves, labels * weights, Limits(penalty, 1e-9, 1e-9))
     sets = [set(np.flatnonzero(row).tolist()) for row in dense]
     ranked = [
         (-twin.gain_of_tree(each, sets, labels, weights, penalty), twin.n_leaves(each))
@@ -157,11 +158,11 @@ def test_no_split_on_all_examples_is_taken_back():
     examples = CsrExamples(csr_matrix(dense))
     builder = TreeBuilder(12)
     builder.start(Rows(*examples.extract(np.arange(300))), labels / 2)
-    tree = builder.build(5.0, 1e-9)
+    tree = builder.build(Limits(5.0, 1e-9, 1e-9))
     leaves = np.zeros(300, np.int32)
     examples.percolate(tree, leaves)
     assert len(tree.features) > 5
-    assert as_nested(unsplit(tree, leaves, labels / 2, 5.0, 1e-9)) == as_nested(tree)
+    assert as_nested(unsplit(tree, leaves, labels / 2, Limits(5.0, 1e-9, 1e-9))) == as_nested(tree)
 
 
 def test_each_tree_lowers_the_objective():
@@ -181,6 +182,91 @@ def test_penalties_fall_to_the_lowest_and_nothing_gains_there():
     weights = [twin.weight(*each, 1.0) for each in zip(ensemble.confidences, labels, strict=True)]
     sets = [set(np.flatnonzero(row).tolist()) for row in dense]
     assert twin.largest_penalty(sets, labels, weights, 12) <= 3.0 * 1.01
+
+
+def grown_step_by_step(lowests, **options):
+    """Lower the penalty as far as each of some by `grow` and `relax` alone."""
+    ensemble = make_ensemble(*make_problem(), **options)
+    penalties = []
+    for lowest in lowests:
+        while True:
+            if ensemble.grow() is None:
+                if ensemble.penalty <= lowest:
+                    break
+                penalties.append(ensemble.relax(lowest))
+    return ensemble, penalties
+
+
+@pytest.mark.parametrize("options", [{}, {"least_gain": 0.5}, {"slack": 0.05, "biases": np.full(300, 0.5)}])
+def test_penalties_that_are_passed_over_change_no_tree(options, monkeypatch):
+    first = 75.0
+    lowests = [first * 0.97**step for step in range(1, 110)]
+    expected, penalties = grown_step_by_step(lowests, **options)
+    ensemble, asked = make_ensemble(*make_problem(), **options), []
+    grow = ensemble.grow
+    monkeypatch.setattr(ensemble, "grow", lambda: asked.append(ensemble.penalty) or grow())
+    for lowest in lowests:
+        assert ensemble.grow_to(lowest, max_trees=10_000)
+        assert ensemble.penalty == lowest
+    assert as_lists(ensemble.trees) == as_lists(expected.trees)
+    assert [each[:-1] for each in ensemble.records] == [each[:-1] for each in expected.records]
+    assert ensemble.largest == expected.largest
+    # Under many penalties nothing gains, and no examples are looked at for them.
+    assert len(set(penalties)) > len(set(asked)) + 10
+    assert set(asked) - {np.inf} <= set(penalties)
+
+
+@pytest.mark.parametrize("sample_size", [None, 100])
+@pytest.mark.parametrize("least_gain", [0.5, 10.0])
+def test_nothing_gains_at_the_lowest_penalty_whatever_splits_must_gain(least_gain, sample_size):
+    dense, labels, ensemble = grown(10_000, 3.0, least_gain=least_gain, sample_size=sample_size)
+    weights = [twin.weight(*each, 1.0) for each in zip(ensemble.confidences, labels, strict=True)]
+    sets = [set(np.flatnonzero(row).tolist()) for row in dense]
+    assert twin.largest_penalty(sets, labels, weights, 12) <= 3.0 * 1.01
+
+
+@pytest.mark.parametrize("sample_size", [None, 100])
+@pytest.mark.parametrize("share", [0.2, 1.0, 2.5])
+def test_every_split_below_the_root_gains_what_it_must(share, sample_size, monkeypatch):
+    built = []
+
+    class Watched(TreeBuilder):
+        def start(self, rows, signed, least=0.0):
+            self.problem = (rows, signed.copy())
+            return super().start(rows, signed, least)
+
+        def build(self, limits):
+            tree = super().build(limits)
+            built.append((*self.problem, limits, tree))
+            return tree
+
+    monkeypatch.setattr(boosting, "TreeBuilder", Watched)
+    _, _, ensemble = grown(n_trees=40, lowest=0.3, eta=0.2, least_gain=share, sample_size=sample_size)
+    n_below = 0
+    for rows, signed, limits, tree in built:
+        assert limits.least == share * limits.penalty
+        sets = [set(rows.columns[begin:end].tolist()) for begin, end in pairwise(rows.first.tolist())]
+        labels, weights = np.sign(signed), np.abs(signed)
+        splits = twin.list_splits(as_nested(tree), sets, range(len(sets)))
+        for number, (members, *parts) in enumerate(splits):
+            gained = sum(twin.gain(part, labels, weights, limits.penalty) for part in parts)
+            gained -= twin.gain(members, labels, weights, limits.penalty)
+            assert gained > (limits.least if number else 0) - 1e-9
+            n_below += number > 0
+    assert n_below > 5
+    assert len(built) <= len(ensemble.records)
+
+
+def test_trees_are_smaller_where_splits_must_gain_more():
+    sizes = [
+        sum(record.n_leaves for record in grown(n_trees=30, eta=0.2, least_gain=share)[2].records)
+        for share in (0, 1.0, 5.0)
+    ]
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+def test_a_least_gain_of_nothing_changes_no_tree():
+    assert as_lists(grown(least_gain=1e-12)[2].trees) == as_lists(grown()[2].trees)
 
 
 def test_confidences_are_the_scores_of_the_kept_trees():
@@ -244,11 +330,20 @@ def test_biases_count_as_copies_of_examples():
     np.testing.assert_allclose(weighted.confidences.repeat(copies), repeated.confidences, atol=1e-9)
 
 
-@pytest.mark.parametrize("sample_size", [None, 100])
-def test_a_run_goes_on_as_if_never_interrupted(tmp_path, sample_size):
-    dense, labels, whole = grown(sample_size=sample_size)
+def test_labels_and_biases_of_the_right_type_are_not_copied():
+    labels, biases = np.array([1, 1, -1], dtype=np.int8), np.array([0.5, 1.0, 2.0])
+    ensemble = make_ensemble(np.eye(3), labels, biases=biases)
+    assert np.shares_memory(ensemble._labels, labels)
+    assert np.shares_memory(ensemble._biases, biases)
+    ensemble.grow_to(0.1, max_trees=20)
+    assert (labels.tolist(), biases.tolist()) == ([1, 1, -1], [0.5, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("options", [{}, {"sample_size": 100}, {"sample_size": 100, "least_gain": 0.5}])
+def test_a_run_goes_on_as_if_never_interrupted(tmp_path, options):
+    dense, labels, whole = grown(**options)
     for n_trees in (0, 7, 31):
-        part = make_ensemble(dense, labels, sample_size=sample_size)
+        part = make_ensemble(dense, labels, **options)
         part.grow_to(1.0, max_trees=n_trees)
         save_state(part.get_state(), tmp_path / "part")
         again = BoostedTrees.from_state(load_state(tmp_path / "part"), CsrExamples(csr_matrix(dense)), labels)
@@ -330,6 +425,7 @@ def test_examples_without_features_get_a_tree_of_one_leaf():
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
         ({"eta": 0.995}, r"eta is 0.995 with a slack of 0.01; expected eta \* \(1 \+ slack\) below 1"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
+        ({"least_gain": -0.5}, "least_gain is -0.5; expected a number from 0 to 10"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):

@@ -8,7 +8,7 @@ from oracle import boosting as twin
 
 from treewright.learn.trees import TreeBuilder, join_trees
 from treewright.native import boosting as native
-from treewright.native.boosting import Rows, Tree
+from treewright.native.boosting import Limits, Rows, Tree
 
 N_FEATURES = 6
 EIGHTHS = st.integers(1, 32).map(lambda each: each / 8)
@@ -66,9 +66,9 @@ def trees():
     )
 
 
-def build(builder, examples, labels, weights, penalty):
-    builder.start(as_rows(examples), signed_weights(labels, weights))
-    return as_nested(builder.build(penalty, 1e-10))
+def build(builder, examples, labels, weights, penalty, least=1e-10, lightest=0.0):
+    builder.start(as_rows(examples), signed_weights(labels, weights), lightest)
+    return as_nested(builder.build(Limits(penalty, least, 1e-10)))
 
 
 @given(problems(), EIGHTHS)
@@ -90,6 +90,42 @@ def test_deep_trees_of_many_examples_equal_those_of_the_definition():
         assert build(builder, examples, labels, weights, 0.5) == expected
         depths.append(max(len(twin.path_to_leaf(expected, each)) for each in examples))
     assert max(depths) >= 5
+
+
+@given(problems(), EIGHTHS, EIGHTHS)
+def test_trees_with_a_least_gain_equal_those_of_the_definition(problem, penalty, least):
+    members = list(range(len(problem[0])))
+    expected = twin.build_tree(problem[0], members, *problem[1:], penalty, N_FEATURES, 1e-10, least)
+    assert build(TreeBuilder(N_FEATURES), *problem, penalty, least) == expected
+
+
+def test_a_least_gain_is_asked_of_all_splits_but_that_of_the_root():
+    examples, labels, weights = [{0}, {0, 1}, set(), set()], [1, -1, -1, -1], [4.0, 2.0, 2.0, 2.0]
+    assert build(TreeBuilder(2), examples, labels, weights, 1.0, 0.5) == (0, (1, None, None), None)
+    assert build(TreeBuilder(2), examples, labels, weights, 1.0, 4.0) == (0, None, None)
+
+
+@given(problems(), EIGHTHS)
+def test_features_of_light_examples_are_left_out(problem, least):
+    examples, labels, weights = problem
+    rows = as_rows(examples)
+    kept = Rows(np.empty_like(rows.first), np.empty_like(rows.columns))
+    masses = np.zeros(N_FEATURES)
+    native.keep_heavy(rows, signed_weights(labels, weights), least, masses, kept)
+    expected = as_rows(twin.without_light(examples, weights, least))
+    assert kept.first.tolist() == expected.first.tolist()
+    assert kept.columns[: kept.first[-1]].tolist() == expected.columns.tolist()
+    assert not masses.any()
+
+
+@given(problems(), EIGHTHS, EIGHTHS)
+def test_below_the_root_light_features_change_no_tree(problem, penalty, least):
+    # A feature whose gradient is larger than the penalty can gain on both sides.
+    lightest = min(least, (least + penalty) / 2)
+    whole = build(TreeBuilder(N_FEATURES), *problem, penalty, least)
+    light = build(TreeBuilder(N_FEATURES), *problem, penalty, least, lightest)
+    if whole and light and whole[0] == light[0]:
+        assert light == whole
 
 
 @given(st.lists(st.tuples(problems(), EIGHTHS), min_size=2, max_size=3))

@@ -44,14 +44,34 @@ def best_split(examples, members, labels, weights, penalty, n_features, toleranc
     return chosen
 
 
-def build_tree(examples, members, labels, weights, penalty, n_features, tolerance=0.0):
-    """Split as long as a split gains."""
+def build_tree(examples, members, labels, weights, penalty, n_features, tolerance=0.0, least=None):
+    """Split as long as a split gains more than a tolerance, or, below the root, than the least gain."""
+    least = tolerance if least is None else least
     feature = best_split(examples, members, labels, weights, penalty, n_features, tolerance)
     if feature is None:
         return None
     parts = split(examples, members, feature)
-    below = (build_tree(examples, part, labels, weights, penalty, n_features, tolerance) for part in parts)
-    return (feature, *below)
+    problem = (labels, weights, penalty, n_features)
+    return (feature, *(build_tree(examples, part, *problem, least, least) for part in parts))
+
+
+def list_splits(tree, examples, members):
+    """List the members at each split of a tree, with those of its two sides, the root first."""
+    if tree is None:
+        return []
+    parts = split(examples, members, tree[0])
+    below = [list_splits(side, examples, part) for side, part in zip(tree[1:], parts, strict=True)]
+    return [(members, *parts), *below[0], *below[1]]
+
+
+def without_light(examples, weights, least):
+    """Leave out the features whose examples weigh no more than `least` together."""
+
+    def mass(feature):
+        pairs = zip(examples, weights, strict=True)
+        return sum(weight for example, weight in pairs if feature in example)
+
+    return [{feature for feature in example if mass(feature) > least} for example in examples]
 
 
 def largest_penalty(examples, labels, weights, n_features):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright.native import boosting as native
-from treewright.native.boosting import Forest, Rows, Tree
+from treewright.native.boosting import Forest, Limits, Rows, Tree
 from treewright.persist import State
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ def score_rows(rows: csr_matrix, forest: Forest) -> FloatArray:
     return scores
 
 
-def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, penalty: float, tolerance: float) -> Tree:
+def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, limits: Limits) -> Tree:
     """Take back the splits of a tree that do not gain over all examples, and move these to the leaves left.
 
     A split gains if what is left below it does so by more than its node would. The tree comes from a sample;
@@ -74,8 +74,8 @@ def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, penalty: float, tole
             present, absent = tree.present[node], tree.absent[node]
             sums[node] = sums[present] + sums[absent]
             below = gains[present] + gains[absent]
-        gains[node] = max(0.0, abs(sums[node]) - penalty)
-        if below > gains[node] + tolerance:
+        gains[node] = max(0.0, abs(sums[node]) - limits.penalty)
+        if below > gains[node] + (limits.least if node > 0 else limits.rounding):
             gains[node] = below
         else:
             features[node] = -1
@@ -140,18 +140,22 @@ class TreeBuilder:
         self._order = native.Order(examples, buffer, np.zeros((2, 2)))
         self._capacity = n_examples
 
-    def start(self, rows: Rows, signed: FloatArray) -> float:
+    def start(self, rows: Rows, signed: FloatArray, least: float = 0.0) -> float:
         """Take examples with their signed weights; return the largest penalty under which nothing gains."""
         if len(signed) > self._capacity:
             self._reserve(len(signed))
+        if least > 0:
+            heavy = Rows(np.empty_like(rows.first), np.empty_like(rows.columns))
+            native.keep_heavy(rows, signed, least, self._pool.sums[0], heavy)
+            rows = heavy
         self._rows, self._signed = rows, signed
         return float(native.start_tree(rows, signed, self._pool, self._frames, self._order))
 
-    def build(self, penalty: float, tolerance: float) -> Tree:
+    def build(self, limits: Limits) -> Tree:
         """Return the tree of the examples that were taken, with zeros for the values of leaves."""
         tree = make_tree(2 * len(self._signed) + 1)
         n_nodes = native.build_tree(
-            *(self._rows, self._signed, self._pool, self._frames, self._order, penalty, tolerance, tree)
+            *(self._rows, self._signed, self._pool, self._frames, self._order, limits, tree)
         )
         return Tree(*(each[:n_nodes].copy() for each in tree))
 

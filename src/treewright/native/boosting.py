@@ -42,6 +42,14 @@ class Forest(NamedTuple):
     nodes: Tree
 
 
+class Limits(NamedTuple):
+    """The penalty, by how much a split must gain, and by how much that of the root."""
+
+    penalty: float
+    least: float
+    rounding: float
+
+
 class Pool(NamedTuple):
     """For each node that waits, the gradient of each feature, and which features were met.
 
@@ -109,6 +117,29 @@ def add_gradients(rows, signed, sums):
         weight = signed[example]
         for place in range(rows.first[example], rows.first[example + 1]):
             sums[rows.columns[place]] += weight
+
+
+@in_place
+def keep_heavy(rows, signed, least, masses, kept):
+    """Copy the features of examples, but for those whose examples weigh no more than `least` together.
+
+    Nothing below the root can gain more by such a feature. `masses` is a zero for each feature, and is so
+    again at the end.
+    """
+    for example in range(signed.size):
+        weight = abs(signed[example])
+        for place in range(rows.first[example], rows.first[example + 1]):
+            masses[rows.columns[place]] += weight
+    n_kept = 0
+    kept.first[0] = 0
+    for example in range(signed.size):
+        for place in range(rows.first[example], rows.first[example + 1]):
+            if masses[rows.columns[place]] > least:
+                kept.columns[n_kept] = rows.columns[place]
+                n_kept += 1
+        kept.first[example + 1] = n_kept
+    for place in range(rows.first[signed.size]):
+        masses[rows.columns[place]] = 0.0
 
 
 @in_place
@@ -236,7 +267,7 @@ def subtract_sums(pool, slot):
 
 
 @in_place
-def build_tree(rows, signed, pool, frames, order, penalty, tolerance, tree):
+def build_tree(rows, signed, pool, frames, order, limits, tree):
     """Split from the root, which waits, until no split gains, and return the number of nodes.
 
     Of the two sides of a split, the larger takes the place and the sums of their parent, less those of the
@@ -246,9 +277,10 @@ def build_tree(rows, signed, pool, frames, order, penalty, tolerance, tree):
     while slot >= 0:
         node, begin, end = frames.nodes[slot], frames.begins[slot], frames.ends[slot]
         feature, middle = -1, begin
-        if not is_final(frames.positive[slot], frames.negative[slot], penalty, tolerance):
+        least = limits.least if node > 0 else limits.rounding
+        if not is_final(frames.positive[slot], frames.negative[slot], limits.penalty, least):
             total = frames.positive[slot] - frames.negative[slot]
-            feature = find_split(pool, slot, total, penalty, tolerance)
+            feature = find_split(pool, slot, total, limits.penalty, least)
         if feature >= 0:
             middle = divide(rows, signed, feature, order, begin, end)
         tree.values[node] = 0.0
@@ -265,16 +297,17 @@ def build_tree(rows, signed, pool, frames, order, penalty, tolerance, tree):
             set_frame(frames, slot + 1, n_nodes + 1, middle, end, order.masses[1])
             set_frame(frames, slot, n_nodes, begin, middle, order.masses[0])
         n_nodes += 2
-        share_sums(rows, signed, order.examples, frames, slot, pool, penalty, tolerance)
+        share_sums(rows, signed, order.examples, frames, slot, pool, limits)
         slot += 1
     return n_nodes
 
 
 @in_place
-def share_sums(rows, signed, examples, frames, slot, pool, penalty, tolerance):
+def share_sums(rows, signed, examples, frames, slot, pool, limits):
     """Fill the sums of the two sides of a split from those of their parent, in the slot of the larger."""
-    larger_ends = is_final(frames.positive[slot], frames.negative[slot], penalty, tolerance)
-    smaller_ends = is_final(frames.positive[slot + 1], frames.negative[slot + 1], penalty, tolerance)
+    penalty, least = limits.penalty, limits.least
+    larger_ends = is_final(frames.positive[slot], frames.negative[slot], penalty, least)
+    smaller_ends = is_final(frames.positive[slot + 1], frames.negative[slot + 1], penalty, least)
     if larger_ends:
         clear(pool, slot)
     if smaller_ends:
