@@ -157,6 +157,35 @@ def const_trees(max_leaves=10):
     return nodes(max_leaves).map(as_const_tree)
 
 
+PHRASES = ["S", "NP", "VP", "PP", "ADJP"]
+TAGS = ["NN", "VBD", "DT", "CC", "IN", ",", "-LRB-", "XX"]
+
+
+def _put_over(label, children):
+    """Return a label over children, or the only child where the label stands over the same words already."""
+    chain = children[0]
+    while len(children) == 1 and len(chain.children) == 1 and not chain.children[0].is_leaf:
+        if chain.label == label:
+            return children[0]
+        chain = chain.children[0]
+    return children[0] if len(children) == 1 and chain.label == label else ConstTree(label, children)
+
+
+def phrase_trees(max_leaves=10):
+    """Draw a tree of tagged words with a top and no label twice over the same words; some nodes are wide."""
+    words = st.builds(
+        lambda tag, word: ConstTree(tag, [word]),
+        st.sampled_from(TAGS),
+        st.sampled_from(["a", "bb", "Cc", "d"]),
+    )
+
+    def over(children):
+        return st.builds(_put_over, st.sampled_from(PHRASES), st.lists(children, min_size=1, max_size=7))
+
+    items = st.recursive(words, over, max_leaves=max_leaves)
+    return st.lists(items, min_size=1, max_size=7).map(lambda children: ConstTree("TOP", children))
+
+
 @st.composite
 def nested_spans(draw, n):
     """Draw labelled spans that nest, in the order in which they open."""

@@ -79,6 +79,8 @@ from .mining.polynomial import PolynomialSpace as PolynomialSpace
 from .mining.problem import label_problem as label_problem
 from .mining.problem import list_problem as list_problem
 from .mining.subtree import SubtreeSpace as SubtreeSpace
+from .parsing.constituent import ConstituentParser as ConstituentParser
+from .parsing.constituent import Parse as Parse
 from .parsing.dependency import Candidate as Candidate
 from .parsing.dependency import DependencyParser as DependencyParser
 from .parsing.features import TemplateSet as TemplateSet

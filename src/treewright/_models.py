@@ -10,6 +10,7 @@ from treewright.persist import load_state
 MODELS = {
     "ConjunctionClassifier": "mining.classifier",
     "ConjunctionMiner": "mining.miner",
+    "ConstituentParser": "parsing.constituent",
     "DependencyParser": "parsing.dependency",
     "DependencyReranker": "rerank.reranker",
     "LinearizedTreeClassifier": "kernels.linearize",

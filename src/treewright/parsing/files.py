@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,10 @@ from treewright.parsing.tagger import Tagger
 BATCH_SIZE = 2000
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
 
+Sentence = TypeVar("Sentence")
 
+
+@runtime_checkable
 class Parser(Protocol):
     """What finds trees: a parser, or a reranker of its trees."""
 
@@ -78,7 +81,7 @@ def parse_file(
     if isinstance(model, Tagger):
         if kbest > 1 or confidence or tags:
             raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
-        found: Iterator[DepTree] = (tree for batch in _batches(sentences) for tree in model.predict(batch))
+        found: Iterator[DepTree] = (tree for batch in in_batches(sentences) for tree in model.predict(batch))
     else:
         model.jobs = jobs
         if tags is not None:
@@ -133,7 +136,8 @@ def _paragraphs(source: str) -> Iterator[str]:
         yield " ".join(lines)
 
 
-def _batches(sentences: Iterable[DepTree], size: int = BATCH_SIZE) -> Iterator[list[DepTree]]:
+def in_batches(sentences: Iterable[Sentence], size: int = BATCH_SIZE) -> Iterator[list[Sentence]]:
+    """Hand sentences on in lists of a size; the last may be shorter."""
     waiting = iter(sentences)
     while batch := list(islice(waiting, size)):
         yield batch
@@ -142,7 +146,7 @@ def _batches(sentences: Iterable[DepTree], size: int = BATCH_SIZE) -> Iterator[l
 def _parsed(
     parser: Parser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
 ) -> Iterator[DepTree]:
-    for batch in _batches(sentences, max(1, BATCH_SIZE // kbest)):
+    for batch in in_batches(sentences, max(1, BATCH_SIZE // kbest)):
         found: list[list[DepTree]]
         if kbest == 1:
             found = [[_without_announcement(tree)] for tree in parser.predict(batch)]

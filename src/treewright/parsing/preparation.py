@@ -78,7 +78,8 @@ def restore(
 ) -> ConstTree:
     """Put all words, as they were written, back into a parse.
 
-    A word that was dropped goes under the lowest node that has words of both sides of it, or the root.
+    A word that was dropped goes under the lowest node that has words of both sides of it, or else under the
+    root, or its only child.
 
     Parameters
     ----------
@@ -94,9 +95,21 @@ def restore(
     _visit(root, lambda node: leaves.extend(child for child in node.children if not child.children))
     for leaf, place in zip(leaves, kept, strict=True):
         leaf.place, leaf.label = place, words[place]
+    is_unary = len(root.children) == 1 and bool(root.children[0].children) and not root.children[0].is_tag
+    above = root.children[0] if is_unary else root
     for place in sorted(set(range(len(words))) - set(kept)):
-        _insert(root, Node(tags[place], [Node(words[place], [], place)]), place)
+        _insert(above, Node(tags[place], [Node(words[place], [], place)]), place)
     return _freeze(root).tree or ConstTree(ROOT)
+
+
+def retag(tree: ConstTree, tags: Sequence[str]) -> ConstTree:
+    """Return a tree with other tags over its words."""
+    labels = list(tree.labels)
+    parents = tree.parents().tolist()
+    leaves = np.flatnonzero(tree.sizes == 1).tolist()
+    for leaf, tag in zip(leaves, tags, strict=True):
+        labels[parents[leaf]] = tag
+    return ConstTree.from_arrays(labels, tree.sizes)
 
 
 def _insert(root: Node, word: Node, place: int) -> None:

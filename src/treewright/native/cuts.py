@@ -1,0 +1,302 @@
+"""Tree cuts and inferences over them (Turian & Melamed 2006, sections 2 and 3.4).
+
+A state of a parse is a cut: the items that have no parent yet, from left to right. An inference puts an item
+over some of them that stand together, or, with none, shifts the focus.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+
+LABEL, WORD, TAG, CLASS, FIRST, LAST, FORM, WIDTH, INNER = range(9)
+"""Predicates. The first and last child, by label; the form is a number for label and children, or the ending
+of a word; inner is the headword of the last child."""
+N_PREDICATES = 9
+N_FORMS = 1 << 15
+NO_STEP = 255
+TOP = 0
+"""The label that ends a parse."""
+
+
+class Items(NamedTuple):
+    """Words, one for the end of the sentence, what was put over them: values of predicates, span, only child.
+
+    The only child is -1 where there is none or more than one.
+    """
+
+    values: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    onlys: np.ndarray
+
+
+class Cuts(NamedTuple):
+    """States: the frontier of state i from `first[i]`, its focus, its sentence's first word and length."""
+
+    first: np.ndarray
+    frontier: np.ndarray
+    focus: np.ndarray
+    words: np.ndarray
+    n_words: np.ndarray
+
+
+class Inferences(NamedTuple):
+    """Where inferences are: the state, the first child within its frontier, the number of children."""
+
+    states: np.ndarray
+    begins: np.ndarray
+    sizes: np.ndarray
+
+
+class Derivations(NamedTuple):
+    """The trees of sentences as what is put over what, right to left and from below.
+
+    The actions of sentence i stand from `first[i]`: the first of the children within the frontier, how many
+    there are, and their label.
+    """
+
+    n_words: np.ndarray
+    first: np.ndarray
+    begins: np.ndarray
+    sizes: np.ndarray
+    labels: np.ndarray
+
+
+class Heads(NamedTuple):
+    """Head rules: the step at which a label finds a child, from the right or not, what is no head.
+
+    `conjunction` is the label of a conjunction after which the head hands over to the first conjunct, or -1.
+    """
+
+    steps: np.ndarray
+    from_right: np.ndarray
+    is_punctuation: np.ndarray
+    conjunction: int
+
+
+class Grammar(NamedTuple):
+    """Which labels go over which first, last and only children, and how many children there may be."""
+
+    firsts: np.ndarray
+    lasts: np.ndarray
+    onlys: np.ndarray
+    max_children: int
+
+
+@inlined
+def binned(value):
+    """Return one of ten bins for a number from 0."""
+    if value <= 4:
+        return value
+    if value <= 6:
+        return 5
+    if value <= 9:
+        return 6
+    if value <= 14:
+        return 7
+    return 8 if value <= 24 else 9
+
+
+@in_place
+def find_head(heads, items, frontier, begin, size, label):
+    """Return which of the children at `frontier[begin:begin + size]` is the head under a label, from 0."""
+    n_eligible = 0
+    for at in range(begin, begin + size):
+        n_eligible += not heads.is_punctuation[items.values[frontier[at], LABEL]]
+    best, found, fallback = NO_STEP, -1, -1
+    for at in range(size):
+        child = items.values[frontier[begin + at], LABEL]
+        if n_eligible > 0 and heads.is_punctuation[child]:
+            continue
+        if fallback < 0 or heads.from_right[label, 0]:
+            fallback = at
+        step = heads.steps[label, child]
+        if step < best or (step == best and step < NO_STEP and heads.from_right[label, step]):
+            best, found = step, at
+    head = found if found >= 0 else fallback
+    if heads.conjunction < 0:
+        return head
+    return first_conjunct(heads, items, frontier, begin, head, n_eligible)
+
+
+@in_place
+def first_conjunct(heads, items, frontier, begin, head, n_eligible):
+    """Return the child before the conjunction that precedes the head, or the head if there is none."""
+    n_before, before = 0, head
+    for at in range(head - 1, -1, -1):
+        child = items.values[frontier[begin + at], LABEL]
+        if n_eligible > 0 and heads.is_punctuation[child]:
+            continue
+        n_before += 1
+        if n_before == 1 and child != heads.conjunction:
+            return head
+        if n_before == 2:
+            before = at
+            break
+    return before
+
+
+@in_place
+def make_item(items, number, frontier, begin, size, label, head):
+    """Fill the item with a label over `frontier[begin:begin + size]`, whose head is a child."""
+    values = items.values
+    governor, last = frontier[begin + head], frontier[begin + size - 1]
+    form = np.uint64(label + 1)
+    for at in range(begin, begin + size):
+        form = form * np.uint64(0x9E3779B97F4A7C15) + np.uint64(values[frontier[at], LABEL] + 1)
+        form ^= form >> np.uint64(29)
+    form *= np.uint64(0xBF58476D1CE4E5B9)
+    values[number, LABEL] = label
+    for predicate in (WORD, TAG, CLASS):
+        values[number, predicate] = values[governor, predicate]
+    values[number, FIRST] = values[frontier[begin], LABEL]
+    values[number, LAST] = values[last, LABEL]
+    values[number, FORM] = np.int32(form >> np.uint64(49))
+    values[number, INNER] = values[last, WORD]
+    items.starts[number] = items.starts[frontier[begin]]
+    items.ends[number] = items.ends[last]
+    values[number, WIDTH] = binned(items.ends[number] - items.starts[number])
+    items.onlys[number] = frontier[begin] if size == 1 else -1
+
+
+@in_place
+def is_considered(grammar, items, frontier, begin, size, label):
+    """Tell whether a label may go over children: known at the edges, and not twice over the same words."""
+    first = frontier[begin]
+    symbol = items.values[first, LABEL]
+    if size > 1:
+        last = items.values[frontier[begin + size - 1], LABEL]
+        return grammar.firsts[label, symbol] and grammar.lasts[label, last]
+    if not grammar.onlys[label, symbol]:
+        return False
+    while first >= 0:
+        if items.values[first, LABEL] == label:
+            return False
+        first = items.onlys[first]
+    return True
+
+
+@inlined
+def count_sizes(grammar, begin, length):
+    """Return how many numbers of children an inference from a place may have."""
+    most = min(grammar.max_children, length - begin)
+    return most + 1 if begin == 0 and length > most else most
+
+
+@inlined
+def size_at(grammar, number, length):
+    """Return one of these numbers of children; all that are left can go under the top."""
+    return number + 1 if number < grammar.max_children else length
+
+
+@inlined
+def is_open(grammar, begin, size, length, label):
+    """Tell whether a label may have so many children: the top has all that are left."""
+    if label == TOP:
+        return begin == 0 and size == length
+    return size <= grammar.max_children
+
+
+@in_place
+def count_cuts(derivations, is_shifting):
+    """Return how many states the derivations of sentences have, and how many items on their frontiers."""
+    n_states, n_items = 0, 0
+    for sentence in range(derivations.n_words.size):
+        length = derivations.n_words[sentence]
+        focus = length - 1
+        for action in range(derivations.first[sentence], derivations.first[sentence + 1]):
+            n_here = 1 + (focus - derivations.begins[action] if is_shifting else 0)
+            n_states += n_here
+            n_items += n_here * length
+            focus = derivations.begins[action]
+            length -= derivations.sizes[action] - 1
+    return n_states, n_items
+
+
+@in_place
+def replay(derivations, heads, is_shifting, items, cuts, golds, line):
+    """Fill the items that derivations make, the states they go through, and the action right in each.
+
+    The words of each sentence stand among the items already, with room after them. `line` has room for the
+    longest frontier. A shift is the action -1.
+    """
+    state, item = 0, 0
+    cuts.first[0] = 0
+    for sentence in range(derivations.n_words.size):
+        word, length = item, derivations.n_words[sentence]
+        for at in range(length):
+            line[at] = word + at
+        item += length + 1
+        focus = length - 1
+        for action in range(derivations.first[sentence], derivations.first[sentence + 1]):
+            begin, size = derivations.begins[action], derivations.sizes[action]
+            label = derivations.labels[action]
+            for n_shifts in range(focus - begin if is_shifting else 0, -1, -1):
+                offset = cuts.first[state]
+                for at in range(length):
+                    cuts.frontier[offset + at] = line[at]
+                cuts.first[state + 1] = offset + length
+                cuts.focus[state] = begin + n_shifts if is_shifting else focus
+                cuts.words[state], cuts.n_words[state] = word, derivations.n_words[sentence]
+                golds[state] = action if n_shifts == 0 else -1
+                state += 1
+            head = find_head(heads, items, line, begin, size, label)
+            make_item(items, item, line, begin, size, label, head)
+            length = replace(line, begin, size, length, item)
+            focus = begin
+            item += 1
+
+
+@inlined
+def replace(line, begin, size, length, item):
+    """Put an item in the place of some that stand together, and return the new length."""
+    line[begin] = item
+    for at in range(begin + size, length):
+        line[at - size + 1] = line[at]
+    return length - size + 1
+
+
+@in_place
+def count_inferences(cuts, grammar, is_shifting):
+    """Return how many places for inferences all states have."""
+    total = 0
+    for state in range(cuts.focus.size):
+        length, focus = cuts.first[state + 1] - cuts.first[state], cuts.focus[state]
+        for begin in range(focus if is_shifting else 0, focus + 1):
+            total += count_sizes(grammar, begin, length)
+        if is_shifting and focus > 0:
+            total += 1
+    return total
+
+
+@in_place
+def list_inferences(cuts, grammar, is_shifting, inferences):
+    """Fill the places for inferences of all states: from the focus and the shift, or from all up to it."""
+    at = 0
+    for state in range(cuts.focus.size):
+        length, focus = cuts.first[state + 1] - cuts.first[state], cuts.focus[state]
+        for begin in range(focus if is_shifting else 0, focus + 1):
+            for number in range(count_sizes(grammar, begin, length)):
+                inferences.states[at], inferences.begins[at] = state, begin
+                inferences.sizes[at] = size_at(grammar, number, length)
+                at += 1
+        if is_shifting and focus > 0:
+            inferences.states[at], inferences.begins[at], inferences.sizes[at] = state, focus, 0
+            at += 1
+
+
+@in_place
+def mark_considered(grammar, items, cuts, inferences, label, is_used):
+    """Fill whether a label is considered at each place; the number after all labels is the shift."""
+    is_shift = label == grammar.firsts.shape[0]
+    for number in range(inferences.states.size):
+        state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]
+        if is_shift or size == 0:
+            is_used[number] = is_shift and size == 0
+            continue
+        offset = cuts.first[state]
+        is_used[number] = is_open(
+            grammar, begin, size, cuts.first[state + 1] - offset, label
+        ) and is_considered(grammar, items, cuts.frontier, offset + begin, size, label)
