@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,6 +25,14 @@ SHOWN = {
     "tags": "--tags",
     "punctuation": "--punctuation",
     "n_sentences": "--sentences",
+    "strategies": "--strategies",
+    "max_lengths": "--max-length",
+    "lowest_penalty": "--lowest-penalty",
+    "sample_size": "--sample-size",
+    "label": "--label",
+    "penalty": "--penalty",
+    "n_trees": "--trees",
+    "most_seconds": "--most-seconds",
 }
 """The options of experiments, by the names of settings."""
 PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
@@ -52,7 +60,12 @@ def reproduce(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
     data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
     out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
-    tags: Annotated[str, typer.Option(help="predicted: by the parser's own tagger; gold.")] = "predicted",
+    tags: Annotated[
+        str | None,
+        typer.Option(
+            help="predicted: by the parser's own tagger; gold; both, in turian. [default: predicted, both]"
+        ),
+    ] = None,
     punctuation: Annotated[
         str, typer.Option(help="all: scored like words; unicode or penn: left out by that rule.")
     ] = "all",
@@ -69,6 +82,18 @@ def reproduce(
     sentences: Annotated[
         int | None, typer.Option(min=1, help="Train on the first so many only, to try things out.")
     ] = None,
+    strategies: Annotated[
+        str | None, typer.Option(help="Of turian: shift-reduce,original. [default: original in Table 2]")
+    ] = None,
+    max_length: Annotated[
+        str | None, typer.Option(help="Of the sentences of turian, as 15,all. [default: 15; 15,all in Table 1]")
+    ] = None,
+    lowest_penalty: Annotated[float | None, typer.Option(help="Where training ends, in turian.")] = None,
+    sample_size: Annotated[int | None, typer.Option(min=1, help="Of each tree, in turian.")] = None,
+    label: Annotated[str | None, typer.Option(help="To be profiled, if not the most frequent.")] = None,
+    penalty: Annotated[float | None, typer.Option(help="To profile at, if not the best parser's.")] = None,
+    trees: Annotated[int, typer.Option(min=2, help="To be profiled.")] = 50,
+    most_seconds: Annotated[float, typer.Option(min=0, help="For a tree on all examples.")] = 600.0,
     cache: Annotated[Path | None, typer.Option(help="Folder to keep what is finished in.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
@@ -79,6 +104,9 @@ def reproduce(
     - `qian-liu-table3`: what the threshold of the selection changes
     - `qian-liu-table4`: every treebank of a folder, reranked
     - `moschitti-figure4`: time of tree kernels by the size of trees
+    - `turian-table1`: parsing by classification: scores
+    - `turian-figure1`: dev scores as training goes on
+    - `turian-table2`: what a training iteration costs, on samples and without
 
     What is finished is kept: the same command goes on after an interruption.
 
@@ -86,28 +114,37 @@ def reproduce(
     """
     import shlex
 
-    from treewright.report.experiment import Settings
-    from treewright.report.reproduce import check_options
+    from treewright.report.reproduce import check_options, find_settings
     from treewright.report.reproduce import reproduce as run_experiment
 
-    check_options(experiment, _given_settings(context), shown=SHOWN)
+    given = _given_settings(context)
+    check_options(experiment, given, shown=SHOWN)
     if punctuation not in PUNCTUATION_CHOICES:
         raise InputError(f"--punctuation is {punctuation!r}; expected {', '.join(PUNCTUATION_CHOICES)}")
-    settings = Settings(
-        seed=seed,
-        jobs=jobs,
-        epochs=epochs,
-        runs=runs,
-        k=k,
-        folds=folds,
-        threshold=threshold,
-        thresholds=_parse_numbers("--thresholds", thresholds, float),
-        degrees=_parse_numbers("--degrees", degrees, int),
-        systems=tuple(systems.split(",")) if systems else None,
-        tags=tags,
-        punctuation=PUNCTUATION_CHOICES[punctuation],
-        n_sentences=sentences,
-    )
+    values: dict[str, Any] = {
+        "seed": seed,
+        "jobs": jobs,
+        "epochs": epochs,
+        "runs": runs,
+        "k": k,
+        "folds": folds,
+        "threshold": threshold,
+        "thresholds": _parse_numbers("--thresholds", thresholds, float),
+        "degrees": _parse_numbers("--degrees", degrees, int),
+        "systems": _parse_names(systems),
+        "tags": tags,
+        "punctuation": PUNCTUATION_CHOICES[punctuation],
+        "n_sentences": sentences,
+        "strategies": _parse_names(strategies),
+        "max_lengths": _parse_lengths(max_length),
+        "lowest_penalty": lowest_penalty,
+        "sample_size": sample_size,
+        "label": label,
+        "penalty": penalty,
+        "n_trees": trees,
+        "most_seconds": most_seconds,
+    }
+    settings = find_settings(experiment)(**{name: values[name] for name in given})
     command = shlex.join(["treewright", *sys.argv[1:]])
     files = run_experiment(
         experiment, data, out, settings=settings, cache=cache, command=command, progress=say
@@ -118,8 +155,22 @@ def reproduce(
 
 def _given_settings(context: typer.Context) -> list[str]:
     """Return the settings that the user has given, as the library calls them."""
-    sources = {name: context.get_parameter_source(option.strip("-")) for name, option in SHOWN.items()}
+    parameters = {name: option.strip("-").replace("-", "_") for name, option in SHOWN.items()}
+    sources = {name: context.get_parameter_source(each) for name, each in parameters.items()}
     return [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+
+
+def _parse_names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(text.split(",")) if text else None
+
+
+def _parse_lengths(text: str | None) -> tuple[int | None, ...] | None:
+    """Read lengths of sentences, of which one may be all."""
+    if not text:
+        return None
+    return tuple(
+        None if part == "all" else _parse_numbers("--max-length", part, int)[0] for part in text.split(",")
+    )
 
 
 def _parse_numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:

@@ -49,6 +49,10 @@ def dependency(
         int | None, typer.Option(min=1, help="Highest order of the reranker's features.")
     ] = None,
     threshold: Annotated[float, typer.Option(help="More select fewer features of the reranker.")] = 3.0,
+    significance_level: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Rerank only if chance gains as much on DEV less often; 1: always."),
+    ] = 0.05,
     rerank_folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed for the reranker.")] = 10,
     fold_epochs: Annotated[
         int | None, typer.Option(min=1, help="Epochs of the parsers of these; --epochs otherwise.")
@@ -92,6 +96,7 @@ def dependency(
             space=space,
             degree=degree,
             threshold=threshold,
+            significance_level=significance_level if significance_level < 1 else None,
             folds=rerank_folds,
             fold_epochs=fold_epochs,
             seed=seed,
@@ -105,6 +110,82 @@ def dependency(
             Checkpoint.remove(checkpoint / step)
     else:
         parser.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint).save(model)
+    Checkpoint.remove(checkpoint)
+    say(f"written: {model}")
+
+
+def constituent(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in Penn brackets.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[
+        str | None, typer.Option(help="Trees by which the penalty is chosen; a tenth of TRAIN otherwise.")
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Only sentences of up to so many words, with punctuation.")
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="shift-reduce, or original: as in the paper, with many more examples.")
+    ] = "shift-reduce",
+    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    max_children: Annotated[int, typer.Option(min=1, help="Children of a constituent at the most.")] = 5,
+    any_children: Annotated[
+        bool,
+        typer.Option("--any-children", help="Consider labels over children they were never seen with."),
+    ] = False,
+    head_rules: Annotated[str, typer.Option(help="collins or yamada-matsumoto.")] = "collins",
+    min_count: Annotated[int, typer.Option(min=1, help="A word must occur so often to be asked for.")] = 2,
+    sample_size: Annotated[
+        int, typer.Option(min=1, help="Examples on which each decision tree is built.")
+    ] = 20_000,
+    lowest_penalty: Annotated[float, typer.Option(help="Training ends there, if not before.")] = 0.1,
+    patience: Annotated[int, typer.Option(min=1, help="Stop when dev does not rise so long.")] = 6,
+    eta: Annotated[float, typer.Option(help="By which the penalty falls when nothing gains.")] = 0.8,
+    least_gain: Annotated[
+        float, typer.Option(help="What a split must gain, as a share of the penalty; more is faster.")
+    ] = 0.1,
+    max_inferences: Annotated[
+        int, typer.Option(min=1, help="Inferences scored for a sentence before the search ends.")
+    ] = 20_000,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Trainings with other samples, of which the model is the mean.")
+    ] = 1,
+    folds: Annotated[int, typer.Option(min=2, help="Parts that are tagged as if new.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished step.")] = False,
+) -> None:
+    """Train a constituency parser.
+
+    Example: `treewright train constituent train.mrg --dev dev.mrg --model parser.tw --max-length 15`
+    """
+    from treewright.checkpoint import Checkpoint
+    from treewright.parsing.bracket_files import read_trees
+    from treewright.parsing.constituent import ConstituentParser
+
+    checkpoint = begin_checkpoint(model, resume=resume)
+    check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
+    check_writable(model)
+    parser = ConstituentParser(
+        strategy=strategy,
+        tags=tags,
+        max_children=max_children,
+        only_known=not any_children,
+        head_rules=head_rules,
+        min_count=min_count,
+        sample_size=sample_size,
+        eta=eta,
+        least_gain=least_gain,
+        lowest_penalty=lowest_penalty,
+        patience=patience,
+        max_inferences=max_inferences,
+        runs=runs,
+        folds=folds,
+        seed=seed,
+        jobs=jobs,
+    )
+    training = read_trees(trees, max_length=max_length)
+    development = read_trees(dev, max_length=max_length) if dev else None
+    parser.fit(training, development, progress=say, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}")
 
@@ -133,14 +214,20 @@ def tagger(
 
 def parse(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser or a tagger.")],
-    source: Annotated[str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw; - is input.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="CoNLL-U, for a constituency parser also brackets, or text with --raw; - is input.",
+        ),
+    ],
     output: Annotated[str, typer.Option(help="File for the result.")] = "-",
     tags: Annotated[
         str | None, typer.Option(help="gold: as in INPUT; predicted: by the parser; as trained otherwise.")
     ] = None,
     kbest: Annotated[int, typer.Option(min=1, max=10_000, help="Write so many trees a sentence.")] = 1,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Add the probability of each arc to MISC.")
+        bool, typer.Option("--confidence", help="Add the probability of each arc to MISC (dependencies).")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
     language: Annotated[
@@ -148,27 +235,42 @@ def parse(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
 ) -> None:
-    """Parse sentences and write CoNLL-U; comments, multiword tokens and other columns are kept.
+    """Parse sentences: dependencies as CoNLL-U, which keeps all other columns, constituents as brackets.
 
     Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
     """
     from treewright._models import load
-    from treewright.parsing.files import parse_file
+    from treewright.parsing.bracket_files import parse_to_brackets
+    from treewright.parsing.constituent import ConstituentParser
+    from treewright.parsing.files import Parser, parse_file
+    from treewright.parsing.tagger import Tagger
 
     if language and not raw:
         raise InputError("--language is for plain text; expected --raw with it")
     # CoNLL-U may be parsed in its place, as nothing but heads, relations and tags changes.
     check_results({"--output": output}, {"MODEL": model, "INPUT": source if raw else None})
-    parse_file(
-        load(model),
-        source,
-        output,
-        tags=tags,
-        kbest=kbest,
-        confidence=confidence,
-        language=(language or "xx") if raw else None,
-        jobs=jobs,
-    )
+    split_as = (language or "xx") if raw else None
+    loaded = load(model)
+    if isinstance(loaded, ConstituentParser):
+        check_results({"--output": output}, {"INPUT": source})
+        if confidence:
+            raise InputError(
+                "--confidence is for arcs; expected a dependency parser, not one of constituents"
+            )
+        parse_to_brackets(loaded, source, output, tags=tags, kbest=kbest, language=split_as, jobs=jobs)
+    elif isinstance(loaded, Parser | Tagger):
+        parse_file(
+            loaded,
+            source,
+            output,
+            tags=tags,
+            kbest=kbest,
+            confidence=confidence,
+            language=split_as,
+            jobs=jobs,
+        )
+    else:
+        raise InputError(f"{model} is a {type(loaded).__name__}; expected a parser or a tagger")
 
 
 def explain(
