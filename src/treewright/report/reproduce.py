@@ -7,13 +7,15 @@ from pathlib import Path
 
 from treewright._cache import cache_folder
 from treewright.errors import InputError
-from treewright.report import moschitti, qianliu
+from treewright.report import moschitti, qianliu, turian
 from treewright.report.alone import Progress
+from treewright.report.constituents import ConstituentSettings
 from treewright.report.experiment import Experiment, Inputs, Settings
 from treewright.report.tables import check_extras, write_findings
 
 TREES = frozenset({"seed", "n_sentences"})
 RERANKING = TREES | {"jobs", "epochs", "runs", "k", "folds", "tags", "punctuation"}
+TRAINING = TREES | {"jobs", "runs", "strategies", "max_lengths", "lowest_penalty", "sample_size"}
 EXPERIMENTS = {
     "qian-liu-table2": Experiment(
         "kernels against features selected in their spaces",
@@ -27,7 +29,18 @@ EXPERIMENTS = {
         "every treebank of a folder, reranked", qianliu.table4, RERANKING | {"threshold"}
     ),
     "moschitti-figure4": Experiment("time of tree kernels by the size of trees", moschitti.figure4, TREES),
+    "turian-table1": Experiment("parsing by classification: scores", turian.table1, TRAINING | {"tags"}),
+    "turian-figure1": Experiment("dev scores as training goes on", turian.figure1, TRAINING | {"tags"}),
+    "turian-table2": Experiment(
+        "what a training iteration costs, on samples and without",
+        turian.table2,
+        TRAINING | {"label", "penalty", "n_trees", "most_seconds"},
+    ),
 }
+SETTINGS: dict[str, type[Settings]] = {
+    name: ConstituentSettings if each.options >= TRAINING else Settings for name, each in EXPERIMENTS.items()
+}
+"""The settings that each experiment is given."""
 
 
 def reproduce(
@@ -53,7 +66,7 @@ def reproduce(
     out : Path
         Folder for the result; made if need be.
     settings : Settings, optional
-        Those that the experiment does not use must be what they are by default.
+        Of the class in `SETTINGS`; those that the experiment does not use must be what they are by default.
     cache : Path, optional
         Folder for what is kept; one in the user's cache without it.
     command : str
@@ -66,8 +79,11 @@ def reproduce(
     list of Path
         The files written.
     """
-    settings = settings or Settings()
-    check_options(name, [each.name for each in fields(Settings) if _is_changed(settings, each.name)])
+    settings = settings or find_settings(name)()
+    check_options(name, [each.name for each in fields(settings) if _is_changed(settings, each.name)])
+    if type(settings) is not SETTINGS[name]:
+        found, expected = type(settings).__name__, SETTINGS[name].__name__
+        raise InputError(f"settings of {name} are {found}; expected {expected}")
     settings.check()
     check_extras()
     tell = progress or (lambda line: None)
@@ -89,9 +105,7 @@ def check_options(name: str, given: Iterable[str], *, shown: dict[str, str] | No
     shown : dict of str to str, optional
         What the user calls settings, if not by their names.
     """
-    if name not in EXPERIMENTS:
-        raise InputError(f"experiment is {name!r}; expected one of {', '.join(EXPERIMENTS)}")
-    known = [each.name for each in fields(Settings) if each.name in EXPERIMENTS[name].options]
+    known = [each.name for each in fields(find_settings(name)) if each.name in EXPERIMENTS[name].options]
     shown = shown or {}
     for setting in given:
         if setting not in known:
@@ -99,8 +113,15 @@ def check_options(name: str, given: Iterable[str], *, shown: dict[str, str] | No
             raise InputError(f"{name} does not use {found}; expected some of {', '.join(others)}")
 
 
+def find_settings(name: str) -> type[Settings]:
+    """Return the class of the settings of an experiment."""
+    if name not in SETTINGS:
+        raise InputError(f"experiment is {name!r}; expected one of {', '.join(SETTINGS)}")
+    return SETTINGS[name]
+
+
 def _is_changed(settings: Settings, name: str) -> bool:
-    return bool(getattr(settings, name) != getattr(Settings, name))
+    return bool(getattr(settings, name) != getattr(type(settings), name))
 
 
 @contextmanager

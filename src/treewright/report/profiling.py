@@ -1,0 +1,162 @@
+"""What growing the trees of one label of a constituency parser costs, in time and memory."""
+
+from pathlib import Path
+
+import numpy as np
+
+from treewright.errors import InputError
+from treewright.learn.boosting import BoostedTrees
+from treewright.learn.trees import TreeBuilder
+from treewright.parsing.constituent import ConstituentParser
+from treewright.parsing.inferences import LabelExamples
+from treewright.parsing.learners import MOST_TREES, SLACK
+from treewright.persist import load_state, save_state
+from treewright.report.alone import Progress, Values
+from treewright.report.constituents import ConstituentBench, Examples, System, make_examples
+from treewright.report.sampling import (
+    Uncached,
+    UncachedBuilder,
+    build_sampled,
+    example_bytes,
+    next_target,
+    profile,
+)
+
+N_SAMPLED = 10
+"""Trees on samples whose mean time stands against that of one tree on all examples."""
+N_LOOKED_AT = 20_000
+"""Examples whose features are counted."""
+
+
+def measure_label(bench: ConstituentBench, system: System, tell: Progress) -> Values:
+    """Grow the trees of a label down to a penalty, and return what that and one more tree take."""
+    settings = bench.settings
+    penalty = settings.penalty
+    if penalty is None:
+        penalty = bench.trained(system).best.penalty
+    name = bench.name(system, "profile", settings.label, penalty, settings.n_trees, settings.most_seconds)
+    if (kept := bench.kept(name)) is not None:
+        return kept
+    found = make_examples(bench.make_parser(system), bench.sentences(system.max_length).train)
+    label = choose_label(found, settings.label)
+    examples = found.training.examples(label)
+    tell(f"{found.labels[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")
+    path = bench.folder("ensembles") / f"{bench.name(system, 'ensemble', label, penalty)}.tw"
+    ensemble = _grown(path, bench.make_parser(system), examples, penalty)
+    values = {
+        "label": found.labels[label],
+        "penalty": penalty,
+        "shared_bytes": shared_bytes(found),
+        **profile_trees(ensemble, settings.n_trees),
+        **compare_trees(ensemble, examples, most_seconds=settings.most_seconds, tell=tell),
+        **measure_memory(ensemble, examples),
+    }
+    return bench.keep(name, values)
+
+
+def _grown(path: Path, parser: ConstituentParser, examples: LabelExamples, penalty: float) -> BoostedTrees:
+    """Return an ensemble that nothing can be added to under a penalty; it is kept in a file."""
+    if path.exists():
+        return BoostedTrees.from_state(load_state(path), examples, examples.signs, biases=examples.biases)
+    ensemble = make_ensemble(parser, examples)
+    ensemble.grow_to(penalty, max_trees=MOST_TREES)
+    save_state(ensemble.get_state(), path)
+    return ensemble
+
+
+def choose_label(found: Examples, wanted: str | None) -> int:
+    """Return the number of a label, or of that with the most examples."""
+    if wanted is None:
+        return max(range(len(found.labels)), key=lambda label: found.training.examples(label).n_examples)
+    if wanted not in found.labels:
+        raise InputError(f"label is {wanted!r}; expected one of {', '.join(found.labels)}")
+    return found.labels.index(wanted)
+
+
+def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> BoostedTrees:
+    """Return an ensemble without trees, as the parser would grow it."""
+    return BoostedTrees(
+        examples,
+        examples.signs,
+        biases=examples.biases,
+        eta=parser.eta,
+        sample_size=parser.sample_size,
+        least_gain=parser.least_gain,
+        slack=SLACK,
+        seed=parser.seed,
+    )
+
+
+def profile_trees(ensemble: BoostedTrees, n_trees: int) -> Values:
+    """Return what the last trees took that were built on samples, step by step."""
+    # Where a sample has misled, the next tree is a stump of all examples, which lacks nothing.
+    records = [each for each in ensemble.records if each.lost > 0 or not ensemble.is_sampled][-n_trees:]
+    if not records:
+        raise InputError("no tree was built on a sample; expected a lower penalty or more sentences")
+    return {
+        "profile": {name: list(cost) for name, cost in profile(records).items()},
+        "n_profiled": len(records),
+        "n_leaves": float(np.mean([record.n_leaves for record in records])),
+    }
+
+
+def compare_trees(
+    ensemble: BoostedTrees,
+    examples: LabelExamples,
+    *,
+    most_seconds: float = float("inf"),
+    tell: Progress | None = None,
+) -> Values:
+    """Build the next tree of an ensemble on samples, and once on all examples without keeping features."""
+    target = next_target(ensemble, examples.signs, examples.biases)
+    size = min(ensemble.sample_size or examples.n_examples, examples.n_examples)
+    builder = TreeBuilder(examples.n_features)
+    # The first takes memory that the others use again.
+    trees = [
+        build_sampled(examples, target, builder, size=size, seed=(ensemble.seed, len(ensemble.records), at))
+        for at in range(N_SAMPLED + 1)
+    ][1:]
+    whole = UncachedBuilder(examples, target, most_seconds=most_seconds).build()
+    sampled = float(np.mean([tree.seconds for tree in trees]))
+    if tell:
+        tell(_summary(whole, sampled))
+    return {
+        "n_examples": examples.n_examples,
+        "sample_size": size,
+        "next_penalty": target.limits.penalty,
+        "n_splits": len(whole.tree.features) // 2,
+        "extractions": whole.n_extracted / examples.n_examples,
+        "uncached": whole.seconds,
+        "uncached_extraction": whole.extraction,
+        "is_whole": whole.is_whole,
+        "n_sampled": len(trees),
+        "sampled": sampled,
+        "sampled_splits": float(np.mean([len(tree.tree.features) // 2 for tree in trees])),
+        "speed_up": whole.seconds / sampled,
+    }
+
+
+def _summary(whole: Uncached, sampled: float) -> str:
+    return (
+        f"a tree on all examples {whole.seconds:.2f} s, of which extraction {whole.extraction:.2f} s, "
+        f"on a sample {sampled:.4f} s: {whole.seconds / sampled:.1f} times faster"
+    )
+
+
+def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
+    """Return how many features an example has, and how many bytes are kept for it instead of them."""
+    step = max(1, examples.n_examples // N_LOOKED_AT)
+    first, columns = examples.extract(np.arange(0, examples.n_examples, step))
+    n_features = float(len(columns) / (len(first) - 1))
+    return {
+        "n_features": n_features,
+        "direct_bytes": columns.itemsize * n_features,
+        "bytes": example_bytes(examples.n_examples, examples, ensemble) / examples.n_examples,
+    }
+
+
+def shared_bytes(found: Examples) -> int:
+    """Return the bytes of cuts, items and places of inferences, which serve all labels."""
+    training = found.training
+    groups = (training.items, training.cuts, training.inferences)
+    return sum(each.nbytes for group in groups for each in group)
