@@ -86,7 +86,8 @@ def reproduce(
         str | None, typer.Option(help="Of turian: shift-reduce,original. [default: original in Table 2]")
     ] = None,
     max_length: Annotated[
-        str | None, typer.Option(help="Of the sentences of turian, as 15,all. [default: 15; 15,all in Table 1]")
+        str | None,
+        typer.Option(help="Of the sentences of turian, as 15,all. [default: 15; 15,all in Table 1]"),
     ] = None,
     lowest_penalty: Annotated[float | None, typer.Option(help="Where training ends, in turian.")] = None,
     sample_size: Annotated[int | None, typer.Option(min=1, help="Of each tree, in turian.")] = None,
