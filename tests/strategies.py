@@ -1,5 +1,6 @@
 """Hypothesis strategies: valid trees and sentences, random bytes, and valid files with damage."""
 
+import numpy as np
 from hypothesis import strategies as st
 from oracle.consttree import Node
 
@@ -7,6 +8,7 @@ from treewright.data.conllu import CONLLU
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.data.propbank import Proposition, PropSentence
+from treewright.native.boosting import Tree
 
 ODD_FIELDS = [
     "_",
@@ -227,3 +229,19 @@ def mutations(draw, contents):
         piece = draw(st.sampled_from(pieces) | st.binary(max_size=3))
         data = data[:start] + piece + data[end:]
     return data
+
+
+def as_flat(nested):
+    """Return a decision tree of tuples (feature, tree if present, tree if absent) as flat arrays."""
+    nodes = []
+
+    def place(tree):
+        number = len(nodes)
+        nodes.append([-1, -1, -1, tree])
+        if isinstance(tree, tuple):
+            nodes[number] = [tree[0], place(tree[1]), place(tree[2]), 0.0]
+        return number
+
+    place(nested)
+    features, present, absent, values = zip(*nodes, strict=True)
+    return Tree(*(np.array(each, dtype=np.int32) for each in (features, present, absent)), np.array(values))

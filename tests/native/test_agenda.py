@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import agenda as twin
 from scipy.sparse import csr_matrix
+from strategies import as_flat
 
 from treewright.learn.trees import join_trees, score_rows
 from treewright.native import agenda as native
-from treewright.native.boosting import Tree
 from treewright.parsing.ensembles import index_trees
 
 N_FEATURES = 9
@@ -24,21 +24,6 @@ def nested_trees():
     return st.recursive(
         leaves, lambda below: st.tuples(st.integers(0, N_FEATURES - 1), below, below), max_leaves=8
     )
-
-
-def as_flat(nested):
-    nodes = []
-
-    def place(tree):
-        number = len(nodes)
-        nodes.append([-1, -1, -1, tree])
-        if isinstance(tree, tuple):
-            nodes[number] = [tree[0], place(tree[1]), place(tree[2]), 0.0]
-        return number
-
-    place(nested)
-    features, present, absent, values = zip(*nodes, strict=True)
-    return Tree(*(np.array(each, dtype=np.int32) for each in (features, present, absent)), np.array(values))
 
 
 def make_marks(ensembles):

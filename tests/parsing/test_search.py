@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from oracle import agenda as twin
 from oracle import atoms, cuts
+from strategies import as_flat
 
 from treewright.data.heads import RULES
 from treewright.native.agenda import Model
-from treewright.native.boosting import Tree
 from treewright.native.cuts import Grammar
 from treewright.parsing.atoms import read_atoms
 from treewright.parsing.ensembles import index_trees
@@ -99,21 +99,6 @@ class Problem:
     def search(self, rows, *, k=1, max_inferences=1_000_000):
         searcher = Searcher(self.model, is_shifting=self.rules.is_shifting, max_inferences=max_inferences)
         return searcher.find(rows, k=k)
-
-
-def as_flat(nested):
-    nodes = []
-
-    def place(tree):
-        number = len(nodes)
-        nodes.append([-1, -1, -1, tree])
-        if isinstance(tree, tuple):
-            nodes[number] = [tree[0], place(tree[1]), place(tree[2]), 0.0]
-        return number
-
-    place(nested)
-    features, present, absent, values = zip(*nodes, strict=True)
-    return Tree(*(np.array(each, dtype=np.int32) for each in (features, present, absent)), np.array(values))
 
 
 def check(problem, rows, k):
