@@ -21,7 +21,6 @@ from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent import STRATEGIES
 from treewright.parsing.learners import MOST_TREES
 from treewright.report.alone import peak_memory
-from treewright.report.constituents import make_examples
 from treewright.report.profiling import choose_label, compare_trees, make_ensemble, measure_memory
 
 HELD_OUT_EVERY = 10
@@ -92,13 +91,13 @@ def measure_trees(strategy, options):
     warm_up(strategy)
     train, _ = read(options)
     parser = make_parser(strategy, options)
-    found = make_examples(parser, train)
-    label = choose_label(found, options.label)
-    examples = found.training.examples(label)
+    training = parser.make_training(train)
+    label = choose_label(training, options.label)
+    examples = training.examples(label)
     ensemble = make_ensemble(parser, examples)
     ensemble.grow_to(options.penalty, max_trees=MOST_TREES)
     return {
-        "label": found.labels[label],
+        "label": training.names[label],
         **compare_trees(ensemble, examples, most_seconds=options.most_seconds),
         **measure_memory(ensemble, examples),
     }

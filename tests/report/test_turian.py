@@ -19,7 +19,6 @@ from treewright.report.constituents import (
     System,
     choose_systems,
     find_treebank,
-    make_examples,
     read_treebank,
 )
 from treewright.report.experiment import Settings
@@ -71,8 +70,8 @@ def run(name, data, cache, out, told=None, **settings):
 def learnt():
     """Return the examples of NP for the original strategy, and an ensemble that is done at a penalty."""
     parser = ConstituentParser(strategy="original", sample_size=300)
-    found = make_examples(parser, TREES[:60])
-    examples = found.training.examples(choose_label(found, "NP"))
+    training = parser.make_training(TREES[:60])
+    examples = training.examples(choose_label(training, "NP"))
     ensemble = make_ensemble(parser, examples)
     ensemble.grow_to(1.0, max_trees=1000)
     return examples, ensemble
@@ -277,16 +276,16 @@ def test_examples_are_those_that_the_parser_learns_from(strategy, monkeypatch):
     monkeypatch.setattr(ConstituentParser, "_learn", lambda parser, training, *rest: made.append(training))
     parser = ConstituentParser(strategy=strategy)
     parser.fit(TREES[:10], TREES[10:12])
-    found, labels = make_examples(parser, TREES[:10])
-    assert found.names == labels == made[0].names
+    found = parser.make_training(TREES[:10])
+    assert found.names == made[0].names
     for one, other in zip(found.inferences, made[0].inferences, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(found.items.values, made[0].items.values)
 
 
 def test_the_label_with_the_most_examples_is_chosen():
-    found = make_examples(ConstituentParser(), TREES[:20])
-    counts = [found.training.examples(label).n_examples for label in range(len(found.labels))]
+    found = ConstituentParser().make_training(TREES[:20])
+    counts = [found.examples(label).n_examples for label in range(found.n_classifiers)]
     assert counts[choose_label(found, None)] == max(counts)
     with pytest.raises(InputError, match="label is 'XP'; expected one of TOP, "):
         choose_label(found, "XP")

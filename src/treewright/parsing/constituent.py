@@ -1,6 +1,5 @@
 """ConstituentParser: constituency parsing by classification (Turian & Melamed 2006)."""
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
@@ -21,6 +20,7 @@ from treewright.native.boosting import Tree
 from treewright.native.cuts import Grammar
 from treewright.parsing.atoms import ATOMS, read_atoms
 from treewright.parsing.ensembles import index_trees
+from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.inferences import (
     Encoder,
     Sentence,
@@ -174,7 +174,7 @@ class ConstituentParser:
         self._check()
         tell = progress or _ignore
         _check_trees([*trees, *(dev or [])])
-        kept = Checkpoint(checkpoint, self._identity(trees, dev)) if checkpoint else None
+        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         whole = _with_words(trees)
         if dev is None:
             whole, held_out = self._hold_out(whole)
@@ -196,6 +196,11 @@ class ConstituentParser:
         self._check()
         _check_trees(trees)
         return self._untrained()._make_training(_with_words(trees), progress or _ignore)
+
+    def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
+        """Return a name for the options and the data of a training, another one after any change."""
+        fixed = [__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS]
+        return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
 
     def _tagged_training(self, trees: list[ConstTree], tell: Progress) -> list[ConstTree]:
         """Give training trees the tags that the parser will see."""
@@ -434,18 +439,6 @@ class ConstituentParser:
         check_number("eta", self.eta, low=1e-6, high=HIGHEST_ETA)
         check_number("least_gain", self.least_gain, low=0, high=10)
         check_number("lowest_penalty", self.lowest_penalty, low=1e-6, high=1e6)
-
-    def _identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None) -> str:
-        """Return a name for the options and the data of a training."""
-        options = [getattr(self, name) for name in OPTIONS]
-        digest = hashlib.sha256(
-            repr([__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS, *options]).encode()
-        )
-        for treebank in (trees, dev or []):
-            for tree in treebank:
-                digest.update(str(tree).encode())
-            digest.update(b"end")
-        return digest.hexdigest()
 
     def _hold_out(self, trees: list[ConstTree]) -> tuple[list[ConstTree], list[ConstTree]]:
         """Set some trees aside, where there are more than one."""

@@ -101,16 +101,8 @@ class Learners:
             found = self._load(f"learner{number}")
             if found:
                 return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
-            return BoostedTrees(
-                mine,
-                mine.signs,
-                biases=mine.biases,
-                eta=eta,
-                sample_size=sample_size,
-                least_gain=least_gain,
-                slack=SLACK,
-                seed=seed + number // self._n_labels,
-            )
+            run = seed + number // self._n_labels
+            return make_learner(mine, eta=eta, sample_size=sample_size, least_gain=least_gain, seed=run)
 
         found = self._load("history")
         self.history = [Step(*step) for step in found.values["steps"]] if found else []
@@ -180,6 +172,22 @@ class Learners:
                 tree._replace(values=tree.values / self._runs) for tree in learner.trees[:size]
             ]
         return forests
+
+
+def make_learner(
+    examples: LabelExamples, *, eta: float, sample_size: int, least_gain: float, seed: int
+) -> BoostedTrees:
+    """Return an ensemble without trees for the examples of a label."""
+    return BoostedTrees(
+        examples,
+        examples.signs,
+        biases=examples.biases,
+        eta=eta,
+        sample_size=sample_size,
+        least_gain=least_gain,
+        slack=SLACK,
+        seed=seed,
+    )
 
 
 def _grow_to(penalty: float, learner: BoostedTrees) -> None:

@@ -1,6 +1,5 @@
 """What experiments with constituency parsers share: settings, treebanks, and a bench that keeps parsers."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -13,16 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treewright._validate import check_choice, check_integer, check_number
-from treewright._version import __version__
 from treewright.data.bracketed import read_brackets
 from treewright.data.consttree import ConstTree
 from treewright.data.files import replacing
 from treewright.data.formats import format_of_name
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval, sentence_length
-from treewright.parsing.atoms import ATOMS
-from treewright.parsing.constituent import OPTIONS, STRATEGIES, ConstituentParser
-from treewright.parsing.inferences import TrainingSet
+from treewright.parsing.constituent import STRATEGIES, ConstituentParser
+from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.learners import Step
 from treewright.persist import load_state
 from treewright.report.alone import Values
@@ -235,9 +232,8 @@ class ConstituentBench:
         """Return the name under which things are kept that depend on a system and its training sentences."""
         if system not in self._names:
             parser, treebank = self.make_parser(system), self.sentences(system.max_length)
-            options = [__version__, ATOMS, *(getattr(parser, name) for name in OPTIONS)]
-            self._names[system] = _digest(repr(options), treebank.train, treebank.dev)
-        return _digest(repr((self._names[system], *what))) if what else self._names[system]
+            self._names[system] = parser.identity(treebank.train, treebank.dev)[:NAME_LENGTH]
+        return fingerprint([self._names[system], *what])[:NAME_LENGTH] if what else self._names[system]
 
     def trained(self, system: System) -> Trained:
         """Return the parser of a system, which is trained if it is not there."""
@@ -270,7 +266,7 @@ class ConstituentBench:
 
     @cached_property
     def _test_name(self) -> str:
-        return _digest("", self.treebank.test)
+        return fingerprint([], self.treebank.test)
 
     def folder(self, name: str) -> Path:
         """Return a folder for what is kept."""
@@ -288,19 +284,6 @@ class ConstituentBench:
         with replacing(self.folder("outcomes") / f"{name}.json") as stream:
             stream.write(json.dumps(values).encode())
         return values
-
-
-class Examples(NamedTuple):
-    """The training examples of a parser, and the names of its classifiers."""
-
-    training: TrainingSet
-    labels: list[str]
-
-
-def make_examples(parser: ConstituentParser, trees: Sequence[ConstTree]) -> Examples:
-    """Return the examples that a parser learns from where trees are given to it, and others as dev trees."""
-    training = parser.make_training(trees)
-    return Examples(training, training.names)
 
 
 def _test(trained: Trained, test: Sequence[ConstTree]) -> Values:
@@ -324,12 +307,3 @@ def _test(trained: Trained, test: Sequence[ConstTree]) -> Values:
         "penalty": best.penalty,
         "dev_f1": best.f1,
     }
-
-
-def _digest(text: str, *treebanks: Sequence[ConstTree]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for trees in treebanks:
-        for tree in trees:
-            digest.update(str(tree).encode())
-        digest.update(b"end")
-    return digest.hexdigest()[:NAME_LENGTH]

@@ -8,11 +8,11 @@ from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
 from treewright.learn.trees import TreeBuilder
 from treewright.parsing.constituent import ConstituentParser
-from treewright.parsing.inferences import LabelExamples
-from treewright.parsing.learners import MOST_TREES, SLACK
+from treewright.parsing.inferences import LabelExamples, TrainingSet
+from treewright.parsing.learners import MOST_TREES, make_learner
 from treewright.persist import load_state, save_state
 from treewright.report.alone import Progress, Values
-from treewright.report.constituents import ConstituentBench, Examples, System, make_examples
+from treewright.report.constituents import ConstituentBench, System
 from treewright.report.sampling import (
     Uncached,
     UncachedBuilder,
@@ -37,16 +37,16 @@ def measure_label(bench: ConstituentBench, system: System, tell: Progress) -> Va
     name = bench.name(system, "profile", settings.label, penalty, settings.n_trees, settings.most_seconds)
     if (kept := bench.kept(name)) is not None:
         return kept
-    found = make_examples(bench.make_parser(system), bench.sentences(system.max_length).train)
-    label = choose_label(found, settings.label)
-    examples = found.training.examples(label)
-    tell(f"{found.labels[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")
+    training = bench.make_parser(system).make_training(bench.sentences(system.max_length).train)
+    label = choose_label(training, settings.label)
+    examples = training.examples(label)
+    tell(f"{training.names[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")
     path = bench.folder("ensembles") / f"{bench.name(system, 'ensemble', label, penalty)}.tw"
     ensemble = _grown(path, bench.make_parser(system), examples, penalty)
     values = {
-        "label": found.labels[label],
+        "label": training.names[label],
         "penalty": penalty,
-        "shared_bytes": shared_bytes(found),
+        "shared_bytes": shared_bytes(training),
         **profile_trees(ensemble, settings.n_trees),
         **compare_trees(ensemble, examples, most_seconds=settings.most_seconds, tell=tell),
         **measure_memory(ensemble, examples),
@@ -64,25 +64,22 @@ def _grown(path: Path, parser: ConstituentParser, examples: LabelExamples, penal
     return ensemble
 
 
-def choose_label(found: Examples, wanted: str | None) -> int:
+def choose_label(training: TrainingSet, wanted: str | None) -> int:
     """Return the number of a label, or of that with the most examples."""
     if wanted is None:
-        return max(range(len(found.labels)), key=lambda label: found.training.examples(label).n_examples)
-    if wanted not in found.labels:
-        raise InputError(f"label is {wanted!r}; expected one of {', '.join(found.labels)}")
-    return found.labels.index(wanted)
+        return max(range(training.n_classifiers), key=lambda label: training.examples(label).n_examples)
+    if wanted not in training.names:
+        raise InputError(f"label is {wanted!r}; expected one of {', '.join(training.names)}")
+    return training.names.index(wanted)
 
 
 def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> BoostedTrees:
     """Return an ensemble without trees, as the parser would grow it."""
-    return BoostedTrees(
+    return make_learner(
         examples,
-        examples.signs,
-        biases=examples.biases,
         eta=parser.eta,
         sample_size=parser.sample_size,
         least_gain=parser.least_gain,
-        slack=SLACK,
         seed=parser.seed,
     )
 
@@ -155,8 +152,7 @@ def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
     }
 
 
-def shared_bytes(found: Examples) -> int:
+def shared_bytes(training: TrainingSet) -> int:
     """Return the bytes of cuts, items and places of inferences, which serve all labels."""
-    training = found.training
     groups = (training.items, training.cuts, training.inferences)
     return sum(each.nbytes for group in groups for each in group)
