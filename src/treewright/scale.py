@@ -31,3 +31,9 @@ def map_jobs(function: Callable[[Item], Result], items: Sequence[Item], *, jobs:
         delayed(function)(item) for item in items
     )
     return results
+
+
+def map_slices(function: Callable[[slice], None], size: int, *, jobs: int) -> None:
+    """Call `function` with the slices into which the threads divide a range from 0 to `size`."""
+    step = max(1, -(-size // jobs))
+    map_jobs(function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], jobs=jobs)

@@ -336,13 +336,13 @@ def test_threads_change_nothing(treebank, options):
 @pytest.mark.usefixtures("many_looks")
 def test_the_parser_of_the_best_step_is_kept(treebank):
     trees, dev = treebank[:30], treebank[60:]
-    options = {"patience": 1, "lowest_penalty": 2.0, "max_inferences": constituent.DEV_INFERENCES}
+    options = {"patience": 3, "lowest_penalty": 2.0, "max_inferences": constituent.DEV_INFERENCES}
     parser = make_parser(**options).fit(trees, dev)
     assert len(parser.history_) > 2
     best = max(parser.history_, key=lambda step: step.f1)
     assert [len(each) for each in parser.forests_] == best.sizes
     assert tw.metrics.parseval(dev, parser.predict(dev)).f1 == pytest.approx(best.f1)
-    assert len(parser.history_) - 1 - parser.history_.index(best) <= 1
+    assert len(parser.history_) - 1 - parser.history_.index(best) <= 3
 
 
 def test_penalties_fall_to_the_lowest(parser):
@@ -399,8 +399,8 @@ def test_wide_nodes_are_learnt_around():
         ({"atoms": "child label"}, "'child' has no number in 'child label'; expected one from 1 to 100"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"seed": "x"}, "seed is 'x'; expected an integer"),
-        ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.95"),
-        ({"eta": 0.96}, "eta is 0.96; expected a number from 1e-06 to 0.95"),
+        ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.83"),
+        ({"eta": 0.96}, "eta is 0.96; expected a number from 1e-06 to 0.83"),
         ({"least_gain": -1}, "least_gain is -1; expected a number from 0 to 10"),
         ({"lowest_penalty": 0}, "lowest_penalty is 0; expected a number from 1e-06 to "),
         ({"lowest_penalty": 1e5}, "lowest_penalty is 100000.0; expected less than"),

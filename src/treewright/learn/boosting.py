@@ -31,7 +31,7 @@ from treewright.learn.trees import (
 from treewright.native import boosting as native
 from treewright.native.boosting import Limits, Rows, Tree
 from treewright.persist import State
-from treewright.scale import map_jobs
+from treewright.scale import map_slices
 
 Integers = npt.NDArray[np.int64]
 BLOCK = 1 << 16
@@ -109,14 +109,12 @@ class CsrExamples:
     def percolate(self, tree: Tree, out: Leaves) -> None:
         """Write the number of the leaf that each row falls into."""
 
-        def fill(begin: int) -> None:
-            end = min(begin + size, self.n_examples)
-            rows = self._rows._replace(first=self._rows.first[begin : end + 1])
+        def fill(part: slice) -> None:
+            rows = self._rows._replace(first=self._rows.first[part.start : part.stop + 1])
             wanted = np.zeros(self.n_features, dtype=np.int32)
-            native.percolate(rows, tree, wanted, np.zeros(len(tree.features), np.int64), out[begin:end])
+            native.percolate(rows, tree, wanted, np.zeros(len(tree.features), np.int64), out[part])
 
-        size = max(1, -(-self.n_examples // self._jobs))
-        map_jobs(fill, range(0, self.n_examples, size), jobs=self._jobs)
+        map_slices(fill, self.n_examples, jobs=self._jobs)
 
 
 class Sample(NamedTuple):

@@ -21,6 +21,7 @@ from treewright.native.atoms import Source, extract_examples, percolate
 from treewright.native.boosting import Rows, Tree
 from treewright.parsing.atoms import N_BINS, AtomTable
 from treewright.parsing.preparation import QUOTES, ROOT
+from treewright.scale import map_slices
 
 CLASSES = (
     "NN NNS", "NNP NNPS", "VB VBD VBG VBN VBP VBZ MD", "JJ JJR JJS", "RB RBR RBS WRB", "IN TO",
@@ -308,12 +309,13 @@ class TrainingSet:
                 counts[row] += np.bincount(self.inferences.states[chosen], minlength=n_states)
         self._biases = 0.5 / np.maximum(counts, 1)
 
-    def examples(self, label: int) -> "LabelExamples":
-        """Return the examples for the classifier of a label."""
+    def examples(self, label: int, *, jobs: int = 1) -> "LabelExamples":
+        """Return the examples for the classifier of a label, over which so many threads go."""
         numbers = np.flatnonzero(self._considered(label))
         is_right = self._is_right(numbers, label)
         biases = self._biases[is_right.astype(np.int64), self.inferences.states[numbers]]
-        return LabelExamples(self, numbers.astype(np.int32), label, np.where(is_right, 1, -1), biases)
+        signs = np.where(is_right, 1, -1)
+        return LabelExamples(self, numbers.astype(np.int32), label, signs, biases, jobs=jobs)
 
 
 def _word_items(
@@ -358,8 +360,10 @@ class LabelExamples:
         label: int,
         signs: npt.NDArray[np.int64],
         biases: npt.NDArray[np.float64],
+        *,
+        jobs: int = 1,
     ) -> None:
-        self._training, self._numbers, self._label = training, numbers, label
+        self._training, self._numbers, self._label, self._jobs = training, numbers, label, jobs
         self.signs, self.biases = signs.astype(np.int8), biases
 
     @property
@@ -387,4 +391,8 @@ class LabelExamples:
     def percolate(self, tree: Tree, out: Leaves) -> None:
         """Write the number of the leaf that each example falls into."""
         tests = self._training.table.locate(tree.features)
-        percolate(self._training.source, self._label, self._numbers, tests, tree, out)
+
+        def fill(part: slice) -> None:
+            percolate(self._training.source, self._label, self._numbers[part], tests, tree, out[part])
+
+        map_slices(fill, self.n_examples, jobs=self._jobs)

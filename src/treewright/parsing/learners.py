@@ -14,12 +14,12 @@ from treewright.scale import map_jobs
 
 STEP = 0.84
 """By which the penalty falls between two looks at dev sentences; larger steps make worse parsers."""
-WARM_UP = 0.01
+WARM_UP = 0.001
 """There are no such looks before the penalty is this share of the first."""
-SLACK = 0.05
+SLACK = 0.2
 """How far the largest gradient may be above a penalty that is done with, as a share of it."""
 SCHEDULE = (STEP, WARM_UP, SLACK)
-HIGHEST_ETA = 0.95
+HIGHEST_ETA = 0.83
 """With more, and the slack, a penalty would not fall."""
 MOST_TREES = 1_000_000
 
@@ -94,7 +94,7 @@ class Learners:
     ) -> None:
         self._runs, self._jobs, self._checkpoint = runs, jobs, checkpoint
         self._n_labels = training.n_classifiers
-        examples = map_jobs(training.examples, range(self._n_labels), jobs=jobs)
+        examples = map_jobs(partial(training.examples, jobs=jobs), range(self._n_labels), jobs=jobs)
 
         def make(number: int) -> BoostedTrees:
             mine: LabelExamples = examples[number % self._n_labels]
@@ -140,7 +140,8 @@ class Learners:
     def lower(self, lowest: float) -> None:
         """Go a step down, and grow all ensembles until nothing gains."""
         self.penalty = max(self.penalty * STEP, lowest)
-        order = sorted(self._all, key=lambda learner: -learner.n_examples)
+        # The slowest first, so that no thread waits long for another at the end.
+        order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
         map_jobs(partial(_grow_to, self.penalty), order, jobs=self._jobs)
 
     def look(self, f1: float) -> None:
