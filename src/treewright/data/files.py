@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -76,16 +76,22 @@ def open_sniffed(source: Source) -> Iterator[tuple[str, IO[bytes]]]:
 
     The character is empty if there is none. Nothing is read twice, so that a pipe will do.
     """
+    with open_begun(source, lambda begin: bool(begin.strip(BLANKS))) as (begin, stream):
+        yield begin.strip(BLANKS)[:1].decode("latin-1"), stream
+
+
+@contextmanager
+def open_begun(source: Source, is_enough: Callable[[bytes], bool]) -> Iterator[tuple[bytes, IO[bytes]]]:
+    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read."""
     pieces = _pieces(source)
     begin = b""
     try:
-        while not begin.strip(BLANKS) and (data := next(pieces, b"")):
+        while not is_enough(begin) and (data := next(pieces, b"")):
             begin += data
     except DAMAGED_GZIP as error:
         raise _damaged(source_name(source), 1, error) from error
-    first = begin.strip(BLANKS)[:1].decode("latin-1")
     with io.BufferedReader(_Joined(chain([begin], pieces), source_name(source)), CHUNK_SIZE) as stream:
-        yield first, cast(IO[bytes], stream)
+        yield begin, cast(IO[bytes], stream)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from treewright.data.bracketed import iter_brackets, write_brackets
 from treewright.data.conllu import (
+    GLOBAL_COLUMNS,
     iter_conll2009,
     iter_conllu,
     iter_conllx,
@@ -14,9 +15,12 @@ from treewright.data.conllu import (
     write_conllu,
     write_conllx,
 )
-from treewright.data.files import Source, Target, open_sniffed
-from treewright.data.propbank import iter_props, write_props
+from treewright.data.files import BLANKS, Source, Target, open_begun
+from treewright.data.propbank import ABSENT, CELL, N_FIXED_COLUMNS, iter_props, write_props
 from treewright.errors import InputError
+
+MOST_COMMENTS = 1 << 20
+"""Bytes of comments after which no row is waited for."""
 
 
 class Format(NamedTuple):
@@ -57,7 +61,7 @@ def format_of_name(path: str) -> Format | None:
 
 @contextmanager
 def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Format, Source]]:
-    """Open a file with its format: the one given, or told by the name, or brackets or CoNLL-U by content."""
+    """Open a file with its format: the one given, or told by the name, or else by content."""
     told = find_format(format_name) if format_name else format_of_name(path)
     if told:
         yield told, path
@@ -68,6 +72,33 @@ def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Forma
 
 @contextmanager
 def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
-    """Open a file and tell by its first character whether it holds brackets or CoNLL-U."""
-    with open_sniffed(path) as (first, stream):
-        yield FORMATS["brackets" if first == "(" else "conllu"], stream
+    """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U."""
+    with open_begun(path, _tells_format) as (begin, stream):
+        is_props = _is_props(_first_row(begin.split(b"\n")))
+        name = "brackets" if _is_bracket(begin) else "props" if is_props else "conllu"
+        yield FORMATS[name], stream
+
+
+def _tells_format(begin: bytes) -> bool:
+    """Tell whether there is a bracket or a whole row, or so much else that no more is read."""
+    return _is_bracket(begin) or len(begin) > MOST_COMMENTS or _first_row(begin.split(b"\n")[:-1]) is not None
+
+
+def _is_bracket(begin: bytes) -> bool:
+    return begin.strip(BLANKS)[:1] == b"("
+
+
+def _first_row(lines: list[bytes]) -> bytes | None:
+    """Return the first line that is neither empty nor a comment, or the names of columns in one."""
+    for line in lines:
+        text = line.strip(BLANKS)
+        if text and (not text.startswith(b"#") or GLOBAL_COLUMNS.match(text.decode("latin-1"))):
+            return line
+    return None
+
+
+def _is_props(row: bytes | None) -> bool:
+    """Tell whether all columns behind the fifth are those of predicates, and if there are none, none is."""
+    columns = (row or b"").decode("latin-1").rstrip("\r").split("\t")
+    lemma, cells = columns[N_FIXED_COLUMNS - 2 : N_FIXED_COLUMNS], columns[N_FIXED_COLUMNS:]
+    return all(map(CELL.fullmatch, cells)) if cells else lemma == [ABSENT, ABSENT]

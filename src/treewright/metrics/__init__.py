@@ -3,6 +3,7 @@
 from treewright.metrics.attachment import AttachmentScore, RelationScore, attachment
 from treewright.metrics.calibration import Reliability, calibration
 from treewright.metrics.parseval import ParsevalScore, parseval
+from treewright.metrics.roles import RoleScore, RoleScores, roles
 from treewright.metrics.significance import SignificanceResult, significance
 
 __all__ = [
@@ -10,9 +11,12 @@ __all__ = [
     "ParsevalScore",
     "RelationScore",
     "Reliability",
+    "RoleScore",
+    "RoleScores",
     "SignificanceResult",
     "attachment",
     "calibration",
     "parseval",
+    "roles",
     "significance",
 ]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from treewright._validate import check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
 from treewright.metrics.attachment import COUNTS as ATTACHMENT_COUNTS
 from treewright.metrics.attachment import METRICS as ATTACHMENT_METRICS
@@ -22,11 +23,16 @@ from treewright.metrics.attachment import sentence_counts as attachment_counts
 from treewright.metrics.parseval import COUNTS as PARSEVAL_COUNTS
 from treewright.metrics.parseval import METRICS as PARSEVAL_METRICS
 from treewright.metrics.parseval import sentence_counts as parseval_counts
+from treewright.metrics.roles import COUNTS as ROLE_COUNTS
+from treewright.metrics.roles import METRICS as ROLE_SCORES
+from treewright.metrics.roles import sentence_counts as role_counts
 
 Counts = npt.NDArray[np.float64]
 Score = Callable[[Counts], Counts]
-Trees = Sequence[DepTree | ConstTree | None]
-Tree = TypeVar("Tree", DepTree, ConstTree)
+Trees = Sequence[DepTree | ConstTree | PropSentence | None]
+Tree = TypeVar("Tree", DepTree, ConstTree, PropSentence)
+
+ROLE_METRICS = {f"role-{name}": ratio for name, ratio in ROLE_SCORES.items()}
 
 BLOCK_CELLS = 4_000_000
 """Random numbers drawn at a time."""
@@ -50,6 +56,7 @@ class SignificanceResult:
     score_a, score_b : float
     metric : str
     n_sentences, n_shuffles : int
+        The first is of examples, where these are what is exchanged.
     """
 
     p_value: float
@@ -79,11 +86,12 @@ def significance(
 
     Parameters
     ----------
-    gold, a, b : sequence of DepTree or of ConstTree
+    gold, a, b : sequence of DepTree, of ConstTree or of PropSentence
         A constituent parse that is missing is None.
     metric : str
         For dependencies "uas", "las", "las_full" or "complete"; for constituents "f1", "precision",
-        "recall", "exact" or another percentage of `ParsevalScore`.
+        "recall", "exact" or another percentage of `ParsevalScore`; for semantic roles "role-f1",
+        "role-precision", "role-recall", "role-perfect" or "role-classification".
     n_shuffles : int
         Random exchanges, and as many bootstrap samples.
     seed : int
@@ -115,6 +123,52 @@ def significance(
     )
 
 
+def accuracy_significance(
+    is_right_a: Sequence[bool],
+    is_right_b: Sequence[bool],
+    *,
+    n_shuffles: int = 10_000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> SignificanceResult:
+    """Test whether the accuracies of two systems on the same examples differ.
+
+    Exchanging two outcomes changes nothing where both are right or both wrong; of the others, it is enough
+    to draw how many are exchanged.
+
+    Parameters
+    ----------
+    is_right_a, is_right_b : sequence of bool
+        For each example, whether the system was right.
+    n_shuffles, seed, confidence
+        As for `significance`; it is examples that are exchanged.
+    """
+    check_integer("n_shuffles", n_shuffles, minimum=1)
+    check_integer("seed", seed)
+    check_number("confidence", confidence, low=0, high=1)
+    right_a, right_b = (np.asarray(each, dtype=np.bool_) for each in (is_right_a, is_right_b))
+    n = len(right_a)
+    if not n or len(right_b) != n:
+        raise InputError(f"there are {n} and {len(right_b)} examples; expected as many, and at least one")
+    n_won, n_lost = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    rng = np.random.default_rng(seed)
+    exchanged = n_won + n_lost - 2 * rng.binomial(n_won + n_lost, 0.5, size=n_shuffles)
+    shares = [n_won / n, n_lost / n, (n - n_won - n_lost) / n]
+    resampled = rng.multinomial(n, shares, size=n_shuffles) @ np.array([1, -1, 0]) * 100 / n
+    low, high = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return SignificanceResult(
+        p_value=(int((np.abs(exchanged) >= abs(n_won - n_lost)).sum()) + 1) / (n_shuffles + 1),
+        difference=100 * (n_won - n_lost) / n,
+        interval=(low, high),
+        confidence=confidence,
+        score_a=100 * float(right_a.mean()),
+        score_b=100 * float(right_b.mean()),
+        metric="accuracy",
+        n_sentences=n,
+        n_shuffles=n_shuffles,
+    )
+
+
 def _count(
     gold: Trees, a: Trees, b: Trees, metric: str, punctuation: bool | str, max_length: int | None
 ) -> tuple[Counts, Counts, Score]:
@@ -130,13 +184,17 @@ def _count(
         parses = [[_parse_or_none(tree, metric) for tree in trees] for trees in (a, b)]
         counts = [parseval_counts(correct, parse, max_length=max_length) for parse in parses]
         ratio, names = PARSEVAL_METRICS[metric], PARSEVAL_COUNTS
+    elif metric in ROLE_METRICS:
+        props, *labelled = (_trees_of(PropSentence, trees, metric) for trees in (gold, a, b))
+        counts = [role_counts(props, guess) for guess in labelled]
+        ratio, names = ROLE_METRICS[metric], ROLE_COUNTS
     else:
-        known = ", ".join([*ATTACHMENT_METRICS, *PARSEVAL_METRICS])
+        known = ", ".join([*ATTACHMENT_METRICS, *PARSEVAL_METRICS, *ROLE_METRICS])
         raise InputError(f"metric is {metric!r}; expected one of {known}")
     return counts[0], counts[1], lambda totals: ratio.score(names, totals)
 
 
-def _parse_or_none(tree: DepTree | ConstTree | None, metric: str) -> ConstTree | None:
+def _parse_or_none(tree: DepTree | ConstTree | PropSentence | None, metric: str) -> ConstTree | None:
     return None if tree is None else _trees_of(ConstTree, [tree], metric)[0]
 
 
