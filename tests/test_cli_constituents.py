@@ -352,7 +352,9 @@ def test_a_model_that_parses_nothing_is_one_line(fail, folder, tmp_path):
     data = tw.make_conjunctions(n_samples=60, n_features=10, n_active=3, orders=(1, 1), seed=0)
     tw.L1BoostedTrees(max_trees=2).fit(data.X, data.y).save(tmp_path / "other.tw")
     message = fail("parse", tmp_path / "other.tw", folder / "test.mrg")
-    expected = f"{tmp_path / 'other.tw'} is a L1BoostedTrees; expected a parser or a tagger"
+    expected = (
+        f"{tmp_path / 'other.tw'} is a L1BoostedTrees; expected a parser, a tagger or a labeler of roles"
+    )
     assert message == f"treewright: {expected}"
 
 

@@ -18,6 +18,10 @@ from .data.conllu import write_conllx as write_conllx
 from .data.consttree import ConstTree as ConstTree
 from .data.consttree import Span as Span
 from .data.deptree import DepTree as DepTree
+from .data.framenet import FrameAnnotation as FrameAnnotation
+from .data.framenet import FrameSentence as FrameSentence
+from .data.framenet import iter_framenet as iter_framenet
+from .data.framenet import read_framenet as read_framenet
 from .data.heads import to_dependencies as to_dependencies
 from .data.interop import from_nltk as from_nltk
 from .data.interop import from_spacy as from_spacy
@@ -92,3 +96,10 @@ from .rerank.jackknife import jackknife_lists as jackknife_lists
 from .rerank.reasons import Comparison as Comparison
 from .rerank.reasons import WeighedFeature as WeighedFeature
 from .rerank.reranker import DependencyReranker as DependencyReranker
+from .srl.arguments import Argument as Argument
+from .srl.arguments import FoundArguments as FoundArguments
+from .srl.arguments import argument_tree as argument_tree
+from .srl.arguments import find_arguments as find_arguments
+from .srl.labeler import RoleLabeler as RoleLabeler
+from .srl.roles import RoleClassifier as RoleClassifier
+from .srl.roles import RoleReason as RoleReason

@@ -15,6 +15,8 @@ MODELS = {
     "DependencyReranker": "rerank.reranker",
     "LinearizedTreeClassifier": "kernels.linearize",
     "L1BoostedTrees": "mining.boosted",
+    "RoleClassifier": "srl.roles",
+    "RoleLabeler": "srl.labeler",
     "Tagger": "parsing.tagger",
     "TreeKernelClassifier": "kernels.machines",
     "TreeKernelRegressor": "kernels.machines",

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from treewright.commands.roles import write_roles
 from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
 
@@ -213,12 +214,12 @@ def tagger(
 
 
 def parse(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser or a tagger.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A parser, a tagger or a labeler of roles.")],
     source: Annotated[
         str,
         typer.Argument(
             metavar="INPUT",
-            help="CoNLL-U, for a constituency parser also brackets, or text with --raw; - is input.",
+            help="CoNLL-U, for constituents and roles brackets, or text with --raw; - is input.",
         ),
     ],
     output: Annotated[str, typer.Option(help="File for the result.")] = "-",
@@ -233,9 +234,14 @@ def parse(
     language: Annotated[
         str | None, typer.Option(help="Language of the words of --raw, as en; xx, for any, otherwise.")
     ] = None,
+    predicates_from: Annotated[
+        str | None, typer.Option(help="PropBank columns whose predicates are known (semantic roles).")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
 ) -> None:
     """Parse sentences: dependencies as CoNLL-U, which keeps all other columns, constituents as brackets.
+
+    With a labeler of semantic roles, INPUT has trees in brackets, and PropBank columns are written.
 
     Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
     """
@@ -248,9 +254,12 @@ def parse(
     if language and not raw:
         raise InputError("--language is for plain text; expected --raw with it")
     # CoNLL-U may be parsed in its place, as nothing but heads, relations and tags changes.
-    check_results({"--output": output}, {"MODEL": model, "INPUT": source if raw else None})
+    inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
+    check_results({"--output": output}, inputs)
     split_as = (language or "xx") if raw else None
     loaded = load(model)
+    if predicates_from is not None and isinstance(loaded, ConstituentParser | Parser | Tagger):
+        raise InputError(f"--predicates-from is for semantic roles; {model} is a {type(loaded).__name__}")
     if isinstance(loaded, ConstituentParser):
         check_results({"--output": output}, {"INPUT": source})
         if confidence:
@@ -269,8 +278,17 @@ def parse(
             language=split_as,
             jobs=jobs,
         )
+    elif type(loaded).__name__ == "RoleLabeler":  # importing it takes more time than parsing a sentence
+        check_results({"--output": output}, {"INPUT": source})
+        if tags or kbest > 1 or confidence or raw:
+            raise InputError(
+                f"{model} labels roles in trees; expected none of --tags, --kbest, --confidence and --raw"
+            )
+        write_roles(loaded, source, output, predicates_from=predicates_from, jobs=jobs)
     else:
-        raise InputError(f"{model} is a {type(loaded).__name__}; expected a parser or a tagger")
+        raise InputError(
+            f"{model} is a {type(loaded).__name__}; expected a parser, a tagger or a labeler of roles"
+        )
 
 
 def explain(

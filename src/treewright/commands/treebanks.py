@@ -53,7 +53,9 @@ def convert(
 
 
 def evaluate(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="CoNLL-U or brackets, told by content.")],
+    gold: Annotated[
+        str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns, told by content.")
+    ],
     predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed.")],
     no_punctuation: Annotated[
         bool, typer.Option("--no-punctuation", help="Leave out words made of Unicode punctuation alone.")
@@ -77,7 +79,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Score a prediction: attachment scores for CoNLL-U, PARSEVAL (as evalb) for brackets.
+    """Score a prediction: attachment scores for CoNLL-U, PARSEVAL (as evalb) for brackets, roles as srl-eval.
 
     Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
 

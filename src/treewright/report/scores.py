@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -14,21 +14,30 @@ from treewright.metrics import (
     AttachmentScore,
     ParsevalScore,
     Reliability,
+    RoleScore,
+    RoleScores,
     SignificanceResult,
     attachment,
     calibration,
     parseval,
+    roles,
     significance,
 )
 from treewright.metrics.calibration import has_confidence
 from treewright.report.reliability import reliability_table
 
+Score: TypeAlias = AttachmentScore | ParsevalScore | RoleScores
+METRICS = {"dependencies": "uas", "constituents": "f1", "propositions": "role-f1"}
+"""What is tested, if nothing else is asked for."""
+ROLE = "role-"
+COLUMNS = ("PREDICTED", "AGAINST")
+
 
 class Scores(NamedTuple):
     """The score of one file, perhaps beside that of another."""
 
-    predicted: AttachmentScore | ParsevalScore
-    against: AttachmentScore | ParsevalScore | None
+    predicted: Score
+    against: Score | None
     test: SignificanceResult | None
     reliability: Reliability | None
     """Of the predicted heads, if they come with a confidence."""
@@ -53,24 +62,40 @@ def score_files(
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
+    _check_options(kind, punctuation, max_length)
+    found = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
     by_arcs = kind == "dependencies"
-    if by_arcs and max_length is not None:
-        raise InputError("--max-length is for brackets; found CoNLL-U")
-    if not by_arcs and punctuation is not True:
-        raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
-    found: list[AttachmentScore | ParsevalScore] = [
-        attachment(right, guess, punctuation=punctuation)
-        if by_arcs
-        else parseval(right, guess, max_length=max_length)
-        for guess in guesses
-    ]
     sure = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
     if len(guesses) == 1:
         return Scores(found[0], None, None, sure)
-    metric = metric or ("uas" if by_arcs else "f1")
-    options = {"punctuation": punctuation} if by_arcs else {"max_length": max_length}
-    test = significance(right, *guesses, metric=metric, seed=seed, **options)
+    metric = metric or METRICS[kind]
+    if kind == "propositions":
+        metric = ROLE + metric.removeprefix(ROLE)
+    test = significance(
+        right, *guesses, metric=metric, seed=seed, punctuation=punctuation, max_length=max_length
+    )
     return Scores(found[0], found[1], test, sure)
+
+
+def _check_options(kind: str, punctuation: bool | str, max_length: int | None) -> None:
+    """Check that the options have a meaning for what the files hold."""
+    held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
+    if kind != "constituents" and max_length is not None:
+        raise InputError(f"--max-length is for brackets; found {held}")
+    if kind == "constituents" and punctuation is not True:
+        raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
+    if kind == "propositions" and punctuation is not True:
+        raise InputError(f"punctuation is no matter of {held}; expected CoNLL-U for this option")
+
+
+def _score(
+    kind: str, right: list[Any], guess: list[Any], punctuation: bool | str, max_length: int | None
+) -> Score:
+    if kind == "dependencies":
+        return attachment(right, guess, punctuation=punctuation)
+    if kind == "constituents":
+        return parseval(right, guess, max_length=max_length)
+    return roles(right, guess)
 
 
 def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
@@ -89,31 +114,61 @@ def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
 
 def scores_as_json(scores: Scores) -> str:
     """Return the scores as a JSON object."""
-    shown: dict[str, Any] = asdict(scores.predicted)
+    shown = _as_values(scores.predicted)
     if scores.reliability:
         shown["calibration"] = asdict(scores.reliability)
     if scores.against and scores.test:
-        shown |= {"against": asdict(scores.against), "significance": asdict(scores.test)}
+        shown |= {"against": _as_values(scores.against), "significance": asdict(scores.test)}
     return json.dumps(shown, indent=2)
+
+
+def _as_values(score: Score) -> dict[str, Any]:
+    if not isinstance(score, RoleScores):
+        return asdict(score)
+    kinds = {name: getattr(score, name) for name in ("identification", "predicates", "verb")}
+    return asdict(score) | {
+        "labels": {label: _with_ratios(one) for label, one in score.labels.items()},
+        **{name: _with_ratios(one) for name, one in kinds.items()},
+    }
+
+
+def _with_ratios(score: RoleScore) -> dict[str, float]:
+    ratios = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+    return ratios | asdict(score)
 
 
 def draw_scores(console: Console, scores: Scores, *, relations: bool = False) -> None:
     """Print the scores as a table, one column a file."""
     columns = [score for score in (scores.predicted, scores.against) if score]
-    table = Table("", *["PREDICTED", "AGAINST"][: len(columns)], box=SIMPLE_HEAD)
-    values = [asdict(column) for column in columns]
-    for name in values[0]:
-        if name != "relations":
-            table.add_row(name, *(_shown(value[name]) for value in values))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    console.print(table)
+    if isinstance(scores.predicted, RoleScores):
+        _draw_roles(console, columns)
+    else:
+        console.print(_score_table(columns))
     if relations and isinstance(scores.predicted, AttachmentScore):
         console.print(relation_table(scores.predicted))
     if scores.reliability:
         console.print(reliability_table(scores.reliability))
     if scores.test:
         console.print(describe_test(scores.test), soft_wrap=True)
+
+
+def _draw_roles(console: Console, scores: list[Score]) -> None:
+    """Print the tables of srl-eval.pl, below each other."""
+    for name, score in zip(COLUMNS, scores, strict=False):
+        if len(scores) > 1:
+            console.print(name)
+        console.print(str(score), soft_wrap=True, highlight=False, markup=False)
+
+
+def _score_table(columns: list[Score]) -> Table:
+    table = Table("", *COLUMNS[: len(columns)], box=SIMPLE_HEAD)
+    values = [asdict(column) for column in columns]
+    for name in values[0]:
+        if name != "relations":
+            table.add_row(name, *(_shown(value[name]) for value in values))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table
 
 
 def relation_table(score: AttachmentScore) -> Table:

@@ -1,0 +1,1 @@
+"""Semantic roles: who does what to whom, found and named by tree kernels."""

@@ -1,0 +1,116 @@
+"""Features as numbers, for decisions about many words or constituents.
+
+What is asked for and its value are hashed together to 32 bits, so that no names need be kept; features that
+are seen too seldom are dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Self
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.persist import State
+from treewright.srl.linear import LinearMachine
+
+Codes = npt.NDArray[np.uint32]
+FloatArray = npt.NDArray[np.float64]
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
+NO, YES = "no", "yes"
+CERTAIN = 10.0
+"""The log odds of what was always so in training."""
+
+
+def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
+    """Return a number for each text, in rows of as many as there are columns."""
+    flat = np.fromiter(
+        (crc32(text.encode("utf-8", "surrogatepass")) for text in chain.from_iterable(rows)), np.uint32
+    )
+    return flat.reshape(-1, n_columns)
+
+
+def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Sequence[str]]) -> Codes:
+    """Return a column for each template, made of those of `values` that it names.
+
+    Parameters
+    ----------
+    values : ndarray of uint32, (n, n_names)
+    names : sequence of str
+        Of the columns.
+    templates : sequence of sequences of names
+    """
+    places = {name: column for column, name in enumerate(names)}
+    joined = np.empty((len(values), len(templates)), dtype=np.uint32)
+    for number, template in enumerate(templates):
+        mixed = np.full(len(values), crc32(" ".join(template).encode()), dtype=np.uint64)
+        for name in template:
+            mixed = (mixed ^ values[:, places[name]]) * MULTIPLIER
+            mixed ^= mixed >> HALF
+        joined[:, number] = mixed.astype(np.uint32)
+    return joined
+
+
+class Decider:
+    """Says yes or no by a linear model over coded features.
+
+    Parameters
+    ----------
+    C : float
+        The cost of an example on the wrong side.
+    min_count : int
+        How often a feature must be seen in training.
+    seed : int
+
+    Attributes
+    ----------
+    codes_ : ndarray of uint32
+        The features that are known, ascending.
+    machine_ : LinearMachine
+    """
+
+    def __init__(self, *, C: float = 0.1, min_count: int = 2, seed: int = 0) -> None:  # noqa: N803
+        self.C = C
+        self.min_count = min_count
+        self.seed = seed
+
+    def fit(self, codes: Codes, is_true: Sequence[bool]) -> Self:
+        """Learn from rows of features."""
+        found, counts = np.unique(codes, return_counts=True)
+        self.codes_ = found[counts >= self.min_count]
+        self.machine_ = LinearMachine(loss="log", C=self.C, seed=self.seed)
+        self.machine_.fit(self._make_rows(codes), [YES if one else NO for one in is_true])
+        return self
+
+    def log_odds(self, codes: Codes) -> FloatArray:
+        """Return the logarithm of the odds of yes for each row."""
+        if len(self.machine_.classes_) == 1:
+            return np.full(len(codes), CERTAIN if self.machine_.classes_ == [YES] else -CERTAIN)
+        values = self.machine_.decision_function(self._make_rows(codes))
+        return values[:, self.machine_.classes_.index(YES)]
+
+    def _make_rows(self, codes: Codes) -> csr_matrix:
+        shape = (len(codes), len(self.codes_))
+        if not all(shape):
+            return csr_matrix(shape)
+        columns = np.searchsorted(self.codes_, codes).clip(max=len(self.codes_) - 1).astype(np.int32)
+        is_known = self.codes_[columns] == codes
+        first = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
+        return csr_matrix((np.ones(first[-1]), columns[is_known], first), shape=shape)
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        values = {"C": self.C, "min_count": self.min_count, "seed": self.seed}
+        return State("Decider", values, {"codes": self.codes_}, {"machine": self.machine_.get_state()})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        decider = cls(**state.values)
+        decider.codes_ = state.arrays["codes"]
+        decider.machine_ = LinearMachine.from_state(state.parts["machine"])
+        return decider

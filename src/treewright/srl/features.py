@@ -1,0 +1,467 @@
+"""Features of arguments that people have thought of.
+
+The standard set is that of the CoNLL-2005 shared task, after D. Gildea and D. Jurafsky (2002), Automatic
+labeling of semantic roles; the extended one adds neighbours, prepositions, the frame of the predicate (N. Xue
+and M. Palmer 2004), and conjunctions of two or three of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from treewright.errors import InputError
+from treewright.persist import State
+from treewright.srl.arguments import Argument, Shape, iter_shapes
+
+STANDARD = """
+predicate
+path
+phrase
+position
+voice
+head
+head_tag
+subcategorisation
+first_word
+last_word
+first_tag
+last_tag
+governing
+"""
+"""One feature a line."""
+
+EXTENDED = (
+    STANDARD
+    + """
+predicate_tag
+half_path
+length
+distance
+parent
+left_phrase
+right_phrase
+before
+after
+inner_head
+inner_tag
+marker
+rule
+frame
+place
+rank
+suffix
+voice position
+voice position phrase
+predicate phrase
+predicate path
+predicate half_path
+predicate position
+predicate voice position
+predicate voice position phrase
+predicate head
+predicate inner_head
+predicate marker
+predicate rank
+predicate frame
+predicate place
+predicate voice frame
+phrase marker
+phrase head
+phrase inner_head
+phrase first_word
+phrase last_word
+phrase path
+phrase parent
+phrase position head
+path voice
+marker inner_head
+marker inner_tag
+marker position
+marker path
+marker last_word
+frame voice
+place voice
+first_word last_word
+first_word head
+head suffix
+head position
+phrase rank voice
+phrase distance position
+half_path marker
+head parent
+"""
+)
+"""Of several names on a line, all values together."""
+SETS = {"standard": STANDARD, "extended": EXTENDED}
+NOTHING = "-"
+BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m", "s", "m", "re"])
+GET = frozenset(["get", "gets", "got", "gotten", "getting"])
+LONGEST = 10
+"""Distances beyond this are the same."""
+
+
+class View(NamedTuple):
+    """An argument, with what its features are made of."""
+
+    argument: Argument
+    shape: Shape
+    verb: int
+    """The node of the tag of the predicate."""
+    top: int
+    """The lowest node above both."""
+
+    @property
+    def node(self) -> int:
+        """The node of the argument."""
+        return self.argument.node
+
+    def word(self, place: int) -> str:
+        """Return a word in lower case, if there is one at this place."""
+        shape = self.shape
+        return shape.labels[shape.leaves[place]].lower() if 0 <= place < len(shape.leaves) else NOTHING
+
+    def tag(self, place: int) -> str:
+        """Return the tag of a word."""
+        shape = self.shape
+        return shape.labels[shape.above_word(place)] if 0 <= place < len(shape.leaves) else NOTHING
+
+    def label(self, node: int) -> str:
+        """Return the label of a node, if there is one."""
+        return self.shape.labels[node] if node >= 0 else NOTHING
+
+
+def view_argument(argument: Argument, shape: Shape) -> View:
+    """Return an argument with what its features are made of."""
+    verb = shape.above_word(argument.predicate)
+    return View(argument, shape, verb, shape.meeting(argument.node, verb))
+
+
+def predicate(view: View) -> str:
+    """Return the lemma of the predicate, or its word."""
+    return view.argument.lemma or view.word(view.argument.predicate)
+
+
+def path(view: View) -> str:
+    """Return the labels from the argument up, and down to the predicate."""
+    down = view.shape.ways_up(view.verb)
+    labels = [view.label(node) for node in down[: down.index(view.top)]]
+    return half_path(view) + "".join("!" + label for label in reversed(labels))
+
+
+def half_path(view: View) -> str:
+    """Return the labels from the argument up to where the way to the predicate turns."""
+    up = view.shape.ways_up(view.node)
+    return "^".join(view.label(node) for node in up[: up.index(view.top) + 1])
+
+
+def length(view: View) -> str:
+    """Return how many nodes are on the path."""
+    ups = view.shape.ways_up(view.node).index(view.top), view.shape.ways_up(view.verb).index(view.top)
+    return f"{min(ups[0], LONGEST)} {min(ups[1], LONGEST)}"
+
+
+def phrase(view: View) -> str:
+    """Return the label of the argument."""
+    return view.label(view.node)
+
+
+def position(view: View) -> str:
+    """Tell whether the argument is before the predicate, after it, or around it."""
+    if view.shape.ends[view.node] <= view.argument.predicate:
+        return "before"
+    return "after" if view.shape.starts[view.node] > view.argument.predicate else "around"
+
+
+def voice(view: View) -> str:
+    """Tell whether the predicate is in the passive: a participle under a form of be or get, or under none."""
+    if view.tag(view.argument.predicate) != "VBN":
+        return "active"
+    shape, node = view.shape, view.verb
+    while shape.parents[node] >= 0 and view.label(shape.parents[node]) == "VP":
+        parent = shape.parents[node]
+        words = {view.word(shape.heads[child]) for child in shape.children[parent] if child < node}
+        if words & BE or words & GET:
+            return "passive"
+        if words & {"have", "has", "had", "having", "'ve", "'d"}:
+            return "active"
+        node = parent
+    return "reduced"
+
+
+def head(view: View) -> str:
+    """Return the head word."""
+    return view.word(view.shape.heads[view.node])
+
+
+def head_tag(view: View) -> str:
+    """Return the tag of the head word."""
+    return view.tag(view.shape.heads[view.node])
+
+
+def suffix(view: View) -> str:
+    """Return the last letters of the head word."""
+    return head(view)[-3:]
+
+
+def subcategorisation(view: View) -> str:
+    """Return the rule over the predicate."""
+    return _rule(view, view.shape.parents[view.verb])
+
+
+def rule(view: View) -> str:
+    """Return the rule over the argument."""
+    return _rule(view, view.shape.parents[view.node])
+
+
+def _rule(view: View, node: int) -> str:
+    if node < 0:
+        return NOTHING
+    return view.label(node) + ">" + " ".join(map(view.label, view.shape.children[node]))
+
+
+def governing(view: View) -> str:
+    """Return whether a noun phrase is under a clause or under a verb phrase."""
+    if not view.label(view.node).startswith("NP"):
+        return NOTHING
+    above = (view.label(node) for node in view.shape.ways_up(view.node)[1:])
+    return next((label for label in above if label in ("S", "VP", "SQ", "SINV", "SBARQ")), NOTHING)
+
+
+def first_word(view: View) -> str:
+    """Return the first word of the argument."""
+    return view.word(view.shape.starts[view.node])
+
+
+def last_word(view: View) -> str:
+    """Return its last word."""
+    return view.word(view.shape.ends[view.node] - 1)
+
+
+def first_tag(view: View) -> str:
+    """Return the tag of its first word."""
+    return view.tag(view.shape.starts[view.node])
+
+
+def last_tag(view: View) -> str:
+    """Return the tag of its last word."""
+    return view.tag(view.shape.ends[view.node] - 1)
+
+
+def predicate_tag(view: View) -> str:
+    """Return the tag of the predicate."""
+    return view.tag(view.argument.predicate)
+
+
+def distance(view: View) -> str:
+    """Return how many words are between the argument and the predicate, roughly."""
+    start, end, at = view.shape.starts[view.node], view.shape.ends[view.node], view.argument.predicate
+    between = at - end if end <= at else start - at - 1
+    return str(min(max(between, -1), LONGEST).bit_length() if between > 1 else between)
+
+
+def parent(view: View) -> str:
+    """Return the label above the argument."""
+    return view.label(view.shape.parents[view.node])
+
+
+def _sister(view: View, step: int) -> str:
+    above = view.shape.parents[view.node]
+    if above < 0:
+        return NOTHING
+    sisters = view.shape.children[above]
+    at = sisters.index(view.node) + step
+    return view.label(sisters[at]) if 0 <= at < len(sisters) else NOTHING
+
+
+def left_phrase(view: View) -> str:
+    """Return the label of the sister before the argument."""
+    return _sister(view, -1)
+
+
+def right_phrase(view: View) -> str:
+    """Return the label of the sister behind the argument."""
+    return _sister(view, 1)
+
+
+def before(view: View) -> str:
+    """Return the word before the argument."""
+    return view.word(view.shape.starts[view.node] - 1)
+
+
+def after(view: View) -> str:
+    """Return the word behind the argument."""
+    return view.word(view.shape.ends[view.node])
+
+
+def _inner(view: View) -> int:
+    """Return the node of what a preposition or a conjunction leads to, or else the argument's."""
+    children = view.shape.children[view.node]
+    inner = [child for child in children if view.label(child) in ("NP", "S", "VP", "PP", "SBAR", "ADJP")]
+    return inner[-1] if phrase(view) in ("PP", "SBAR") and inner else view.node
+
+
+def inner_head(view: View) -> str:
+    """Return the head word of what a preposition or a conjunction leads to."""
+    return view.word(view.shape.heads[_inner(view)])
+
+
+def inner_tag(view: View) -> str:
+    """Return the tag of that word."""
+    return view.tag(view.shape.heads[_inner(view)])
+
+
+def marker(view: View) -> str:
+    """Return the preposition or conjunction that an argument begins with."""
+    return first_word(view) if phrase(view) in ("PP", "SBAR", "WHPP", "ADVP", "S") else NOTHING
+
+
+def _sisters_of_chain(view: View) -> list[int]:
+    """Return the phrases around the predicate, up to the clause, from left to right."""
+    shape, node = view.shape, view.verb
+    found = []
+    for above in shape.ways_up(view.verb)[1:]:
+        found += [child for child in shape.children[above] if child != node and shape.children[child]]
+        node = above
+        if view.label(above) not in ("VP",):
+            break
+    wanted = [child for child in found if view.label(child) in ("NP", "PP", "S", "SBAR", "PRT", "ADJP")]
+    return sorted(wanted, key=lambda child: shape.starts[child])
+
+
+def frame(view: View) -> str:
+    """Return the phrases around the predicate, that of the argument marked."""
+    marks = {True: "*", False: ""}
+    sides: tuple[list[str], list[str]] = ([], [])
+    for node in _sisters_of_chain(view):
+        is_behind = view.shape.starts[node] > view.argument.predicate
+        sides[is_behind].append(marks[node == view.node] + view.label(node))
+    return " ".join([*sides[0], "_", *sides[1]])
+
+
+def place(view: View) -> str:
+    """Return how many noun phrases around the predicate are before the argument, and how many there are."""
+    nouns = [node for node in _sisters_of_chain(view) if view.label(node) == "NP"]
+    n_before = sum(view.shape.starts[node] < view.shape.starts[view.node] for node in nouns)
+    return f"{n_before} {len(nouns)}"
+
+
+def rank(view: View) -> str:
+    """Return the place of the argument among phrases of its kind on its side of the predicate."""
+    same = [node for node in _sisters_of_chain(view) if view.label(node) == phrase(view)]
+    side = position(view)
+    at, start = view.argument.predicate, view.shape.starts[view.node]
+    if side == "before":
+        count = sum(start < view.shape.starts[node] < at for node in same)
+    else:
+        count = sum(at < view.shape.starts[node] < start for node in same)
+    return f"{side} {count}"
+
+
+VALUES: dict[str, Callable[[View], str]] = {
+    function.__name__: function
+    for function in (
+        predicate, path, half_path, length, phrase, position, voice, head, head_tag, suffix,
+        subcategorisation, rule, governing, first_word, last_word, first_tag, last_tag, predicate_tag,
+        distance, parent, left_phrase, right_phrase, before, after, inner_head, inner_tag, marker, frame,
+        place, rank,
+    )
+}  # fmt: skip
+"""What features are made of, by name."""
+
+
+class FeatureTable:
+    """Turns arguments into rows of a binary matrix.
+
+    Parameters
+    ----------
+    features : {"standard", "extended"} or str
+        A set by its name, or lines as those of `STANDARD`.
+
+    Attributes
+    ----------
+    names_ : list of str
+        Of the columns: what is asked for, and its value.
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD brought) (NP (DT a) (NN cat))))")
+    >>> table = FeatureTable("phrase position").fit([Argument(tree, 1, 2), Argument(tree, 1, 9)])
+    >>> table.names_
+    ['phrase position|NP|after', 'phrase position|NP|before']
+    """
+
+    def __init__(self, features: str = "standard") -> None:
+        self.features = features
+        self._templates = read_templates(features)
+
+    def fit(self, arguments: Sequence[Argument]) -> Self:
+        """Learn which features there are."""
+        self.fit_transform(arguments)
+        return self
+
+    def fit_transform(self, arguments: Sequence[Argument]) -> csr_matrix:
+        """Learn which features there are, and return those of the arguments."""
+        found = self._list(arguments)
+        self._set_names(sorted({name for row in found for name in row}))
+        return self._make_rows(found)
+
+    def transform(self, arguments: Sequence[Argument]) -> csr_matrix:
+        """Return a row for each argument; features that were not there at first are left out."""
+        return self._make_rows(self._list(arguments))
+
+    def _set_names(self, names: list[str]) -> None:
+        self.names_ = names
+        self._columns = {name: column for column, name in enumerate(names)}
+
+    def _list(self, arguments: Iterable[Argument]) -> list[list[str]]:
+        used = {name: VALUES[name] for template in self._templates for name in template}
+        heads = [" ".join(template) for template in self._templates]
+        found = []
+        for argument, shape in iter_shapes(arguments):
+            view = view_argument(argument, shape)
+            values = {name: function(view) for name, function in used.items()}
+            found.append(
+                [
+                    "|".join([head, *(values[name] for name in template)])
+                    for head, template in zip(heads, self._templates, strict=True)
+                ]
+            )
+        return found
+
+    def _make_rows(self, found: list[list[str]]) -> csr_matrix:
+        columns = [sorted(self._columns[name] for name in row if name in self._columns) for row in found]
+        first = np.cumsum([0, *map(len, columns)])
+        flat = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(first[-1]))
+        return csr_matrix((np.ones(len(flat)), flat, first), shape=(len(found), len(self.names_)))
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        return State("FeatureTable", {"features": self.features, "names": self.names_}, {})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        table = cls(state.values["features"])
+        table._set_names(state.values["names"])
+        return table
+
+
+def read_templates(features: str) -> list[list[str]]:
+    """Return what each feature of a set is made of."""
+    if not isinstance(features, str):
+        raise InputError(f"features is {features!r}; expected 'standard', 'extended' or lines of names")
+    templates = [line.split() for line in SETS.get(features, features).splitlines() if line.strip()]
+    for template in templates:
+        for name in template:
+            if name not in VALUES:
+                known = ", ".join(VALUES)
+                raise InputError(
+                    f"features have {name!r}; expected 'standard', 'extended' or lines of {known}"
+                )
+    if not templates:
+        raise InputError("features has no line; expected 'standard', 'extended' or lines of names")
+    return templates

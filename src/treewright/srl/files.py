@@ -1,0 +1,96 @@
+"""Files for semantic roles: trees with PropBank columns to learn from, and labelling whatever the size."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import TypeAlias
+
+from treewright.data.bracketed import iter_brackets
+from treewright.data.consttree import ConstTree
+from treewright.data.formats import open_told
+from treewright.data.propbank import PropSentence, iter_props, write_props
+from treewright.errors import InputError
+from treewright.parsing.files import in_batches
+from treewright.srl.arguments import count_words
+from treewright.srl.labeler import BATCH_SIZE, RoleLabeler
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSentence]]:
+    """Read trees and the roles in the same sentences, of which there must be some.
+
+    Parameters
+    ----------
+    trees : path, or "-"
+        In Penn brackets.
+    props : path, or "-"
+        In PropBank columns.
+    """
+    if os.fspath(trees) == os.fspath(props) == "-":
+        raise InputError("standard input can stand for one file only")
+    pairs = list(_iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
+    if not pairs:
+        raise InputError(f"{os.fspath(trees)} has no sentences; expected at least one")
+    return [tree for tree, _ in pairs], [sentence for _, sentence in pairs]
+
+
+def _iter_pairs(
+    trees: Iterator[ConstTree], sentences: Iterator[PropSentence], source: Path, props: Path
+) -> Iterator[tuple[ConstTree, PropSentence]]:
+    """Yield trees with their sentences; where they do not go together, the files are named."""
+    names = os.fspath(source), os.fspath(props)
+    for number, (tree, sentence) in enumerate(zip_longest(trees, sentences), start=1):
+        if tree is None or sentence is None:
+            more, fewer = names if sentence is None else reversed(names)
+            raise InputError(
+                f"{more} has more sentences than {fewer}, which has {number - 1}; expected as many"
+            )
+        n, n_other = count_words(tree), len(sentence.words)
+        if n != n_other:
+            found = f"sentence {number} has {n} words in {names[0]} and {n_other} in {names[1]}"
+            raise InputError(f"{found}; expected the same words")
+        yield tree, sentence
+
+
+def label_file(
+    labeler: RoleLabeler, source: str, target: str, *, predicates_from: str | None = None, jobs: int = 1
+) -> None:
+    """Find the roles in a file of trees and write PropBank columns.
+
+    Parameters
+    ----------
+    labeler : RoleLabeler
+    source, target : str
+        Files, or ``"-"``; `source` in Penn brackets.
+    predicates_from : str, optional
+        PropBank columns of the same sentences, whose predicates are taken as known.
+    jobs : int
+        Threads.
+    """
+    if source == predicates_from == "-":
+        raise InputError("standard input can stand for one file only")
+    labeler.classifier_.jobs = labeler.jobs = jobs
+    with _open_trees(source) as trees:
+        write_props(_labelled(labeler, trees, source, predicates_from), target)
+
+
+@contextmanager
+def _open_trees(source: str) -> Iterator[Iterator[ConstTree]]:
+    with open_told(source) as (form, stream):
+        if form.kind != "constituents":
+            raise InputError(f"{source} looks like {form.name}; expected brackets")
+        yield form.read(stream)
+
+
+def _labelled(
+    labeler: RoleLabeler, trees: Iterator[ConstTree], source: str, props: str | None
+) -> Iterator[PropSentence]:
+    if props is None:
+        for batch in in_batches(trees, BATCH_SIZE):
+            yield from labeler.predict(batch)
+        return
+    pairs = _iter_pairs(trees, iter_props(props), source, props)
+    for known in in_batches(pairs, BATCH_SIZE):
+        yield from labeler.predict([tree for tree, _ in known], [sentence for _, sentence in known])

@@ -1,0 +1,154 @@
+"""Telling the arguments of a predicate from other constituents."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from treewright.data.consttree import ConstTree
+from treewright.data.propbank import Proposition
+from treewright.srl.arguments import VERB, Argument, Shape, find_candidates, iter_shapes
+from treewright.srl.codes import Codes, encode, join_codes
+from treewright.srl.features import NOTHING, VALUES, View, read_templates, view_argument
+
+TEMPLATES = """
+object
+governor
+subject
+between
+complement
+predicate object
+predicate object phrase
+predicate object position
+predicate complement
+predicate complement phrase
+predicate subcategorisation
+complement path
+object phrase position
+governor path
+governor phrase position
+governor between phrase
+governor subject path
+subject path
+subject half_path
+subject between phrase
+between path
+between phrase position
+between voice subject
+predicate_tag path
+predicate_tag subject between phrase
+"""
+"""Asked of constituents beside what is asked of arguments; all values of a line together."""
+LIMIT = 3
+"""More phrases than this are so many."""
+
+
+def clause_of(view: View) -> int:
+    """Return the lowest node above the predicate that is no verb phrase, or the root."""
+    way = view.shape.ways_up(view.verb)[1:]
+    return next((node for node in way if view.label(node) != "VP"), way[-1] if way else view.verb)
+
+
+def object_noun(view: View) -> str:
+    """Return the head word of the noun phrase behind the predicate, which tells what a light verb does."""
+    behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
+    return next((view.word(view.shape.heads[node]) for node in behind if view.label(node) == "NP"), NOTHING)
+
+
+def complement(view: View) -> str:
+    """Return the tag of the verb that the predicate is an auxiliary of."""
+    behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
+    return next((view.tag(view.shape.heads[node]) for node in behind if view.label(node) == "VP"), NOTHING)
+
+
+def _sisters(view: View) -> list[int]:
+    parent = view.shape.parents[view.verb]
+    return view.shape.children[parent] if parent >= 0 else []
+
+
+def governor(view: View) -> str:
+    """Return the verb that the clause of the predicate depends on."""
+    shape = view.shape
+    for node in shape.ways_up(clause_of(view))[1:]:
+        if view.label(node) == "VP":
+            verbs = [child for child in shape.children[node] if view.label(child).startswith(VERB)]
+            return view.word(shape.starts[verbs[0]]) if verbs else NOTHING
+    return NOTHING
+
+
+def subject(view: View) -> str:
+    """Tell whether the clause of the predicate has a subject, and what is before the clause."""
+    shape, clause = view.shape, clause_of(view)
+    nouns = [node for node in shape.children[clause] if view.label(node) == "NP"]
+    is_there = any(shape.ends[node] <= view.argument.predicate for node in nouns)
+    return f"{view.label(clause)} {view.label(shape.parents[clause])} {is_there}"
+
+
+def between(view: View) -> str:
+    """Return how many phrases with its label, on no way to the root, are nearer to the predicate."""
+    shape, node = view.shape, view.verb
+    nearer = 0
+    start, at = shape.starts[view.node], view.argument.predicate
+    for above in shape.ways_up(view.verb)[1:]:
+        for child in shape.children[above]:
+            place = shape.starts[child]
+            is_nearer = start < place < at if start < at else at < place < start
+            nearer += is_nearer and child != node and view.label(child) == view.label(view.node)
+        node = above
+        if above == view.top:
+            break
+    return str(min(nearer, LIMIT))
+
+
+ALL_VALUES: dict[str, Callable[[View], str]] = {
+    **VALUES,
+    "object": object_noun,
+    "complement": complement,
+    "governor": governor,
+    "subject": subject,
+    "between": between,
+}
+"""What features are made of, by name."""
+
+
+def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> list[Argument]:
+    """Return what may be arguments of a predicate; of several nodes over the same words the highest."""
+    places: dict[tuple[int, int], int] = {}
+    for node in sorted(find_candidates(shape, proposition.predicate)):
+        places[shape.starts[node], shape.ends[node]] = node
+    return [Argument(tree, proposition.predicate, node, None, proposition.lemma) for node in places.values()]
+
+
+def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
+    """Return the features of candidates as numbers: those of arguments and `TEMPLATES`."""
+    templates = read_templates(features) + [line.split() for line in TEMPLATES.splitlines() if line]
+    names = sorted({name for template in templates for name in template})
+    functions = [ALL_VALUES[name] for name in names]
+    views = (view_argument(argument, shape) for argument, shape in iter_shapes(candidates))
+    values = encode(([function(view) for function in functions] for view in views), len(names))
+    return join_codes(values, names, templates)
+
+
+def choose_apart(shape: Shape, gains: Mapping[int, float]) -> list[int]:
+    """Return the nodes, none inside another, whose gains have the largest sum, from left to right.
+
+    Parameters
+    ----------
+    shape : Shape
+        Of the tree.
+    gains : mapping of int to float
+        Of the nodes that may be taken.
+    """
+    best: list[float] = []
+    is_taken: list[bool] = []
+    for node, children in enumerate(shape.children):
+        below = sum(best[child] for child in children)
+        gain = gains.get(node, 0.0)
+        is_taken.append(gain > below)
+        best.append(max(gain, below))
+    chosen = []
+    waiting = [len(best) - 1]
+    while waiting:
+        node = waiting.pop()
+        if is_taken[node]:
+            chosen.append(node)
+        elif best[node] > 0:
+            waiting.extend(reversed(shape.children[node]))
+    return chosen

@@ -1,0 +1,315 @@
+"""RoleLabeler: from parsed sentences to predicates with named arguments."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from treewright._validate import check_choice, check_integer
+from treewright.data.consttree import ConstTree, Span, unescape_word
+from treewright.data.propbank import Proposition, PropSentence
+from treewright.errors import InputError
+from treewright.persist import State, save_state
+from treewright.srl.arguments import (
+    CONTINUED,
+    PREDICATE,
+    Argument,
+    Shape,
+    find_arguments,
+    keep_verbal,
+    list_roles,
+    pair_sentences,
+    shape_of,
+)
+from treewright.srl.codes import Decider
+from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
+from treewright.srl.predicates import KINDS, VERBS, PredicateFinder, tag_at, word_at
+from treewright.srl.roles import RoleClassifier
+
+FloatArray = npt.NDArray[np.float64]
+Progress = Callable[[str], None]
+
+CORE = frozenset(f"ARG{number}" for number in range(6))
+"""Roles that a predicate has once at the most."""
+COST = 0.5
+"""Of the model that tells arguments from other constituents."""
+BATCH_SIZE = 500
+"""Sentences that are labelled at a time."""
+OPTIONS = ("predicates", "kernel", "features", "C", "seed")
+
+
+class RoleLabeler:
+    """Finds who does what to whom in parsed sentences.
+
+    Predicates are told from other words, and their arguments from the constituents around them, by logistic
+    regression; of arguments none of which is inside another those are taken that are most probable together,
+    and a `RoleClassifier` names them, no core role (``ARG0`` to ``ARG5``) twice. Of senses the most frequent
+    one is taken; see `PredicateFinder`.
+
+    Parameters
+    ----------
+    predicates : {"verbs", "all"}
+        Whether predicates are sought among verbs only, or also among other words that have been some in
+        training.
+    kernel : str
+        What arguments are compared by when they are named; see `RoleClassifier`.
+    features : {"standard", "extended"} or str
+        What is asked of arguments; see `treewright.srl.features`.
+    C : float, optional
+        The cost of an argument with a wrong name; None is a good one for the kernel.
+    seed : int
+    jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    finder_ : PredicateFinder
+    identifier_ : Decider
+    classifier_ : RoleClassifier
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> bank = tw.make_treebank(30, seed=0)
+    >>> labeler = RoleLabeler().fit(bank.constituents, bank.propositions)
+    >>> found = labeler.predict(bank.constituents)
+    >>> found[0].propositions[0].lemma == bank.propositions[0].propositions[0].lemma
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        predicates: str = VERBS,
+        kernel: str = "linear",
+        features: str = "extended",
+        C: float | None = None,  # noqa: N803
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.predicates = predicates
+        self.kernel = kernel
+        self.features = features
+        self.C = C
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Sequence[ConstTree],
+        sentences: Sequence[PropSentence],
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from trees and the roles in the same sentences.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+        sentences : sequence of PropSentence
+            Of the same words.
+        progress : callable, optional
+            Called with a line of text now and then.
+        """
+        self.check_options()
+        tell = progress or (lambda line: None)
+        pairs = list(pair_sentences(trees, sentences))
+        wanted = keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
+        shapes = [shape_of(tree) for tree, _ in pairs]
+        n_predicates = sum(len(sentence.propositions) for sentence in wanted)
+        tell(f"{len(pairs)} sentences, {n_predicates} predicates")
+        self.finder_ = PredicateFinder(self.predicates, seed=self.seed).fit(shapes, wanted)
+        found = find_arguments(trees, wanted, verbal=False, parts=True)
+        if not found.arguments:
+            raise InputError(f"{n_predicates} predicates have no arguments; expected at least one")
+        self._learn_arguments(trees, shapes, wanted, tell)
+        tell(f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent")
+        self.classifier_ = self._make_classifier().fit(found.arguments, progress=progress)
+        return self
+
+    def _learn_arguments(
+        self,
+        trees: Sequence[ConstTree],
+        shapes: Sequence[Shape],
+        sentences: Sequence[PropSentence],
+        tell: Progress,
+    ) -> None:
+        candidates: list[Argument] = []
+        is_argument: list[bool] = []
+        for tree, shape, sentence in zip(trees, shapes, sentences, strict=True):
+            for proposition in sentence.propositions:
+                places = {(start, end) for _, start, end in list_roles(proposition, parts=True)}
+                found = list_candidates(tree, shape, proposition)
+                candidates += found
+                is_argument += [(shape.starts[one.node], shape.ends[one.node]) in places for one in found]
+        tell(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
+        self.identifier_ = Decider(C=COST, seed=self.seed)
+        self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
+
+    def _make_classifier(self) -> RoleClassifier:
+        return RoleClassifier(
+            kernel=self.kernel, features=self.features, C=self.C, seed=self.seed, jobs=self.jobs
+        )
+
+    def predict(
+        self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence] | None = None
+    ) -> list[PropSentence]:
+        """Return the predicates of sentences and their arguments.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+        sentences : sequence of PropSentence, optional
+            With predicates that are known: only arguments are found. Words, tags and comments are kept.
+        """
+        self._check_fitted()
+        trees = list(trees)
+        if sentences is not None:
+            sentences = [sentence for _, sentence in pair_sentences(trees, sentences)]
+        labelled: list[PropSentence] = []
+        for begin in range(0, len(trees), BATCH_SIZE):
+            batch = slice(begin, begin + BATCH_SIZE)
+            labelled += self._label(trees[batch], sentences[batch] if sentences is not None else None)
+        return labelled
+
+    def _label(
+        self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence] | None
+    ) -> list[PropSentence]:
+        shapes = [shape_of(tree) for tree in trees]
+        if sentences is None:
+            found = self.finder_.predict(shapes)
+            sentences = [_make_sentence(shape, each) for shape, each in zip(shapes, found, strict=True)]
+        tasks = [
+            _Task(number, shape, proposition, list_candidates(tree, shape, proposition))
+            for number, (tree, shape, sentence) in enumerate(zip(trees, shapes, sentences, strict=True))
+            for proposition in sentence.propositions
+        ]
+        labelled: list[list[Proposition]] = [[] for _ in trees]
+        for task, roles in zip(tasks, self._name(self._choose(tasks)), strict=True):
+            labelled[task.number].append(_make_proposition(task, roles))
+        return [
+            sentence._replace(propositions=propositions)
+            for sentence, propositions in zip(sentences, labelled, strict=True)
+        ]
+
+    def _choose(self, tasks: Sequence["_Task"]) -> list[list[Argument]]:
+        """Return the candidates for each predicate that are arguments."""
+        flat = [one for task in tasks for one in task.candidates]
+        odds = iter(self.identifier_.log_odds(encode_candidates(flat, self.features)).tolist())
+        chosen = []
+        for task in tasks:
+            nodes = set(choose_apart(task.shape, {one.node: next(odds) for one in task.candidates}))
+            chosen.append([one for one in task.candidates if one.node in nodes])
+        return chosen
+
+    def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
+        """Yield the nodes of the arguments of each predicate, with their roles."""
+        values = self.classifier_.decision_function([one for arguments in chosen for one in arguments])
+        begin = 0
+        for arguments in chosen:
+            end = begin + len(arguments)
+            names = name_apart(values[begin:end], self.classifier_.classes_)
+            yield [(one.node, name) for one, name in zip(arguments, names, strict=True)]
+            begin = end
+
+    def check_options(self) -> None:
+        """Check what the constructor was given, as `fit` does first of all."""
+        check_choice("predicates", self.predicates, KINDS)
+        check_integer("seed", self.seed)
+        check_integer("jobs", self.jobs, minimum=1)
+        self._make_classifier().check()
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classifier_"):
+            raise InputError("the labeler has not been trained; call fit, or load one that was")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the labeler to a file; `treewright.load` reads it."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        self._check_fitted()
+        values = {name: getattr(self, name) for name in OPTIONS}
+        parts = {
+            "finder": self.finder_.get_state(),
+            "identifier": self.identifier_.get_state(),
+            "classifier": self.classifier_.get_state(),
+        }
+        return State("RoleLabeler", values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        labeler = cls(**state.values)
+        labeler.finder_ = PredicateFinder.from_state(state.parts["finder"])
+        labeler.identifier_ = Decider.from_state(state.parts["identifier"])
+        labeler.classifier_ = RoleClassifier.from_state(state.parts["classifier"])
+        return labeler
+
+
+class _Task(NamedTuple):
+    """A predicate whose arguments are wanted: that of which sentence, and what may be some."""
+
+    number: int
+    shape: Shape
+    proposition: Proposition
+    candidates: list[Argument]
+
+
+def name_apart(values: FloatArray, classes: Sequence[str]) -> list[str]:
+    """Return a role for each argument of a predicate: those of the largest sum, no core role twice.
+
+    Parameters
+    ----------
+    values : ndarray of float, (n_arguments, n_classes)
+    classes : sequence of str
+    """
+    if not len(values):
+        return []
+    best = values.argmax(axis=1)
+    core = [number for number, name in enumerate(classes) if name in CORE]
+    taken = [number for number in best.tolist() if number in core]
+    others = [number for number in range(len(classes)) if number not in core]
+    if len(set(taken)) < len(taken) and others:
+        best = _assign(values, np.array(core), np.array(others))
+    return [classes[number] for number in best.tolist()]
+
+
+def _assign(
+    values: FloatArray, core: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the classes of the largest sum, each of `core` once at the most."""
+    n = len(values)
+    free = others[values[:, others].argmax(axis=1)]
+    beside = np.tile(values[np.arange(n), free][:, None], n)
+    rows, columns = linear_sum_assignment(np.hstack([values[:, core], beside]), maximize=True)
+    found: npt.NDArray[np.int64] = np.concatenate([core, free])[columns]
+    found[columns >= len(core)] = free[rows[columns >= len(core)]]
+    return found
+
+
+def _make_sentence(shape: Shape, propositions: list[Proposition]) -> PropSentence:
+    places = range(len(shape.leaves))
+    words = [unescape_word(word_at(shape, place)) for place in places]
+    return PropSentence(words, [tag_at(shape, place) for place in places], propositions, [])
+
+
+def _make_proposition(task: _Task, roles: Sequence[tuple[int, str]]) -> Proposition:
+    """Return a predicate with its arguments; what goes on with the predicate right behind it joins it."""
+    at = task.proposition.predicate
+    end = at + 1
+    spans = []
+    for label, node in sorted(
+        ((label, node) for node, label in roles), key=lambda one: task.shape.starts[one[1]]
+    ):
+        span = Span(label, task.shape.starts[node], task.shape.ends[node])
+        if label == CONTINUED + PREDICATE and span.start == end:
+            end = span.end
+        else:
+            spans.append(span)
+    spans.append(Span(PREDICATE, at, end))
+    return task.proposition._replace(arguments=tuple(sorted(spans, key=lambda span: span.start)))

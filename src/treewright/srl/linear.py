@@ -1,0 +1,93 @@
+"""Linear models over features of arguments."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from treewright.persist import State
+
+FloatArray = npt.NDArray[np.float64]
+MOST_ROUNDS = 300
+"""Over the examples; a model that has not converged by then is as good as one that has."""
+
+
+class LinearMachine:
+    """A linear model for each class against all others.
+
+    Parameters
+    ----------
+    loss : {"hinge", "log"}
+        That of support vector machines (squared), or that of logistic regression.
+    C : float
+        The cost of an example on the wrong side.
+    seed : int
+
+    Attributes
+    ----------
+    classes_ : list of str
+    coef_ : ndarray of float32, (n_features, n_classes)
+    intercept_ : ndarray of float, (n_classes,)
+    """
+
+    def __init__(self, *, loss: str = "hinge", C: float = 0.1, seed: int = 0) -> None:  # noqa: N803
+        self.loss = loss
+        self.C = C
+        self.seed = seed
+
+    def fit(self, rows: csr_matrix, labels: list[str]) -> Self:
+        """Learn from rows of features and their classes."""
+        self.classes_ = sorted(set(labels))
+        if len(self.classes_) == 1:
+            return self._set(np.zeros((1, rows.shape[1])), np.zeros(1))
+        model: Any = (
+            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=self.seed)
+            if self.loss == "hinge"
+            else LogisticRegression(C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, labels)
+        coef, intercept = model.coef_, np.asarray(model.intercept_)
+        if len(self.classes_) == 2:
+            coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
+        return self._set(coef, intercept)
+
+    def _set(self, coef: npt.NDArray[Any], intercept: npt.NDArray[Any]) -> Self:
+        self.coef_ = np.ascontiguousarray(coef.T, dtype=np.float32)
+        self.intercept_ = intercept.astype(np.float64)
+        return self
+
+    def decision_function(self, rows: csr_matrix) -> FloatArray:
+        """Return a value for each row and class."""
+        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def predict(self, rows: csr_matrix) -> list[str]:
+        """Return the class of each row."""
+        return [self.classes_[best] for best in self.decision_function(rows).argmax(axis=1).tolist()]
+
+    def predict_proba(self, rows: csr_matrix) -> FloatArray:
+        """Return how probable each class is for each row, by itself; rows do not add up to 1."""
+        probabilities: FloatArray = expit(self.decision_function(rows))
+        return probabilities
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        values = {"loss": self.loss, "C": self.C, "seed": self.seed, "classes": self.classes_}
+        return State("LinearMachine", values, {"coef": self.coef_, "intercept": self.intercept_})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        values = dict(state.values)
+        classes = values.pop("classes")
+        machine = cls(**values)
+        machine.classes_ = classes
+        machine.coef_, machine.intercept_ = state.arrays["coef"], state.arrays["intercept"]
+        return machine

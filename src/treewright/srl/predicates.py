@@ -1,0 +1,311 @@
+"""Predicates: which words are some, their lemmas and senses."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+from treewright.data.propbank import ABSENT, Proposition, PropSentence
+from treewright.parsing.lemmas import Script
+from treewright.persist import State
+from treewright.srl.arguments import VERB, Shape, is_verbal
+from treewright.srl.codes import Codes, Decider, encode, join_codes
+
+KINDS = ("verbs", "all")
+VERBS, ALL = KINDS
+NOTHING = "-"
+LONGEST_SUFFIX = 8
+N_LETTERS = 3
+FIRST_SENSE = ".01"
+COST = 1.0
+
+TEMPLATES = """
+word
+lower
+lemma
+tag
+suffix
+lower tag
+lemma tag
+before
+before_tag
+after
+after_tag
+second_before_tag
+second_after_tag
+parent
+grandparent
+left
+right
+rule
+complement
+particle
+lower before
+lower after
+lemma parent
+lemma complement
+lemma left
+lemma right
+lemma before_tag
+lemma after_tag
+lower before_tag after_tag
+tag parent grandparent
+tag left right
+tag before after
+before_tag tag after_tag
+second_before_tag before_tag tag
+tag after_tag second_after_tag
+tag complement grandparent
+suffix tag parent
+"""
+"""Features of a word by which it is told whether it is a predicate; all values of a line together."""
+
+
+class Word(NamedTuple):
+    """A word of a tree, with what features are made of."""
+
+    shape: Shape
+    place: int
+    lemma: str
+
+    @property
+    def node(self) -> int:
+        """The node of its tag."""
+        return self.shape.above_word(self.place)
+
+    def text(self, step: int = 0) -> str:
+        """Return the word, or one so many places behind, in lower case."""
+        at = self.place + step
+        return word_at(self.shape, at).lower() if 0 <= at < len(self.shape.leaves) else NOTHING
+
+    def tag(self, step: int = 0) -> str:
+        """Return its tag, or that of another."""
+        at = self.place + step
+        return tag_at(self.shape, at) if 0 <= at < len(self.shape.leaves) else NOTHING
+
+    def above(self, n_steps: int) -> str:
+        """Return the label so many nodes above the tag."""
+        way = self.shape.ways_up(self.node)
+        return self.shape.labels[way[n_steps]] if n_steps < len(way) else NOTHING
+
+    def sisters(self) -> list[int]:
+        """Return the children of the node above, the word's own among them."""
+        parent = self.shape.parents[self.node]
+        return self.shape.children[parent] if parent >= 0 else [self.node]
+
+    def sister(self, step: int) -> str:
+        """Return the label of the sister so many places behind."""
+        sisters = self.sisters()
+        at = sisters.index(self.node) + step
+        return self.shape.labels[sisters[at]] if 0 <= at < len(sisters) else NOTHING
+
+    def behind(self, label: str) -> int | None:
+        """Return the first sister behind that has a label."""
+        sisters = [node for node in self.sisters() if self.shape.starts[node] > self.place]
+        return next((node for node in sisters if self.shape.labels[node] == label), None)
+
+    def complement(self) -> str:
+        """Return the tag of the verb that an auxiliary stands before."""
+        node = self.behind("VP")
+        return NOTHING if node is None else tag_at(self.shape, self.shape.heads[node])
+
+    def particle(self) -> str:
+        """Return the particle that goes with a verb."""
+        node = self.behind("PRT")
+        return NOTHING if node is None else word_at(self.shape, self.shape.heads[node]).lower()
+
+    def rule(self) -> str:
+        """Return the labels of all sisters."""
+        return " ".join(self.shape.labels[node] for node in self.sisters())
+
+
+def word_at(shape: Shape, place: int) -> str:
+    """Return a word."""
+    return shape.labels[shape.leaves[place]]
+
+
+def tag_at(shape: Shape, place: int) -> str:
+    """Return the tag of a word."""
+    return shape.labels[shape.above_word(place)]
+
+
+VALUES: dict[str, Callable[[Word], str]] = {
+    "word": lambda word: word_at(word.shape, word.place),
+    "lower": Word.text,
+    "lemma": lambda word: word.lemma,
+    "tag": Word.tag,
+    "suffix": lambda word: word.text()[-N_LETTERS:],
+    "before": lambda word: word.text(-1),
+    "before_tag": lambda word: word.tag(-1),
+    "after": lambda word: word.text(1),
+    "after_tag": lambda word: word.tag(1),
+    "second_before_tag": lambda word: word.tag(-2),
+    "second_after_tag": lambda word: word.tag(2),
+    "parent": lambda word: word.above(1),
+    "grandparent": lambda word: word.above(2),
+    "left": lambda word: word.sister(-1),
+    "right": lambda word: word.sister(1),
+    "rule": Word.rule,
+    "complement": Word.complement,
+    "particle": Word.particle,
+}
+"""What features are made of, by name."""
+
+
+class LemmaTable:
+    """Lemmas of words with tags: those that were seen, and by edit scripts for those that were not.
+
+    A word that was not seen is changed as most of those are that have the same tag and share its longest
+    suffix.
+    """
+
+    def __init__(self, lemmas: Iterable[tuple[str, str, str]]) -> None:
+        counts = Counter((word.lower(), tag, lemma) for word, tag, lemma in lemmas)
+        self.known: dict[tuple[str, str], str] = {}
+        for word, tag, lemma in sorted(counts, key=lambda each: (-counts[each], each)):
+            self.known.setdefault((word, tag), lemma)
+        self.scripts = _common_scripts(self.known)
+
+    def lemma(self, word: str, tag: str) -> str:
+        """Return the lemma of a word."""
+        word = word.lower()
+        if (word, tag) in self.known:
+            return self.known[word, tag]
+        for suffix in _suffixes(word):
+            if (tag, suffix) in self.scripts:
+                return self.scripts[tag, suffix].apply(word) or word
+        return word
+
+
+def _common_scripts(known: dict[tuple[str, str], str]) -> dict[tuple[str, str], Script]:
+    """Return the most common script for each tag and suffix, among those that change no more than that."""
+    counts: Counter[tuple[str, str, Script]] = Counter()
+    for (word, tag), lemma in known.items():
+        n_kept = _n_shared(word, lemma)
+        script = Script("lower", 0, "", len(word) - n_kept, lemma[n_kept:])
+        counts.update((tag, suffix, script) for suffix in _suffixes(word) if len(suffix) >= script.n_after)
+    common: dict[tuple[str, str], Script] = {}
+    for tag, suffix, script in sorted(counts, key=lambda each: (-counts[each], each)):
+        common.setdefault((tag, suffix), script)
+    return common
+
+
+def _n_shared(word: str, lemma: str) -> int:
+    """Return how many letters two words have in common at their beginnings."""
+    return next(
+        (at for at, pair in enumerate(zip(word, lemma, strict=False)) if pair[0] != pair[1]),
+        min(len(word), len(lemma)),
+    )
+
+
+def _suffixes(word: str) -> list[str]:
+    """Return the suffixes of a word, the longest first, the empty one last."""
+    return [word[len(word) - size :] for size in range(min(len(word), LONGEST_SUFFIX), -1, -1)]
+
+
+class PredicateFinder:
+    """Finds predicates with their lemmas and senses.
+
+    A sense is the most frequent one that the lemma has with the same particle, and as an auxiliary or not;
+    nothing else is asked for.
+
+    Parameters
+    ----------
+    predicates : {"verbs", "all"}
+        Words that may be predicates: verbs by their tags, or also all those that have been some in training,
+        or whose lemmas have been.
+    seed : int
+    """
+
+    def __init__(self, predicates: str = VERBS, *, seed: int = 0) -> None:
+        self.predicates = predicates
+        self.seed = seed
+
+    def fit(self, shapes: Sequence[Shape], sentences: Sequence[PropSentence]) -> Self:
+        """Learn from sentences of which all predicates are known."""
+        known = [
+            (Word(shape, one.predicate, one.lemma), one.sense)
+            for shape, sentence in zip(shapes, sentences, strict=True)
+            for one in sentence.propositions
+            if self.predicates == ALL or is_verbal(sentence, one)
+        ]
+        self._set_lemmas((word.text(), word.tag(), word.lemma) for word, _ in known)
+        self.senses_ = _common_senses(known)
+        words, is_true = [], []
+        for shape, sentence in zip(shapes, sentences, strict=True):
+            found = list(self._words(shape))
+            places = {one.predicate for one in sentence.propositions}
+            words += found
+            is_true += [word.place in places for word in found]
+        self.decider_ = Decider(C=COST, seed=self.seed).fit(_encode(words), is_true) if words else None
+        return self
+
+    def _set_lemmas(self, lemmas: Iterable[tuple[str, str, str]]) -> None:
+        self.table_ = LemmaTable(lemmas)
+        self._known_words = {word for word, _ in self.table_.known}
+        self._known_lemmas = set(self.table_.known.values())
+
+    def _words(self, shape: Shape) -> Iterator[Word]:
+        """Yield the words that may be predicates."""
+        for place in range(len(shape.leaves)):
+            text, tag = word_at(shape, place), tag_at(shape, place)
+            is_verb = tag.startswith(VERB)
+            if is_verb or self.predicates == ALL:
+                lemma = self.table_.lemma(text, tag)
+                is_known = text.lower() in self._known_words or lemma in self._known_lemmas
+                if lemma != ABSENT and (is_verb or is_known):
+                    yield Word(shape, place, lemma)
+
+    def predict(self, shapes: Sequence[Shape]) -> list[list[Proposition]]:
+        """Return the predicates of sentences, without arguments."""
+        words = [list(self._words(shape)) for shape in shapes]
+        flat = [word for each in words for word in each]
+        odds = iter(self.decider_.log_odds(_encode(flat)).tolist() if self.decider_ and flat else [])
+        return [[self._name(word) for word in each if next(odds, -1.0) > 0] for each in words]
+
+    def _name(self, word: Word) -> Proposition:
+        found = (self.senses_[key] for key in _sense_keys(word) if key in self.senses_)
+        return Proposition(word.place, word.lemma, next(found, word.lemma + FIRST_SENSE), ())
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        values = {
+            "predicates": self.predicates,
+            "seed": self.seed,
+            "lemmas": [[word, tag, lemma] for (word, tag), lemma in sorted(self.table_.known.items())],
+            "senses": self.senses_,
+        }
+        parts = {"decider": self.decider_.get_state()} if self.decider_ else {}
+        return State("PredicateFinder", values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        finder = cls(state.values["predicates"], seed=state.values["seed"])
+        finder._set_lemmas((word, tag, lemma) for word, tag, lemma in state.values["lemmas"])
+        finder.senses_ = state.values["senses"]
+        finder.decider_ = Decider.from_state(state.parts["decider"]) if state.parts else None
+        return finder
+
+
+def _encode(words: Sequence[Word]) -> Codes:
+    templates = [line.split() for line in TEMPLATES.split("\n") if line]
+    values = encode(([function(word) for function in VALUES.values()] for word in words), len(VALUES))
+    return join_codes(values, list(VALUES), templates)
+
+
+def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
+    """Return the most frequent sense for each key."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for word, sense in predicates:
+        counts.update((key, sense) for key in _sense_keys(word))
+    common: dict[str, str] = {}
+    for key, sense in sorted(counts, key=lambda each: (-counts[each], each)):
+        common.setdefault(key, sense)
+    return common
+
+
+def _sense_keys(word: Word) -> list[str]:
+    """Return what a sense is looked up by, the most exact first."""
+    kind = f"{word.lemma} {word.tag()[: len(VERB)]}"
+    with_particle = f"{kind} {word.particle()}"
+    return [f"{with_particle} {word.behind('VP') is not None}", with_particle, kind, word.lemma]

@@ -1,0 +1,376 @@
+"""RoleClassifier: which role an argument plays for its predicate (Moschitti 2006, section 4)."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, hstack
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright.data.consttree import ConstTree
+from treewright.data.svmlight import SparseVector, stack_vectors
+from treewright.errors import InputError
+from treewright.kernels.base import Kernel
+from treewright.kernels.compose import Part, Sum, VectorKernel
+from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
+from treewright.kernels.examples import kernel_from_state, kernel_state
+from treewright.kernels.linearize import LinearizedTreeClassifier
+from treewright.kernels.machines import TreeKernelClassifier
+from treewright.mining.classifier import ConjunctionClassifier
+from treewright.persist import State, save_state
+from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
+from treewright.srl.features import FeatureTable, read_templates
+from treewright.srl.linear import LinearMachine
+
+FloatArray = npt.NDArray[np.float64]
+Progress = Callable[[str], None]
+
+LINEAR, MINED, FRAGMENTS = "linear", "mined", "fragments"
+TREE_KERNELS: dict[str, Kernel] = {
+    "st": SubtreeKernel(decay=1.0, normalize=True),
+    "sst": SubsetTreeKernel(decay=0.4, normalize=True),
+    "pt": PartialTreeKernel(decay=0.8, depth_decay=0.4, normalize=True),
+}
+"""With the decays of the paper."""
+KERNELS = (LINEAR, *TREE_KERNELS, *(f"{LINEAR}+{name}" for name in TREE_KERNELS),
+           FRAGMENTS, f"{LINEAR}+{FRAGMENTS}", MINED)  # fmt: skip
+COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
+"""Of linear models, whose features are not normalised; that of all others is `TREE_COST`."""
+TREE_COST = 4.0
+OPTIONS = (
+    "kernel", "features", "weight", "C", "adjuncts", "n_fragments", "degree", "threshold", "tol",
+    "cache_memory", "seed",
+)  # fmt: skip
+
+
+class RoleReason(NamedTuple):
+    """A feature or a fragment of an argument, and what it adds to the score of a role."""
+
+    name: str
+    weight: float
+
+
+class RoleClassifier:
+    """Tells the roles of arguments, by a machine for each role against all others.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        What arguments are compared by: ``"linear"``, features that people have thought of; ``"st"``,
+        ``"sst"`` and ``"pt"``, the subtrees, subset trees and partial trees of the tree that holds predicate
+        and argument; ``"linear+sst"`` and so on, the sum of both, each normalised; ``"fragments"`` and
+        ``"linear+fragments"``, a linear model whose features are the heaviest fragments of a machine with
+        subset trees; ``"mined"``, conjunctions of the features, found by mining. A `Kernel` is taken as one
+        of trees.
+    features : {"standard", "extended"} or str
+        Those of the linear part; see `treewright.srl.features`.
+    weight : float
+        Of the linear part in a sum.
+    C : float, optional
+        The cost of an argument on the wrong side of the margin; None is a good one for the kernel.
+    adjuncts : {"separate", "merged"}
+        Whether kinds of adjuncts (``ARGM-TMP``) are told apart.
+    n_fragments : int
+        Of each machine, for linear models of fragments.
+    degree, threshold
+        As those of `ConjunctionClassifier`, for mining.
+    tol : float
+        By how much the conditions of optimality of a machine may be violated.
+    cache_memory : int
+        Bytes for kernel values in training.
+    seed : int
+    jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    classes_ : list of str
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> tree = tw.ConstTree.parse("(S (NP (NNP Mary)) (VP (VBD brought) (NP (DT a) (NN cat))))")
+    >>> arguments = [tw.Argument(tree, 1, 2, "ARG0"), tw.Argument(tree, 1, 9, "ARG1")]
+    >>> tw.RoleClassifier(kernel="sst").fit(arguments).predict(arguments)
+    ['ARG0', 'ARG1']
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "linear+sst",
+        *,
+        features: str = "extended",
+        weight: float = 1.0,
+        C: float | None = None,  # noqa: N803
+        adjuncts: str = "separate",
+        n_fragments: int = 10_000,
+        degree: int = 2,
+        threshold: float | str = 10.0,
+        tol: float = 1e-2,
+        cache_memory: int = 4 << 30,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.kernel = kernel
+        self.features = features
+        self.weight = weight
+        self.C = C
+        self.adjuncts = adjuncts
+        self.n_fragments = n_fragments
+        self.degree = degree
+        self.threshold = threshold
+        self.tol = tol
+        self.cache_memory = cache_memory
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(self, arguments: Sequence[Argument], *, progress: Progress | None = None) -> Self:
+        """Learn from arguments whose roles are known.
+
+        Parameters
+        ----------
+        arguments : sequence of Argument
+            Those of one tree best beside each other.
+        progress : callable, optional
+            Called with a line of text now and then.
+        """
+        self.check()
+        labels = self._labels(arguments)
+        self.classes_ = sorted(set(labels))
+        self._table: FeatureTable | None = None
+        self._fragments: LinearizedTreeClassifier | None = None
+        self._model: Any = None
+        if len(self.classes_) == 1:
+            return self
+        examples = self._learn_examples(arguments, labels, progress)
+        self._model = self._make_model()
+        if isinstance(self._model, LinearMachine):
+            self._model.fit(examples, labels)
+        else:
+            self._model.fit(examples, labels, progress=progress)
+        return self
+
+    def _labels(self, arguments: Sequence[Argument]) -> list[str]:
+        if not arguments:
+            raise InputError("no arguments were given; expected at least one")
+        labels = []
+        for number, argument in enumerate(arguments):
+            if argument.label is None:
+                raise InputError(f"argument {number} has no label; expected its role")
+            labels.append(merge_adjuncts(argument.label) if self.adjuncts == "merged" else argument.label)
+        return labels
+
+    @property
+    def _parts(self) -> tuple[bool, str | Kernel | None]:
+        """Whether there are linear features, and what there is beside them."""
+        if not isinstance(self.kernel, str):
+            return False, self.kernel
+        if self.kernel in (LINEAR, MINED):
+            return True, None
+        is_linear = self.kernel.startswith(LINEAR)
+        return is_linear, self.kernel.removeprefix(f"{LINEAR}+")
+
+    def _cost(self) -> float:
+        if self.C is not None:
+            return self.C
+        return COSTS.get(self.kernel, TREE_COST) if isinstance(self.kernel, str) else TREE_COST
+
+    def _tree_kernel(self) -> Kernel:
+        name = self._parts[1]
+        if isinstance(name, Kernel):
+            return name
+        return TREE_KERNELS["sst" if name == FRAGMENTS else str(name)]
+
+    def _make_machine(self, kernel: Kernel) -> TreeKernelClassifier:
+        return TreeKernelClassifier(
+            kernel=kernel,
+            C=TREE_COST if self._parts[1] == FRAGMENTS else self._cost(),
+            tol=self.tol,
+            cache_memory=self.cache_memory,
+            seed=self.seed,
+            jobs=self.jobs,
+        )
+
+    def _make_model(self) -> Any:  # noqa: ANN401
+        is_linear, other = self._parts
+        if self.kernel == MINED:
+            return ConjunctionClassifier(
+                degree=self.degree,
+                threshold=self.threshold,
+                final_estimator=None,
+                jobs=self.jobs,
+                seed=self.seed,
+            )
+        if other in (None, FRAGMENTS):
+            return LinearMachine(C=self._cost(), seed=self.seed)
+        if not is_linear:
+            return self._make_machine(self._tree_kernel())
+        parts = [Part(self._tree_kernel(), 0), Part(VectorKernel(normalize=True), 1)]
+        return self._make_machine(Sum(parts, weights=[1.0, self.weight]))
+
+    def _learn_examples(
+        self, arguments: Sequence[Argument], labels: list[str], progress: Progress | None
+    ) -> Any:  # noqa: ANN401
+        """Return arguments as the model takes them, after learning what there is to ask for."""
+        is_linear, other = self._parts
+        rows = None
+        if is_linear:
+            self._table = FeatureTable(self.features)
+            rows = self._table.fit_transform(arguments)
+        trees = argument_trees(arguments) if other is not None else []
+        if other == FRAGMENTS:
+            self._fragments = LinearizedTreeClassifier(
+                self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, jobs=self.jobs
+            ).fit(trees, labels, progress=progress)
+        return self._join(rows, trees)
+
+    def _encode(self, arguments: Sequence[Argument]) -> Any:  # noqa: ANN401
+        rows = self._table.transform(arguments) if self._table is not None else None
+        return self._join(rows, argument_trees(arguments) if self._parts[1] is not None else [])
+
+    def _join(self, rows: csr_matrix | None, trees: list[ConstTree]) -> Any:  # noqa: ANN401
+        if self._fragments is not None:
+            counts = self._fragments.transform(trees)
+            return counts if rows is None else csr_matrix(hstack([rows, counts]))
+        if not trees:
+            return rows
+        return trees if rows is None else list(zip(trees, _split(rows), strict=True))
+
+    def predict(self, arguments: Sequence[Argument]) -> list[str]:
+        """Return the role of each argument."""
+        best = self.decision_function(arguments).argmax(axis=1)
+        return [self.classes_[number] for number in best.tolist()]
+
+    def decision_function(self, arguments: Sequence[Argument]) -> FloatArray:
+        """Return a value for each argument and each of `classes_`; the largest is that of the role."""
+        self._check_fitted()
+        if self._model is None or not arguments:
+            return np.zeros((len(arguments), len(self.classes_)))
+        if isinstance(self._model, TreeKernelClassifier):
+            self._model.jobs = self.jobs
+        values = np.asarray(self._model.decision_function(self._encode(arguments)), dtype=np.float64)
+        return np.stack([-values, values], axis=1) if values.ndim == 1 else values
+
+    def score(self, arguments: Sequence[Argument]) -> float:
+        """Return the share of arguments whose role is found."""
+        labels = self._labels(arguments)
+        pairs = zip(labels, self.predict(arguments), strict=True)
+        return sum(label == found for label, found in pairs) / len(labels)
+
+    def explain(self, argument: Argument, n: int = 10, *, label: str | None = None) -> list[RoleReason]:
+        """Return the features and fragments that speak most for a role, or against it.
+
+        Parameters
+        ----------
+        argument : Argument
+        n : int
+            How many.
+        label : str, optional
+            The role; without it, that which is predicted.
+        """
+        self._check_fitted()
+        check_integer("n", n, minimum=1)
+        label = label if label is not None else self.predict([argument])[0]
+        check_choice("label", label, tuple(self.classes_))
+        if self._model is None:
+            return []
+        if isinstance(self._model, LinearMachine):
+            return self._explain_features(argument, n, label)
+        if isinstance(self._model, ConjunctionClassifier):
+            raise InputError("conjunctions are explained for predictions by tw.ConjunctionClassifier.explain")
+        example = self._encode([argument])[0]
+        found = self._model.explain(example, n, label=label)
+        reasons = [RoleReason(one.fragment, one.weight) for one in found]
+        if self._table is not None:
+            reasons += self._explain_vector(example[1], label)
+        return sorted(reasons, key=lambda reason: -abs(reason.weight))[:n]
+
+    def _explain_vector(self, vector: SparseVector, label: str) -> list[RoleReason]:
+        """Return what each feature adds in a sum of kernels."""
+        assert self._table is not None
+        rows = stack_vectors(
+            [one for _, one in self._model.support_examples_], n_columns=len(self._table.names_)
+        )
+        coef = self._model.dual_coef_
+        coef = (
+            coef[self.classes_.index(label)]
+            if len(coef) > 1
+            else coef[0] * (1 if label == self.classes_[1] else -1)
+        )
+        own = len(vector.indices) ** 0.5 if len(vector.indices) else 1.0
+        scale = np.sqrt(np.maximum(rows.getnnz(axis=1), 1))
+        weights = self.weight / own * (rows.T @ (coef / scale))[vector.indices - 1]
+        names = [self._table.names_[place - 1] for place in vector.indices.tolist()]
+        return [RoleReason(name, float(weight)) for name, weight in zip(names, weights, strict=True)]
+
+    def _explain_features(self, argument: Argument, n: int, label: str) -> list[RoleReason]:
+        row = self._encode([argument]).tocsr()
+        names: list[str] = list(self._table.names_) if self._table is not None else []
+        names += self._fragments.fragments_ if self._fragments is not None else []
+        weights = self._model.coef_[row.indices, self.classes_.index(label)] * row.data
+        best = np.argsort(-np.abs(weights), kind="stable")[:n]
+        return [RoleReason(names[row.indices[at]], float(weights[at])) for at in best.tolist()]
+
+    def check(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        read_templates(self.features)
+        check_choice("adjuncts", self.adjuncts, ("separate", "merged"))
+        check_number("weight", self.weight, low=1e-6, high=1e6)
+        if self.C is not None:
+            check_number("C", self.C, low=1e-9, high=1e9)
+        for name in ("n_fragments", "degree", "cache_memory", "jobs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("seed", self.seed)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classes_"):
+            raise InputError("the classifier has not been trained; call fit, or load one that was")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the classifier to a file; `treewright.load` reads it."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that is needed to make it again."""
+        self._check_fitted()
+        values = {name: getattr(self, name) for name in OPTIONS}
+        parts = {
+            name: part.get_state()
+            for name, part in (("table", self._table), ("fragments", self._fragments), ("model", self._model))
+            if part is not None
+        }
+        if isinstance(self.kernel, Kernel):
+            values["kernel"] = None
+            parts["kernel"] = kernel_state(self.kernel)
+        return State("RoleClassifier", {"options": values, "classes": self.classes_}, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make it again."""
+        options, parts = dict(state.values["options"]), state.parts
+        if "kernel" in parts:
+            options["kernel"] = kernel_from_state(parts["kernel"])
+        self = cls(**options)
+        self.classes_ = list(state.values["classes"])
+        self._table = FeatureTable.from_state(parts["table"]) if "table" in parts else None
+        self._fragments = (
+            LinearizedTreeClassifier.from_state(parts["fragments"]) if "fragments" in parts else None
+        )
+        self._model = None
+        if "model" in parts:
+            kinds = (LinearMachine, TreeKernelClassifier, ConjunctionClassifier)
+            kind = next(each for each in kinds if each.__name__ == parts["model"].kind)
+            self._model = kind.from_state(parts["model"])
+        return self
+
+
+def _split(rows: csr_matrix) -> list[SparseVector]:
+    """Return the rows of a matrix one by one, with places from 1."""
+    bounds = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    return [
+        SparseVector(rows.indices[begin:end].astype(np.int64) + 1, rows.data[begin:end])
+        for begin, end in bounds
+    ]
