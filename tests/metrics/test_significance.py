@@ -5,6 +5,7 @@ from oracle.significance import exact_p_value
 import treewright as tw
 from treewright.errors import InputError
 from treewright.metrics.attachment import sentence_counts
+from treewright.metrics.significance import accuracy_significance
 
 
 def make_systems(n_sentences, right_a, right_b, seed=0, n_words=6):
@@ -117,3 +118,25 @@ def test_significance_rejects_bad_options(options, message):
 def test_significance_rejects_no_sentences():
     with pytest.raises(InputError, match="no sentences were given"):
         tw.metrics.significance([], [], [])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_p_value_of_accuracies_is_near_that_of_all_exchanges(seed):
+    rng = np.random.default_rng(seed)
+    right_a, right_b = rng.random(14) < 0.8, rng.random(14) < 0.5
+    expected = exact_p_value(right_a.astype(float), right_b.astype(float), n_words=14)
+    result = accuracy_significance(right_a, right_b, n_shuffles=20_000)
+    assert result.p_value == pytest.approx(expected, abs=0.015)
+    assert result.difference == pytest.approx(result.score_a - result.score_b)
+    assert result.score_a == pytest.approx(100 * right_a.mean())
+    assert result.interval[0] <= result.difference <= result.interval[1]
+
+
+def test_accuracies_that_are_equal_everywhere_are_not_different():
+    result = accuracy_significance([True, False, True], [True, False, True], n_shuffles=100)
+    assert (result.p_value, result.difference, result.interval) == (1.0, 0.0, (0.0, 0.0))
+
+
+def test_accuracies_of_unlike_numbers_are_refused():
+    with pytest.raises(InputError, match="there are 2 and 1 examples; expected as many, and at least one"):
+        accuracy_significance([True, False], [True])

@@ -46,11 +46,19 @@ def test_a_kernel_of_the_user_is_one_of_trees(train, test):
 
 def test_a_machine_of_subset_trees_is_that_of_the_trees_of_arguments(train, test):
     kernel = tw.SubsetTreeKernel(decay=0.4, normalize=True)
-    machine = tw.TreeKernelClassifier(kernel=kernel, C=4.0, tol=1e-2).fit(
+    machine = tw.TreeKernelClassifier(kernel=kernel, C=5.0, tol=1e-2).fit(
         argument_trees(train), [each.label for each in train]
     )
     values = tw.RoleClassifier("sst").fit(train).decision_function(test)
     np.testing.assert_allclose(values, machine.decision_function(argument_trees(test)))
+
+
+@pytest.mark.parametrize("kernel", ["sst", "mined"])
+def test_progress_is_told_in_words(kernel, train):
+    lines = []
+    tw.RoleClassifier(kernel, features="standard").fit(train, progress=lines.append)
+    assert lines
+    assert all(isinstance(line, str) for line in lines)
 
 
 def test_merged_adjuncts_are_one_class(train):

@@ -33,6 +33,11 @@ SHOWN = {
     "penalty": "--penalty",
     "n_trees": "--trees",
     "most_seconds": "--most-seconds",
+    "treebank": "--treebank",
+    "constituent_parser": "--constituent-parser",
+    "dependency_parser": "--dependency-parser",
+    "adjuncts": "--adjuncts",
+    "framenet": "--framenet",
 }
 """The options of experiments, by the names of settings."""
 PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
@@ -77,7 +82,7 @@ def reproduce(
     thresholds: Annotated[str, typer.Option(help="To be compared in Table 3.")] = "1,2,3,5,10",
     degrees: Annotated[str, typer.Option(help="Of the polynomial kernels in Table 2.")] = "2,4,8",
     systems: Annotated[
-        str | None, typer.Option(help="Rows of Table 2, as kernel-2,mined-tree; all otherwise.")
+        str | None, typer.Option(help="Rows of the table, as kernel-2,mined-tree; all otherwise.")
     ] = None,
     sentences: Annotated[
         int | None, typer.Option(min=1, help="Train on the first so many only, to try things out.")
@@ -94,7 +99,24 @@ def reproduce(
     label: Annotated[str | None, typer.Option(help="To be profiled, if not the most frequent.")] = None,
     penalty: Annotated[float | None, typer.Option(help="To profile at, if not the best parser's.")] = None,
     trees: Annotated[int, typer.Option(min=2, help="To be profiled.")] = 50,
-    most_seconds: Annotated[float, typer.Option(min=0, help="For a tree on all examples.")] = 600.0,
+    most_seconds: Annotated[
+        float, typer.Option(min=0, help="For a tree on all examples, or a naive kernel.")
+    ] = 600.0,
+    treebank: Annotated[
+        Path | None, typer.Option(help="To train parsers of questions and roles on; --data otherwise.")
+    ] = None,
+    constituent_parser: Annotated[
+        Path | None, typer.Option(help="A model for questions and roles, which else train one.")
+    ] = None,
+    dependency_parser: Annotated[
+        Path | None, typer.Option(help="Of questions; one that was trained with predicted tags.")
+    ] = None,
+    adjuncts: Annotated[
+        str, typer.Option(help="Kinds of ArgM as roles of their own: merged, separate, or both.")
+    ] = "both",
+    framenet: Annotated[
+        Path | None, typer.Option(help="FrameNet's XML release, for moschitti-table2.")
+    ] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder to keep what is finished in.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
@@ -105,6 +127,10 @@ def reproduce(
     - `qian-liu-table3`: what the threshold of the selection changes
     - `qian-liu-table4`: every treebank of a folder, reranked
     - `moschitti-figure4`: time of tree kernels by the size of trees
+    - `moschitti-table1`: semantic roles on gold trees
+    - `moschitti-figure5`: semantic roles by the share of the training data, and training time
+    - `moschitti-table2`: semantic roles in automatic parses
+    - `question-classification`: tree kernels against a bag of words on questions
     - `turian-table1`: parsing by classification: scores
     - `turian-figure1`: dev scores as training goes on
     - `turian-table2`: what a training iteration costs, on samples and without
@@ -144,6 +170,11 @@ def reproduce(
         "penalty": penalty,
         "n_trees": trees,
         "most_seconds": most_seconds,
+        "treebank": treebank,
+        "constituent_parser": constituent_parser,
+        "dependency_parser": dependency_parser,
+        "adjuncts": adjuncts,
+        "framenet": framenet,
     }
     settings = find_settings(experiment)(**{name: values[name] for name in given})
     command = shlex.join(["treewright", *sys.argv[1:]])

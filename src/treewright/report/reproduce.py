@@ -7,14 +7,19 @@ from pathlib import Path
 
 from treewright._cache import cache_folder
 from treewright.errors import InputError
-from treewright.report import moschitti, qianliu, turian
+from treewright.report import moschitti, qianliu, questions, roles, turian
 from treewright.report.alone import Progress
 from treewright.report.constituents import ConstituentSettings
 from treewright.report.experiment import Experiment, Inputs, Settings
+from treewright.report.parses import QuestionSettings
+from treewright.report.role_data import RoleSettings
 from treewright.report.tables import check_extras, write_findings
 
 TREES = frozenset({"seed", "n_sentences"})
 RERANKING = TREES | {"jobs", "epochs", "runs", "k", "folds", "tags", "punctuation"}
+PARSED = TREES | {"jobs", "epochs", "runs", "folds", "systems"}
+QUESTIONS = PARSED | {"treebank", "constituent_parser", "dependency_parser"}
+ROLES = TREES | {"jobs", "systems"}
 TRAINING = TREES | {"jobs", "runs", "strategies", "max_lengths", "lowest_penalty", "sample_size"}
 EXPERIMENTS = {
     "qian-liu-table2": Experiment(
@@ -29,6 +34,20 @@ EXPERIMENTS = {
         "every treebank of a folder, reranked", qianliu.table4, RERANKING | {"threshold"}
     ),
     "moschitti-figure4": Experiment("time of tree kernels by the size of trees", moschitti.figure4, TREES),
+    "moschitti-table1": Experiment("semantic roles on gold trees", roles.table1, ROLES | {"adjuncts"}),
+    "moschitti-figure5": Experiment(
+        "semantic roles by the share of the training data, and training time",
+        roles.figure5,
+        ROLES | {"most_seconds"},
+    ),
+    "moschitti-table2": Experiment(
+        "semantic roles in automatic parses",
+        roles.table2,
+        ROLES | {"adjuncts", "treebank", "constituent_parser", "framenet"},
+    ),
+    "question-classification": Experiment(
+        "tree kernels against a bag of words on questions", questions.classification, QUESTIONS
+    ),
     "turian-table1": Experiment("parsing by classification: scores", turian.table1, TRAINING | {"tags"}),
     "turian-figure1": Experiment("dev scores as training goes on", turian.figure1, TRAINING | {"tags"}),
     "turian-table2": Experiment(
@@ -39,6 +58,9 @@ EXPERIMENTS = {
 }
 SETTINGS: dict[str, type[Settings]] = {
     name: ConstituentSettings if each.options >= TRAINING else Settings for name, each in EXPERIMENTS.items()
+} | {
+    "question-classification": QuestionSettings,
+    **dict.fromkeys(("moschitti-table1", "moschitti-figure5", "moschitti-table2"), RoleSettings),
 }
 """The settings that each experiment is given."""
 

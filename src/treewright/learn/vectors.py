@@ -1,0 +1,99 @@
+"""Vectors of words, from the company that they keep in sentences.
+
+Latent semantic analysis of pointwise mutual information, with the smoothing of contexts and the symmetric
+weighting of dimensions of Levy, Goldberg & Dagan (2015), Improving Distributional Similarity with Lessons
+Learned from Word Embeddings.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.linalg import svds
+
+from treewright._validate import check_integer
+
+CONTEXT_POWER = 0.75
+"""Of the counts of contexts, so that rare ones tell less."""
+DIMENSION_POWER = 0.5
+"""Of the singular values, by which dimensions are weighed."""
+SHORTEST = 1e-8
+"""Of a vector that has a direction, as a share of the longest."""
+NOWHERE = -1
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def learn_vectors(
+    sentences: Sequence[Sequence[str]], *, size: int = 100, window: int = 3, min_count: int = 2, seed: int = 0
+) -> dict[str, Floats]:
+    """Return a vector of length 1 for each word that is frequent enough and has neighbours.
+
+    Parameters
+    ----------
+    sentences : sequence of sequence of str
+        Words, or lemmas, as they are to be told apart.
+    size : int
+        Of vectors; less where there are not that many words.
+    window : int
+        How far neighbours are away at the most. One at the distance d counts 1/d.
+    min_count : int
+        How often a word must occur.
+    seed : int
+        Where the search for the dimensions begins.
+
+    Examples
+    --------
+    >>> from treewright.learn.vectors import learn_vectors
+    >>> texts = ["the cat sleeps", "the dog sleeps", "the cat eats", "the dog eats", *["we saw Rome"] * 2]
+    >>> vectors = learn_vectors([text.split() for text in texts], size=3)
+    >>> bool(vectors["cat"] @ vectors["dog"] > 0.9 > vectors["cat"] @ vectors["Rome"])
+    True
+    """
+    for name, value in {"size": size, "window": window, "min_count": min_count}.items():
+        check_integer(name, value, minimum=1)
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = sorted(word for word, count in counts.items() if count >= min_count)
+    size = min(size, len(words) - 1)
+    if size < 1:
+        return {}
+    information = _mutual_information(_count_neighbours(sentences, words, window))
+    start = np.random.default_rng(seed).normal(size=len(words))
+    left, values, _ = svds(information, k=size, v0=start)
+    vectors = left * values**DIMENSION_POWER
+    lengths = np.linalg.norm(vectors, axis=1)
+    has_direction = lengths > SHORTEST * lengths.max()
+    return {words[place]: vectors[place] / lengths[place] for place in np.flatnonzero(has_direction)}
+
+
+def _count_neighbours(sentences: Sequence[Sequence[str]], words: Sequence[str], window: int) -> csr_array:
+    """Return how often each word is near each other, (n_words, n_words)."""
+    numbers = {word: number for number, word in enumerate(words)}
+    line: list[int] = []
+    for sentence in sentences:
+        line += [numbers.get(word, NOWHERE) for word in sentence]
+        line += [NOWHERE] * window  # no neighbours across sentences
+    places = np.array(line, dtype=np.int64)
+    total = csr_array((len(words), len(words)))
+    for distance in range(1, window + 1):
+        before, after = places[:-distance], places[distance:]
+        known = (before != NOWHERE) & (after != NOWHERE)
+        weights = np.full(np.count_nonzero(known), 1 / distance)
+        total = total + coo_array((weights, (before[known], after[known])), shape=total.shape).tocsr()
+    return csr_array(total + total.T)
+
+
+def _mutual_information(counts: csr_array) -> csr_array:
+    """Return the positive pointwise mutual information of words and contexts."""
+    by_word = np.asarray(counts.sum(axis=1)).ravel()
+    by_context = np.asarray(counts.sum(axis=0)).ravel() ** CONTEXT_POWER
+    cells = counts.tocoo()
+    rows, columns = cells.coords
+    expected = by_word[rows] * by_context[columns] / max(by_context.sum(), 1.0)
+    values = np.log(cells.data / expected)
+    is_positive = values > 0
+    places = (rows[is_positive], columns[is_positive])
+    return csr_array((values[is_positive], places), shape=counts.shape)

@@ -1,0 +1,154 @@
+"""What a question asks for: its question word, and the noun phrase that follows.
+
+"What is the capital of Peru?" and "What capital has Peru?" both ask for a capital. The noun is found by tags
+from the left, which still works where a parser trained on other text takes a question for a statement.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from treewright.data.deptree import DepTree
+
+QUESTION_WORDS = frozenset(("what", "which", "who", "whom", "whose", "where", "when", "why", "how"))
+NOUN_TAGS = frozenset(("NN", "NNS", "NNP", "NNPS", "FW", "GW", "ADD"))
+PHRASE_TAGS = NOUN_TAGS | {
+    "JJ", "JJR", "JJS", "RBR", "RBS", "CD", "VBN", "VBG", "DT", "PDT", "PRP", "PRP$", "POS", "AFX", "HYPH",
+    "``", "''",
+}  # fmt: skip
+"""Of the words of a noun phrase."""
+OPENING_TAGS = frozenset(("DT", "PRP$"))
+"""A phrase that has a noun ends before these."""
+LINKS = frozenset(("of", "for"))
+"""A phrase after these is part of what is asked for, as in the name of the river."""
+LONGEST_GAP = 4
+"""Words between the question word and the phrase, at the most."""
+MOST_PHRASES = 2
+SUFFIX_LENGTH = 3
+LONGEST = 8
+"""Longer questions are all the same."""
+SHAPES = ((r"[A-Z]+", "A"), (r"[a-z]+", "a"), (r"[0-9]+", "0"))
+
+
+class Phrase(NamedTuple):
+    """A noun phrase: the places of its first word and of its head."""
+
+    begin: int
+    head: int
+
+
+class Focus(NamedTuple):
+    """What a question asks for."""
+
+    question: str
+    """The question word, with the next one after how; the first word where there is none."""
+    gap: tuple[str, ...]
+    """Words between it and the phrase."""
+    phrases: tuple[Phrase, ...]
+
+
+def find_focus(tree: DepTree) -> Focus:
+    """Return what a question with its Penn tags asks for.
+
+    Examples
+    --------
+    >>> from treewright import DepTree
+    >>> words, tags = "What is the capital of Peru ?".split(), "WP VBZ DT NN IN NNP .".split()
+    >>> focus = find_focus(DepTree(words, xpos=tags))
+    >>> focus.question, focus.gap, [words[phrase.head] for phrase in focus.phrases]
+    ('what', ('is',), ['capital', 'Peru'])
+    """
+    words = [word.lower() for word in tree.words]
+    place = next((at for at, word in enumerate(words) if word in QUESTION_WORDS), 0)
+    begin = place + 1
+    if words[place] == "how":
+        begin += 1
+    phrases = tuple(_find_phrases(tree, words, begin))
+    end = phrases[0].begin if phrases else begin + 1
+    return Focus(" ".join(words[place:begin]), tuple(words[begin:end]), phrases)
+
+
+def _find_phrases(tree: DepTree, words: list[str], begin: int) -> Iterator[Phrase]:
+    """Yield the first noun phrase, and those that are linked to it."""
+    at, n_found = begin, 0
+    while at < len(words) and n_found < MOST_PHRASES:
+        end, head = _read_phrase(tree, at)
+        if head is not None:
+            yield Phrase(at, head)
+            n_found += 1
+            if end >= len(words) or words[end] not in LINKS:
+                return
+            at = end + 1
+        elif n_found or at - begin >= LONGEST_GAP:
+            return
+        else:
+            at = max(end, at + 1)
+
+
+def _read_phrase(tree: DepTree, begin: int) -> tuple[int, int | None]:
+    """Return the end of the words that may be a phrase, and the last noun among them."""
+    head = None
+    for at in range(begin, len(tree)):
+        tag = tree.xpos[at]
+        if tag not in PHRASE_TAGS or (head is not None and tag in OPENING_TAGS):
+            return at, head
+        if tag in NOUN_TAGS:
+            head = at
+    return len(tree), head
+
+
+def list_features(tree: DepTree) -> list[str]:
+    """Return features of a parsed question: what it asks for, how, and the head of the sentence."""
+    focus = find_focus(tree)
+    question, gap = focus.question, " ".join(focus.gap)
+    lemmas = [lemma_of(tree, at) for at in range(len(tree))]
+    root = next((lemmas[at] for at, head in enumerate(tree.heads) if head == 0), "")
+    last = lemmas[-2] if len(lemmas) > 1 else ""
+    length = min(len(tree), LONGEST)
+    features = [
+        f"question={question}",
+        f"gap={gap}",
+        f"question+gap={question} {gap}",
+        f"root={root}",
+        f"question+root={question} {root}",
+        f"last={last}",
+        f"length={length}",
+        f"question+length={question} {length}",
+    ]
+    for number, phrase in enumerate(focus.phrases):
+        features += _phrase_features(tree, phrase, number, question)
+    if focus.phrases:
+        features += _context_features(tree, focus)
+    return features
+
+
+def _phrase_features(tree: DepTree, phrase: Phrase, number: int, question: str) -> list[str]:
+    lemma, word = lemma_of(tree, phrase.head), tree.words[phrase.head].lower()
+    return [
+        f"noun={lemma}",
+        f"noun {number}={lemma}",
+        f"question+noun {number}={question} {lemma}",
+        f"tag {number}={tree.xpos[phrase.head]}",
+        f"suffix {number}={word[-SUFFIX_LENGTH:]}",
+        f"question+first {number}={question} {tree.words[phrase.begin].lower()}",
+    ]
+
+
+def _context_features(tree: DepTree, focus: Focus) -> list[str]:
+    phrase, question, gap = focus.phrases[0], focus.question, " ".join(focus.gap)
+    after = tree.words[phrase.head + 1].lower() if phrase.head + 1 < len(tree) else ""
+    shape = tree.words[phrase.head]
+    for pattern, sign in SHAPES:
+        shape = re.sub(pattern, sign, shape)
+    return [
+        f"after={after}",
+        f"frame={question} {gap} {tree.xpos[phrase.begin]} {after}",
+        f"shape={shape}",
+        f"question+shape+after={question} {shape} {after}",
+    ]
+
+
+def lemma_of(tree: DepTree, at: int) -> str:
+    """Return the lemma of a word in lower case, or the word where there is none."""
+    lemma = tree.lemmas[at]
+    return (tree.words[at] if lemma == "_" else lemma).lower()
