@@ -134,8 +134,8 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     message = fail(*TRAIN, none, "--props", none, "--model", model)
     assert message == f"treewright: {none} has no sentences; expected at least one"
     message = fail(*TRAIN, trees, "--props", other, "--model", model)
-    assert message.startswith("treewright: sentence 1 has ")
-    assert message.endswith(f" in {other}; expected the same words")
+    assert message.startswith(f"treewright: sentence 1 of {trees} has ")
+    assert message.endswith("; expected the same words")
     message = fail(*TRAIN, trees, "--props", trees, "--model", model)
     assert message.startswith(f"treewright: {trees}:1: ")
     message = fail(*TRAIN, "-", "--props", "-", "--model", model)
@@ -173,7 +173,7 @@ def test_predicates_of_other_sentences_are_one_line_and_leave_no_output(fail, fo
     message = fail("parse", model, source, "--output", out, "--predicates-from", short)
     assert message == f"treewright: {source} has more sentences than {short}, which has 3; expected as many"
     message = fail("parse", model, source, "--output", out, "--predicates-from", folder / "train.props")
-    assert message.startswith("treewright: sentence 1 has ")
+    assert message.startswith(f"treewright: sentence 1 of {source} has ")
     assert not out.exists()
 
 
@@ -229,6 +229,23 @@ def test_evaluate_prints_the_table_of_roles(folder):
     assert f"Number of Propositions :      {n:6d}" in shown
     assert "Overall" in shown
     assert "lAcc" in shown
+
+
+def test_evaluate_leaves_out_predicates_that_are_no_verbs_where_asked_to(fail, folder, tmp_path):
+    gold = tw.read_props(folder / "test.props")
+    place = gold[0].propositions[0].predicate
+    tags = ["NN" if at == place else tag for at, tag in enumerate(gold[0].tags)]
+    tw.write_props([gold[0]._replace(tags=tags), *gold[1:]], tmp_path / "gold.props")
+    rest = gold[0]._replace(propositions=gold[0].propositions[1:])
+    tw.write_props([rest, *gold[1:]], tmp_path / "found.props")
+    files = tmp_path / "gold.props", tmp_path / "found.props"
+    recalls = [
+        json.loads(run("evaluate", *files, "--json", *more).stdout)["recall"] for more in ([], ["--verbs"])
+    ]
+    assert recalls[0] < recalls[1] == 100
+    assert "--verbs is for semantic roles; found brackets" in fail(
+        "evaluate", folder / "test.mrg", folder / "test.mrg", "--verbs"
+    )
 
 
 def test_evaluate_compares_two_labellings(folder, tmp_path):

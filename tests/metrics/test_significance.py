@@ -140,3 +140,11 @@ def test_accuracies_that_are_equal_everywhere_are_not_different():
 def test_accuracies_of_unlike_numbers_are_refused():
     with pytest.raises(InputError, match="there are 2 and 1 examples; expected as many, and at least one"):
         accuracy_significance([True, False], [True])
+
+
+def test_examples_of_a_group_are_exchanged_together():
+    right_a, right_b = np.ones(12, bool), np.zeros(12, bool)
+    alone = accuracy_significance(right_a, right_b, n_shuffles=5000)
+    grouped = accuracy_significance(right_a, right_b, groups=[0] * 6 + [1] * 6, n_shuffles=5000)
+    assert alone.p_value == pytest.approx(2 / 2**12, abs=0.002)
+    assert grouped.p_value == pytest.approx(0.5, abs=0.03)

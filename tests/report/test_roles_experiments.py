@@ -23,7 +23,7 @@ from treewright.report.role_data import (
     read_propbank,
     write_arguments,
 )
-from treewright.report.role_parses import OwnParser, parse_framenet
+from treewright.report.role_parses import OwnParser, parse_framenet, read_frames
 from treewright.report.role_times import NaiveTrees, pack_fast, time_kernels, time_rows
 from treewright.srl.arguments import argument_trees, merge_adjuncts
 
@@ -322,7 +322,7 @@ def frames(tmp_path, monkeypatch):
 def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, frames, tmp_path):
     settings = RoleSettings(constituent_parser=model)
     parser = OwnParser(Inputs(data, settings, tmp_path, ignore), read_propbank(data).trees["train"])
-    corpus = parse_framenet(frames, parser, seed=0)
+    corpus = parse_framenet(read_frames(frames), parser, seed=0)
     parts = [{" ".join(tree.words()) for tree in part.trees} for part in corpus[1:]]
     assert [len(part) for part in parts] == [9, 2, 2]
     assert len(set.union(*parts)) == 13
@@ -347,8 +347,10 @@ def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monk
     monkeypatch.setattr(role_parses, "LEAST_EXAMPLES", 100)
     settings = RoleSettings(constituent_parser=model)
     parser = OwnParser(Inputs(data, settings, tmp_path, ignore), read_propbank(data).trees["train"])
-    with pytest.raises(InputError, match="has no role with 100 examples; expected at least one such role"):
-        parse_framenet(frames, parser, seed=0)
+    with pytest.raises(
+        InputError, match="has no role with 100 examples here; expected at least one such role"
+    ):
+        parse_framenet(read_frames(frames), parser, seed=0)
 
 
 def test_trees_without_roles_are_refused(data, tmp_path):

@@ -110,6 +110,12 @@ def test_candidates_are_sisters_on_the_way_up_and_what_prepositions_lead_to():
     assert "(DT a)" not in texts
 
 
+def test_verbs_of_any_form_and_punctuation_are_no_candidates_where_joined():
+    tree = tw.ConstTree.parse("(S (NP (PRP They)) (VP (VBP eat) (CC and) (VB drink)) (. .))")
+    texts = [str(list(tree.subtrees())[node]) for node in find_candidates(shape_of(tree), 1)]
+    assert texts == ["(NP (PRP They))"]
+
+
 def test_what_a_predicate_is_coordinated_with_is_no_candidate():
     tree = tw.ConstTree.parse(
         "(S (NP (PRP We)) (VP (VP (VBD came)) (CC and) (VP (VBD saw) (NP (NNP Rome)))))"
@@ -136,6 +142,10 @@ def test_trees_and_roles_of_different_sentences_are_refused(tmp_path):
         tw.find_arguments([MARY, MARY], sentences)
     with pytest.raises(InputError, match="tree 1 has 2 words, its sentence with roles 6"):
         tw.find_arguments([tw.ConstTree.parse("(S (N a) (V b))")], sentences)
+    with pytest.raises(InputError, match="word 1 of tree 1 is 'John', of its sentence with roles 'Mary'"):
+        tw.find_arguments([MARY.with_words(["John", *MARY.words()[1:]])], sentences)
+    with pytest.raises(InputError, match="sentence 1 has a PropSentence where a ConstTree is expected"):
+        tw.find_arguments(sentences, [MARY])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,10 @@ PASSIVE = tw.ConstTree.parse(
 PERFECT = tw.ConstTree.parse("(S (NP (PRP She)) (VP (VBZ has) (VP (VBN brought) (NP (PRP it)))))")
 REDUCED = tw.ConstTree.parse("(NP (NP (NNS cats)) (VP (VBN brought) (PP (IN by) (NP (NNP Mary)))))")
 
+ASKED = tw.ConstTree.parse("(SQ (VBD Was) (NP (PRP he)) (VP (VBN seen)))")
+HAVING = tw.ConstTree.parse("(SBARQ (WHNP (WP What)) (SQ (VBP have) (NP (PRP you)) (VP (VBN done))))")
+JOINED = tw.ConstTree.parse("(S (NP (PRP He)) (VP (VP (VBD was) (ADJP (JJ ill))) (CC and) (VP (VBN gone))))")
+
 
 def values(tree, predicate, text):
     """Return all values of the argument with this text."""
@@ -73,6 +77,9 @@ def test_values_of_a_prepositional_phrase():
         (PASSIVE, 4, "(NP (DT The) (NN cat))", "passive"),
         (PERFECT, 2, "(NP (PRP it))", "active"),
         (REDUCED, 1, "(NP (NNS cats))", "reduced"),
+        (ASKED, 2, "(NP (PRP he))", "passive"),
+        (HAVING, 3, "(NP (PRP you))", "active"),
+        (JOINED, 4, "(NP (PRP He))", "reduced"),
     ],
 )
 def test_voice_is_told_by_auxiliaries(tree, predicate, text, expected):

@@ -149,11 +149,27 @@ def test_different_words_and_predicates_outside_are_refused(labeler):
         labeler.predict([tree], [PropSentence(["go"], ["VB"], [Proposition(1, "go", "go.01", ())], [])])
 
 
+def test_predicates_with_nothing_beside_them_are_refused():
+    tree = tw.ConstTree.parse("(TOP (VB go))")
+    spans = (Span("V", 0, 1), Span("ARG1", 0, 1))
+    sentence = PropSentence(["go"], ["VB"], [Proposition(0, "go", "go.01", spans)], [])
+    with pytest.raises(InputError, match="no constituent stands beside a predicate"):
+        RoleLabeler().fit([tree], [sentence])
+
+
+def test_large_seeds_and_iterators_are_taken():
+    bank = tw.make_treebank(30, seed=0)
+    one = RoleLabeler(seed=1 << 40).fit(iter(bank.constituents), iter(bank.propositions))
+    assert len(one.predict(bank.constituents[:2])) == 2
+
+
 @pytest.mark.parametrize("times", [0, 1])
 def test_nothing_to_learn_from_is_refused(times):
     tree = tw.ConstTree.parse("(S (VB go))")
     sentence = PropSentence(["go"], ["VB"], [Proposition(0, "go", "go.01", (Span("V", 0, 1),))], [])
-    with pytest.raises(InputError, match=f"{times} predicates have no arguments; expected at least one"):
+    with pytest.raises(
+        InputError, match=f"there are {times} predicates and no arguments; expected some of both"
+    ):
         RoleLabeler().fit([tree] * times, [sentence] * times)
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import treewright as tw
 from treewright.errors import InputError
@@ -88,6 +89,13 @@ def test_reasons_of_a_sum_are_fragments_and_features_and_add_up(train, test):
     )
 
 
+def test_reasons_of_mined_conjunctions_add_up_to_the_decision(train, test):
+    classifier = tw.RoleClassifier("mined", features="standard", threshold=3.0).fit(train)
+    reasons = classifier.explain(test[0], 100_000, label=classifier.classes_[1])
+    expected = classifier.decision_function(test[:1])[0, 1] - classifier._model.intercept_[1]
+    assert sum(reason.weight for reason in reasons) == pytest.approx(expected)
+
+
 def test_reasons_of_tree_kernels_are_fragments(train, test):
     reasons = tw.RoleClassifier("sst").fit(train).explain(test[0], 3)
     assert len(reasons) == 3
@@ -97,6 +105,11 @@ def test_reasons_of_tree_kernels_are_fragments(train, test):
 def test_one_role_alone_is_always_found(train):
     one = [each._replace(label="ARG0") for each in train[:5]]
     assert tw.RoleClassifier("sst").fit(one).predict(train[5:7]) == ["ARG0", "ARG0"]
+
+
+def test_a_copy_has_the_same_options():
+    options = tw.RoleClassifier("pt", weight=3.0, seed=4).get_params()
+    assert clone(tw.RoleClassifier("pt", weight=3.0, seed=4)).get_params() == options
 
 
 def test_no_argument_has_no_role(train):
@@ -112,6 +125,8 @@ def test_no_argument_has_no_role(train):
         ({"C": 0}, "C is 0"),
         ({"weight": -1}, "weight is -1"),
         ({"jobs": 0}, "jobs is 0"),
+        ({"tol": float("nan")}, "tol is nan"),
+        ({"threshold": -1}, "threshold is -1"),
     ],
 )
 def test_wrong_options_are_refused(options, message, train):
@@ -122,6 +137,8 @@ def test_wrong_options_are_refused(options, message, train):
 def test_arguments_without_roles_are_refused(train):
     with pytest.raises(InputError, match="no arguments were given"):
         tw.RoleClassifier().fit([])
+    with pytest.raises(InputError, match="argument 0 is ConstTree; expected Argument"):
+        tw.RoleClassifier().fit([train[0].tree])
     with pytest.raises(InputError, match="argument 1 has no label"):
         tw.RoleClassifier().fit([train[0], train[1]._replace(label=None)])
 

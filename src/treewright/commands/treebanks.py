@@ -74,6 +74,9 @@ def evaluate(
         str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the test of significance.")] = 0,
+    verbs: Annotated[
+        bool, typer.Option("--verbs", help="Score roles only of predicates that are verbs in gold.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="File for a reliability plot (png, svg or pdf), of --confidence.")
     ] = None,
@@ -98,6 +101,7 @@ def evaluate(
         against=against,
         metric=metric,
         seed=seed,
+        verbs=verbs,
     )
     if plot:
         if scores.reliability is None:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.consttree import Span
+from treewright.data.consttree import Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 from treewright.metrics.ratios import Ratio, percent
 
 VERB = "V"
@@ -281,6 +281,10 @@ def _check_aligned(gold: Sequence[PropSentence], predicted: Sequence[PropSentenc
         n, n_guessed = len(right.words), len(guess.words)
         if n != n_guessed:
             raise InputError(f"sentence {number}: {n} gold words but {n_guessed} predicted; expected as many")
+        for place, (word, other) in enumerate(zip(right.words, guess.words, strict=True), start=1):
+            if word != other and unescape_word(word) != unescape_word(other):
+                found = f"sentence {number}, word {place}: {quote(word)} in gold but {quote(other)} predicted"
+                raise InputError(f"{found}; expected the same words")
         _check_predicates(number, "gold", right.propositions)
         _check_predicates(number, "predicted", guess.propositions)
 

@@ -127,44 +127,50 @@ def accuracy_significance(
     is_right_a: Sequence[bool],
     is_right_b: Sequence[bool],
     *,
+    groups: Sequence[int] | None = None,
     n_shuffles: int = 10_000,
     seed: int = 0,
     confidence: float = 0.95,
 ) -> SignificanceResult:
     """Test whether the accuracies of two systems on the same examples differ.
 
-    Exchanging two outcomes changes nothing where both are right or both wrong; of the others, it is enough
-    to draw how many are exchanged.
-
     Parameters
     ----------
     is_right_a, is_right_b : sequence of bool
         For each example, whether the system was right.
+    groups : sequence of int, optional
+        The number, from 0, of what each example belongs to, such as a sentence, where examples depend on each
+        other: all of a group are exchanged together. Without it, each is its own.
     n_shuffles, seed, confidence
-        As for `significance`; it is examples that are exchanged.
+        As for `significance`.
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
     check_integer("seed", seed)
     check_number("confidence", confidence, low=0, high=1)
     right_a, right_b = (np.asarray(each, dtype=np.bool_) for each in (is_right_a, is_right_b))
     n = len(right_a)
-    if not n or len(right_b) != n:
+    if not n or len(right_b) != n or (groups is not None and len(groups) != n):
         raise InputError(f"there are {n} and {len(right_b)} examples; expected as many, and at least one")
-    n_won, n_lost = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    numbers = np.arange(n) if groups is None else np.asarray(groups)
+    won = np.bincount(numbers, right_a.astype(np.float64) - right_b)
+    sizes = np.bincount(numbers)
+    won, sizes = won[sizes > 0], sizes[sizes > 0]
     rng = np.random.default_rng(seed)
-    exchanged = n_won + n_lost - 2 * rng.binomial(n_won + n_lost, 0.5, size=n_shuffles)
-    shares = [n_won / n, n_lost / n, (n - n_won - n_lost) / n]
-    resampled = rng.multinomial(n, shares, size=n_shuffles) @ np.array([1, -1, 0]) * 100 / n
+    exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in range(n_shuffles)])
+    counts = (
+        np.bincount(rng.integers(len(won), size=len(won)), minlength=len(won)) for _ in range(n_shuffles)
+    )
+    resampled = [100 * float(won @ count) / float(sizes @ count) for count in counts]
     low, high = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     return SignificanceResult(
-        p_value=(int((np.abs(exchanged) >= abs(n_won - n_lost)).sum()) + 1) / (n_shuffles + 1),
-        difference=100 * (n_won - n_lost) / n,
+        p_value=(int((np.abs(exchanged) >= abs(won.sum()) - ROUNDING).sum()) + 1) / (n_shuffles + 1),
+        difference=100 * float(won.sum()) / n,
         interval=(low, high),
         confidence=confidence,
         score_a=100 * float(right_a.mean()),
         score_b=100 * float(right_b.mean()),
         metric="accuracy",
-        n_sentences=n,
+        n_sentences=len(won),
         n_shuffles=n_shuffles,
     )
 

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from treewright.srl.linear import MOST_ROUNDS
 from treewright.srl.roles import COSTS, OPTIONS, TREE_COST, TREE_KERNELS, RoleClassifier
 
 MERGED, SEPARATE = "merged", "separate"
+EDITION = 2
+"""Of what is learnt; a larger one makes kept outcomes void."""
 WITHOUT_RESULT = ("cache_memory",)
 """Options on which no result depends."""
 
@@ -149,9 +152,11 @@ class RoleBench:
         return [one == other for one, other in zip(predicted, self.labels(adjuncts), strict=True)]
 
     def compare(self, predicted: Sequence[str], base: Sequence[str], adjuncts: str) -> SignificanceResult:
-        """Test whether a system differs from another."""
+        """Test whether a system differs from another, exchanging all arguments of a sentence together."""
         rights = (self.is_right(each, adjuncts) for each in (predicted, base))
-        return accuracy_significance(*rights, seed=self._settings.seed)
+        trees = [argument.tree for argument in self.corpus.test.arguments]
+        groups = np.cumsum([False, *(one is not other for one, other in pairwise(trees))])
+        return accuracy_significance(*rights, groups=groups.tolist(), seed=self._settings.seed)
 
     def scores(self, predicted: Sequence[str], adjuncts: str) -> dict[str, RoleScore]:
         """Return how well each role is found, in alphabetical order."""
@@ -170,7 +175,7 @@ class RoleBench:
 
     def name(self, *what: object) -> str:
         """Return the name under which something is kept that depends on the arguments."""
-        return fingerprint([__version__, self.path.stem, *what])[:NAME_LENGTH]
+        return fingerprint([__version__, EDITION, self.path.stem, *what])[:NAME_LENGTH]
 
     def kept(self, name: str) -> Values | None:
         """Return what is kept under a name."""

@@ -166,26 +166,26 @@ def read_frames(folder: Path) -> list[FrameSentence]:
 
 
 def parse_framenet(
-    folder: Path, parser: OwnParser, *, seed: int, n_sentences: int | None = None
+    sentences: Sequence[FrameSentence], parser: OwnParser, *, seed: int, n_sentences: int | None = None
 ) -> RoleCorpus:
     """Return the frame elements of FrameNet in automatic parses, the most frequent roles only.
 
     Parameters
     ----------
-    folder : Path
+    sentences : sequence of FrameSentence
+        From `read_frames`.
     parser : OwnParser
     seed : int
         Decides which sentences are in which part.
     n_sentences : int, optional
         Train on the first sentences only.
     """
-    sentences = read_frames(folder)
     trees = parser.parse([sentence.words for sentence in sentences])
     parsed = [_find_elements(tree, each) for tree, each in zip(trees, sentences, strict=True)]
     roles = choose_roles([one.label for each in parsed for one in each.elements if one.argument])
     if not roles:
         raise InputError(
-            f"{folder} has no role with {LEAST_EXAMPLES} examples; expected at least one such role"
+            f"FrameNet has no role with {LEAST_EXAMPLES} examples here; expected at least one such role"
         )
     order = np.random.default_rng(seed).permutation(len(parsed)).tolist()
     bounds = [round(share * len(order)) for share in SHARES]
@@ -194,7 +194,7 @@ def parse_framenet(
     corpus = RoleCorpus("FrameNet", *parts)
     for name in ("train", "test"):
         if not getattr(corpus, name).arguments:
-            raise InputError(f"{folder} has no elements left in {name}; expected at least one")
+            raise InputError(f"FrameNet has no elements left in {name}; expected at least one")
     return corpus
 
 

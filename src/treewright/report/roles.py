@@ -17,7 +17,14 @@ from treewright.report.experiment import Inputs
 from treewright.report.moschitti import PAPER
 from treewright.report.role_bench import MERGED, SEPARATE, SYSTEMS, RoleBench, choose_systems
 from treewright.report.role_data import RoleCorpus, RoleSettings, read_propbank
-from treewright.report.role_parses import LEAST_EXAMPLES, N_ROLES, OwnParser, parse_framenet, parse_propbank
+from treewright.report.role_parses import (
+    LEAST_EXAMPLES,
+    N_ROLES,
+    OwnParser,
+    parse_framenet,
+    parse_propbank,
+    read_frames,
+)
 from treewright.report.role_times import LABEL, fit_exponents, time_rows, timed
 from treewright.report.tables import (
     Column,
@@ -50,7 +57,7 @@ ABOUT_ADJUNCTS = (
     "Merged: all kinds of ArgM are one role, as in the paper; separate: each is a role of its own."
 )
 ABOUT_TESTS = (
-    "Gains and p-values (approximate randomisation over arguments, 10,000 shuffles, two-sided) are against "
+    "Gains and p-values (approximate randomisation over sentences, 10,000 shuffles, two-sided) are against "
     "the linear system with the same features; for kernels of trees alone, fragments and mined "
     "conjunctions, with the standard features."
 )
@@ -104,6 +111,7 @@ def table2(inputs: Inputs) -> Findings:
     """Compare the same systems on automatic parses, of PropBank and perhaps of FrameNet."""
     settings = _settings(inputs)
     names = choose_systems(settings.systems)
+    frames = read_frames(settings.framenet) if settings.framenet else []
     bank = read_propbank(inputs.data, settings.n_sentences)
     parser = OwnParser(inputs, bank.trees["train"])
     bench = RoleBench(parse_propbank(bank, parser), inputs)
@@ -124,12 +132,9 @@ def table2(inputs: Inputs) -> Findings:
     columns = _result_columns(settings.kinds, of_all=True)
     tables = [Table(f"Accuracy on {bench.corpus.name}, automatic parses", columns, rows, notes)]
     corpora = [bench.corpus]
-    if settings.framenet:
-        frames = parse_framenet(
-            settings.framenet, parser, seed=settings.seed, n_sentences=settings.n_sentences
-        )
-        tables.append(_frame_table(RoleBench(frames, inputs), names))
-        corpora.append(frames)
+    if frames:
+        corpora.append(parse_framenet(frames, parser, seed=settings.seed, n_sentences=settings.n_sentences))
+        tables.append(_frame_table(RoleBench(corpora[-1], inputs), names))
     return Findings(
         f"{PAPER}, Table 2: semantic roles in automatic parses",
         (*tables, *_role_tables(bench, names, found), _counts_table(corpora)),

@@ -1,6 +1,7 @@
 """Scores of files, as tables and as JSON."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treewright.data.formats import open_by_content
+from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
 from treewright.metrics import (
     AttachmentScore,
@@ -25,6 +27,7 @@ from treewright.metrics import (
 )
 from treewright.metrics.calibration import has_confidence
 from treewright.report.reliability import reliability_table
+from treewright.srl.arguments import keep_verbal
 
 Score: TypeAlias = AttachmentScore | ParsevalScore | RoleScores
 METRICS = {"dependencies": "uas", "constituents": "f1", "propositions": "role-f1"}
@@ -52,8 +55,12 @@ def score_files(
     against: str | None = None,
     metric: str | None = None,
     seed: int = 0,
+    verbs: bool = False,
 ) -> Scores:
-    """Score a file of predictions, and compare it with another if one is given."""
+    """Score a file of predictions, and compare it with another if one is given.
+
+    With `verbs`, only the predicates of semantic roles that are verbs by their tags in the gold file.
+    """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
         raise InputError("standard input can stand for one file only")
@@ -62,7 +69,9 @@ def score_files(
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
-    _check_options(kind, punctuation, max_length)
+    _check_options(kind, punctuation, max_length, verbs)
+    if verbs:
+        right, *guesses = map(list[Any], _keep_verbs(right, guesses))
     found = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
     by_arcs = kind == "dependencies"
     sure = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
@@ -77,11 +86,21 @@ def score_files(
     return Scores(found[0], found[1], test, sure)
 
 
-def _check_options(kind: str, punctuation: bool | str, max_length: int | None) -> None:
+def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) -> Iterator[list[PropSentence]]:
+    """Yield sentences with the predicates alone that are verbs by the tags of the right ones."""
+    for sentences in (right, *guesses):
+        pairs = zip(right, sentences, strict=False)
+        retagged = [other._replace(tags=one.tags) for one, other in pairs if len(one.tags) == len(other.tags)]
+        yield keep_verbal(retagged if len(retagged) == len(sentences) else sentences)
+
+
+def _check_options(kind: str, punctuation: bool | str, max_length: int | None, verbs: bool) -> None:
     """Check that the options have a meaning for what the files hold."""
     held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
     if kind != "constituents" and max_length is not None:
         raise InputError(f"--max-length is for brackets; found {held}")
+    if kind != "propositions" and verbs:
+        raise InputError(f"--verbs is for semantic roles; found {held}")
     if kind == "constituents" and punctuation is not True:
         raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
     if kind == "propositions" and punctuation is not True:

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.consttree import ConstTree, Span
-from treewright.data.heads import head_words
+from treewright.data.consttree import ConstTree, Span, unescape_word
+from treewright.data.heads import PUNCTUATION, head_words
 from treewright.data.propbank import Proposition, PropSentence
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
 PREDICATE = "V"
 CONTINUED, REFERRING = "C-", "R-"
 ADJUNCT = "ARGM"
 VERB = "VB"
-CONJUNCTION = "CC"
+CONJUNCTIONS = ("CC", "CONJP")
 MARK = "-ARG"
 """Put behind the label of the argument's node."""
 HEAD_RULES = "collins"
@@ -195,7 +195,7 @@ def list_roles(proposition: Proposition, *, parts: bool = False) -> list[Span]:
 
 def is_argument(label: str) -> bool:
     """Tell whether a label of a column is a role of its own."""
-    return label != PREDICATE and not label.startswith((CONTINUED, REFERRING, CONTINUED + PREDICATE))
+    return label != PREDICATE and not label.startswith((CONTINUED, REFERRING))
 
 
 def cut_discourse(label: str) -> str:
@@ -218,10 +218,12 @@ def pair_sentences(
             f"there are {len(trees)} trees and {len(sentences)} sentences with roles; expected as many"
         )
     for number, (tree, sentence) in enumerate(zip(trees, sentences, strict=True), 1):
-        n_words = count_words(tree)
-        if n_words != len(sentence.words):
-            found = f"tree {number} has {n_words} words, its sentence with roles {len(sentence.words)}"
-            raise InputError(f"{found}; expected the same words")
+        for one, kind in ((tree, ConstTree), (sentence, PropSentence)):
+            if not isinstance(one, kind):
+                found = f"{type(one).__name__} where a {kind.__name__} is expected"
+                raise InputError(f"sentence {number} has a {found}; expected trees, and sentences with roles")
+        check_words(tree, sentence, f"tree {number}", "its sentence with roles")
+        n_words = len(sentence.words)
         for proposition in sentence.propositions:
             if not 0 <= proposition.predicate < n_words:
                 found = f"sentence {number} has a predicate at word {proposition.predicate} of {n_words}"
@@ -229,9 +231,16 @@ def pair_sentences(
         yield tree, sentence
 
 
-def count_words(tree: ConstTree) -> int:
-    """Return how many words a tree has."""
-    return int((tree.sizes == 1).sum())
+def check_words(tree: ConstTree, sentence: PropSentence, name: str, other: str) -> None:
+    """Check that a tree and a sentence have the same words, brackets in whatever notation."""
+    words = tree.words()
+    if len(words) != len(sentence.words):
+        found = f"{name} has {len(words)} words, {other} {len(sentence.words)}"
+        raise InputError(f"{found}; expected the same words")
+    for place, (word, known) in enumerate(zip(words, sentence.words, strict=True), 1):
+        if word != known and unescape_word(word) != unescape_word(known):
+            found = f"word {place} of {name} is {quote(word)}, of {other} {quote(known)}"
+            raise InputError(f"{found}; expected the same words")
 
 
 def node_places(shape: Shape) -> dict[tuple[int, int], int]:
@@ -258,7 +267,7 @@ def find_candidates(shape: Shape, predicate: int) -> list[int]:
             found.append(sister)
             if shape.labels[sister] == "PP":
                 found.extend(shape.children[sister])
-    inner = [node for node in found if shape.children[node]]
+    inner = [node for node in found if shape.children[node] and shape.labels[node] not in PUNCTUATION]
     return sorted(inner, key=lambda node: (shape.starts[node], -shape.ends[node]))
 
 
@@ -266,9 +275,14 @@ def _sisters(shape: Shape, node: int) -> list[int]:
     """Return the sisters of a node, without those that it is coordinated with and the conjunctions."""
     sisters = shape.children[shape.parents[node]] if shape.parents[node] >= 0 else []
     # A conjunction in front of all others joins the sentence to the one before.
-    is_joined = any(shape.labels[sister] == CONJUNCTION for sister in sisters[1:])
-    alike = (shape.labels[node], CONJUNCTION) if is_joined else ()
-    return [sister for sister in sisters if sister != node and shape.labels[sister] not in alike]
+    is_joined = any(shape.labels[sister] in CONJUNCTIONS for sister in sisters[1:])
+    alike = (_kind(shape.labels[node]), *CONJUNCTIONS) if is_joined else ()
+    return [sister for sister in sisters if sister != node and _kind(shape.labels[sister]) not in alike]
+
+
+def _kind(label: str) -> str:
+    """Return a label, the same for the tags of all verbs."""
+    return VERB if label.startswith(VERB) else label
 
 
 def _light_object(shape: Shape, node: int, predicate: int) -> list[int]:

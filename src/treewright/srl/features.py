@@ -99,6 +99,9 @@ SETS = {"standard": STANDARD, "extended": EXTENDED}
 NOTHING = "-"
 BE = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "'s", "'re", "'m", "s", "m", "re"])
 GET = frozenset(["get", "gets", "got", "gotten", "getting"])
+HAVE = frozenset(["have", "has", "had", "having", "'ve", "'d"])
+AROUND_VERBS = ("VP", "SQ", "SINV", "SBARQ")
+"""Phrases in which an auxiliary of the verb under them may stand."""
 LONGEST = 10
 """Distances beyond this are the same."""
 
@@ -180,13 +183,14 @@ def voice(view: View) -> str:
     if view.tag(view.argument.predicate) != "VBN":
         return "active"
     shape, node = view.shape, view.verb
-    while shape.parents[node] >= 0 and view.label(shape.parents[node]) == "VP":
+    while shape.parents[node] >= 0 and view.label(shape.parents[node]) in AROUND_VERBS:
         parent = shape.parents[node]
-        words = {view.word(shape.heads[child]) for child in shape.children[parent] if child < node}
-        if words & BE or words & GET:
-            return "passive"
-        if words & {"have", "has", "had", "having", "'ve", "'d"}:
+        verbs = [child for child in shape.children[parent] if child < node and view.label(child)[:2] == "VB"]
+        words = {view.word(shape.starts[child]) for child in verbs}
+        if words & HAVE:
             return "active"
+        if words & (BE | GET):
+            return "passive"
         node = parent
     return "reduced"
 
@@ -258,8 +262,8 @@ def predicate_tag(view: View) -> str:
 def distance(view: View) -> str:
     """Return how many words are between the argument and the predicate, roughly."""
     start, end, at = view.shape.starts[view.node], view.shape.ends[view.node], view.argument.predicate
-    between = at - end if end <= at else start - at - 1
-    return str(min(max(between, -1), LONGEST).bit_length() if between > 1 else between)
+    between = max(-1, at - end if end <= at else start - at - 1)
+    return str(min(between, LONGEST).bit_length() if between > 1 else between)
 
 
 def parent(view: View) -> str:

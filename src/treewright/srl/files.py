@@ -12,7 +12,7 @@ from treewright.data.formats import open_told
 from treewright.data.propbank import PropSentence, iter_props, write_props
 from treewright.errors import InputError
 from treewright.parsing.files import in_batches
-from treewright.srl.arguments import count_words
+from treewright.srl.arguments import check_words
 from treewright.srl.labeler import BATCH_SIZE, RoleLabeler
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -47,10 +47,7 @@ def _iter_pairs(
             raise InputError(
                 f"{more} has more sentences than {fewer}, which has {number - 1}; expected as many"
             )
-        n, n_other = count_words(tree), len(sentence.words)
-        if n != n_other:
-            found = f"sentence {number} has {n} words in {names[0]} and {n_other} in {names[1]}"
-            raise InputError(f"{found}; expected the same words")
+        check_words(tree, sentence, f"sentence {number} of {names[0]}", f"that of {names[1]}")
         yield tree, sentence
 
 
@@ -71,7 +68,7 @@ def label_file(
     """
     if source == predicates_from == "-":
         raise InputError("standard input can stand for one file only")
-    labeler.classifier_.jobs = labeler.jobs = jobs
+    labeler.jobs = jobs
     with _open_trees(source) as trees:
         write_props(_labelled(labeler, trees, source, predicates_from), target)
 
@@ -93,4 +90,5 @@ def _labelled(
         return
     pairs = _iter_pairs(trees, iter_props(props), source, props)
     for known in in_batches(pairs, BATCH_SIZE):
-        yield from labeler.predict([tree for tree, _ in known], [sentence for _, sentence in known])
+        trees_of, sentences = [tree for tree, _ in known], [sentence for _, sentence in known]
+        yield from labeler.predict(trees_of, labeler.keep_learnt(sentences))

@@ -27,7 +27,7 @@ from treewright.srl.arguments import (
 from treewright.srl.codes import Decider
 from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
 from treewright.srl.predicates import KINDS, VERBS, PredicateFinder, tag_at, word_at
-from treewright.srl.roles import RoleClassifier
+from treewright.srl.roles import KERNELS, RoleClassifier
 
 FloatArray = npt.NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -116,19 +116,24 @@ class RoleLabeler:
         """
         self.check_options()
         tell = progress or (lambda line: None)
+        trees, sentences = list(trees), list(sentences)
         pairs = list(pair_sentences(trees, sentences))
-        wanted = keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
+        wanted = self.keep_learnt(sentences)
         shapes = [shape_of(tree) for tree, _ in pairs]
         n_predicates = sum(len(sentence.propositions) for sentence in wanted)
         tell(f"{len(pairs)} sentences, {n_predicates} predicates")
         self.finder_ = PredicateFinder(self.predicates, seed=self.seed).fit(shapes, wanted)
         found = find_arguments(trees, wanted, verbal=False, parts=True)
         if not found.arguments:
-            raise InputError(f"{n_predicates} predicates have no arguments; expected at least one")
+            raise InputError(f"there are {n_predicates} predicates and no arguments; expected some of both")
         self._learn_arguments(trees, shapes, wanted, tell)
         tell(f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent")
         self.classifier_ = self._make_classifier().fit(found.arguments, progress=progress)
         return self
+
+    def keep_learnt(self, sentences: Sequence[PropSentence]) -> list[PropSentence]:
+        """Return sentences with the predicates of the kind that is learnt and found, and no others."""
+        return keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
 
     def _learn_arguments(
         self,
@@ -146,6 +151,8 @@ class RoleLabeler:
                 candidates += found
                 is_argument += [(shape.starts[one.node], shape.ends[one.node]) in places for one in found]
         tell(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
+        if not candidates:
+            raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
         self.identifier_ = Decider(C=COST, seed=self.seed)
         self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
 
@@ -207,6 +214,7 @@ class RoleLabeler:
 
     def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
         """Yield the nodes of the arguments of each predicate, with their roles."""
+        self.classifier_.jobs = self.jobs
         values = self.classifier_.decision_function([one for arguments in chosen for one in arguments])
         begin = 0
         for arguments in chosen:
@@ -218,6 +226,7 @@ class RoleLabeler:
     def check_options(self) -> None:
         """Check what the constructor was given, as `fit` does first of all."""
         check_choice("predicates", self.predicates, KINDS)
+        check_choice("kernel", self.kernel, KERNELS)
         check_integer("seed", self.seed)
         check_integer("jobs", self.jobs, minimum=1)
         self._make_classifier().check()

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -15,7 +14,8 @@ from treewright.persist import State
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROUNDS = 300
-"""Over the examples; a model that has not converged by then is as good as one that has."""
+"""Over the examples, at the most."""
+MOST_SEEDS = 1 << 32
 
 
 class LinearMachine:
@@ -47,7 +47,7 @@ class LinearMachine:
         if len(self.classes_) == 1:
             return self._set(np.zeros((1, rows.shape[1])), np.zeros(1))
         model: Any = (
-            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=self.seed)
+            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=self.seed % MOST_SEEDS)
             if self.loss == "hinge"
             else LogisticRegression(C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS)
         )
@@ -71,11 +71,6 @@ class LinearMachine:
     def predict(self, rows: csr_matrix) -> list[str]:
         """Return the class of each row."""
         return [self.classes_[best] for best in self.decision_function(rows).argmax(axis=1).tolist()]
-
-    def predict_proba(self, rows: csr_matrix) -> FloatArray:
-        """Return how probable each class is for each row, by itself; rows do not add up to 1."""
-        probabilities: FloatArray = expit(self.decision_function(rows))
-        return probabilities
 
     def get_state(self) -> State:
         """Return all that is needed to make it again."""

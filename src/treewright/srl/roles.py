@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.data.consttree import ConstTree
@@ -20,7 +21,7 @@ from treewright.kernels.examples import kernel_from_state, kernel_state
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.mining.reports import IterationReport
+from treewright.mining.reports import IterationReport, OrderReport
 from treewright.persist import State, save_state
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
@@ -54,7 +55,7 @@ class RoleReason(NamedTuple):
     weight: float
 
 
-class RoleClassifier:
+class RoleClassifier(BaseEstimator):  # type: ignore[misc]
     """Tells the roles of arguments, by a machine for each role against all others.
 
     Parameters
@@ -139,6 +140,7 @@ class RoleClassifier:
             Called with a line of text now and then.
         """
         self.check()
+        arguments = list(arguments)
         labels = self._labels(arguments)
         self.classes_ = sorted(set(labels))
         self._table: FeatureTable | None = None
@@ -159,6 +161,8 @@ class RoleClassifier:
             raise InputError("no arguments were given; expected at least one")
         labels = []
         for number, argument in enumerate(arguments):
+            if not isinstance(argument, Argument):
+                raise InputError(f"argument {number} is {type(argument).__name__}; expected Argument")
             if argument.label is None:
                 raise InputError(f"argument {number} has no label; expected its role")
             labels.append(merge_adjuncts(argument.label) if self.adjuncts == "merged" else argument.label)
@@ -281,12 +285,24 @@ class RoleClassifier:
         if isinstance(self._model, LinearMachine):
             return self._explain_features(argument, n, label)
         if isinstance(self._model, ConjunctionClassifier):
-            raise InputError("conjunctions are explained for predictions by tw.ConjunctionClassifier.explain")
+            return self._explain_conjunctions(argument, n, label)
         example = self._encode([argument])[0]
         found = self._model.explain(example, n, label=label)
         reasons = [RoleReason(one.fragment, one.weight) for one in found]
         if self._table is not None:
             reasons += self._explain_vector(example[1], label)
+        return sorted(reasons, key=lambda reason: -abs(reason.weight))[:n]
+
+    def _explain_conjunctions(self, argument: Argument, n: int, label: str) -> list[RoleReason]:
+        assert self._table is not None
+        model, names, number = self._model, self._table.names_, self.classes_.index(label)
+        row = set(self._encode([argument]).indices.tolist())
+        coef = model.coef_[number] if len(model.coef_) > 1 else model.coef_[0] * (1 if number else -1)
+        reasons = [
+            RoleReason(" & ".join(names[column] for column in conjunction), float(weight))
+            for conjunction, weight in zip(model.conjunctions_, coef, strict=True)
+            if weight and row.issuperset(conjunction)
+        ]
         return sorted(reasons, key=lambda reason: -abs(reason.weight))[:n]
 
     def _explain_vector(self, vector: SparseVector, label: str) -> list[RoleReason]:
@@ -324,6 +340,9 @@ class RoleClassifier:
         check_number("weight", self.weight, low=1e-6, high=1e6)
         if self.C is not None:
             check_number("C", self.C, low=1e-9, high=1e9)
+        check_number("tol", self.tol, low=1e-12, high=1)
+        if self.threshold != "auto":
+            check_number("threshold", self.threshold, low=0, high=1e12)
         for name in ("n_fragments", "degree", "cache_memory", "jobs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("seed", self.seed)
@@ -374,6 +393,8 @@ def _tell(progress: Progress, told: object) -> None:
     """Pass on what a model tells, in words."""
     if isinstance(told, IterationReport):
         told = f"iteration {told.iteration}: {told.n_selected:,} conjunctions, {told.n_violators:,} violators"
+    if isinstance(told, OrderReport):
+        told = f"iteration {told.iteration}, order {told.order}: {told.n_candidates:,} conjunctions counted"
     progress(str(told))
 
 
