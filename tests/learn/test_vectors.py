@@ -54,3 +54,7 @@ def test_too_few_words_have_no_vectors():
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(InputError, match="window is 0"):
         learn_vectors(make_sentences(), window=0)
+
+
+def test_words_without_neighbours_have_no_vectors():
+    assert learn_vectors([[word] for word in "aabbcc"]) == {}

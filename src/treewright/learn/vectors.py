@@ -55,12 +55,15 @@ def learn_vectors(
     """
     for name, value in {"size": size, "window": window, "min_count": min_count}.items():
         check_integer(name, value, minimum=1)
+    check_integer("seed", seed, minimum=0)
     counts = Counter(word for sentence in sentences for word in sentence)
     words = sorted(word for word, count in counts.items() if count >= min_count)
     size = min(size, len(words) - 1)
     if size < 1:
         return {}
     information = _mutual_information(_count_neighbours(sentences, words, window))
+    if not information.nnz:
+        return {}
     start = np.random.default_rng(seed).normal(size=len(words))
     left, values, _ = svds(information, k=size, v0=start)
     vectors = left * values**DIMENSION_POWER

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from treewright._version import __version__
 from treewright.data.bracketed import read_brackets, write_brackets
@@ -23,6 +23,7 @@ from treewright.report.constituents import find_treebank, read_treebank
 from treewright.report.corpora import Corpus, find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
 
+Parser = TypeVar("Parser", ConstituentParser, DependencyParser)
 LINE = re.compile(r"([^\s:]+):(\S+)\s+(\S.*)")
 DESCRIBED = {"constituent": ("strategy", "runs", "lowest_penalty"), "dependency": ("order", "runs", "epochs")}
 """Options of parsers that tables tell of."""
@@ -198,12 +199,7 @@ class Readers:
                 unfinished = self._cache / "unfinished" / path.stem
                 train(unfinished).save(path)
                 shutil.rmtree(unfinished, ignore_errors=True)
-        state = load_state(path)
-        if state.kind != model.__name__:
-            raise InputError(f"{path} is a {state.kind}; expected a {model.__name__}")
-        parser = model.from_state(state)
-        parser.jobs = self.settings.jobs
-        return parser
+        return load_parser(path, model, jobs=self.settings.jobs)
 
     def _train_dependency(self, unfinished: Path) -> DependencyParser:
         assert self.corpus
@@ -241,6 +237,16 @@ class Readers:
             return f"trained on {treebank.name}, {len(treebank.train):,} sentences"
         assert self.corpus
         return f"trained on {self.corpus.name}, {len(self.corpus.train):,} sentences"
+
+
+def load_parser(path: Path, model: type[Parser], *, jobs: int) -> Parser:
+    """Return a parser that was saved, and is of some class."""
+    state = load_state(path)
+    if state.kind != model.__name__:
+        raise InputError(f"{path} is a {state.kind}; expected a {model.__name__}")
+    parser = model.from_state(state)
+    parser.jobs = jobs
+    return parser
 
 
 def hash_file(path: Path) -> str:

@@ -17,10 +17,9 @@ from treewright.errors import InputError
 from treewright.parsing.constituent import ConstituentParser
 from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.tagger import Tagger, jackknife
-from treewright.persist import load_state
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System
 from treewright.report.experiment import NAME_LENGTH, Inputs
-from treewright.report.parses import hash_file
+from treewright.report.parses import hash_file, load_parser
 from treewright.report.role_data import PARTS, PropBank, RoleCorpus, RolePart, RoleSettings
 from treewright.srl.arguments import Argument, node_places, shape_of
 
@@ -61,12 +60,7 @@ class OwnParser:
         path = self._settings.constituent_parser
         if path is None:
             return self._bench.trained(TRAINED).parser
-        state = load_state(path)
-        if state.kind != ConstituentParser.__name__:
-            raise InputError(f"{path} is a {state.kind}; expected a {ConstituentParser.__name__}")
-        parser = ConstituentParser.from_state(state)
-        parser.jobs = self._settings.jobs
-        return parser
+        return load_parser(path, ConstituentParser, jobs=self._settings.jobs)
 
     @cached_property
     def _identity(self) -> str:
