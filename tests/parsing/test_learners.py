@@ -30,7 +30,15 @@ def training(request):
 
 
 def make_learners(training, **options):
-    chosen = {"runs": 1, "eta": 0.8, "sample_size": 60, "least_gain": 0.1, "seed": 0, "jobs": 1}
+    chosen = {
+        "runs": 1,
+        "eta": 0.8,
+        "sample_size": 60,
+        "least_gain": 0.1,
+        "slack": 0.05,
+        "seed": 0,
+        "jobs": 1,
+    }
     return Learners(training, **(chosen | {"checkpoint": None} | options))
 
 

@@ -144,6 +144,9 @@ def constituent(
     least_gain: Annotated[
         float, typer.Option(help="What a split must gain, as a share of the penalty; more is faster.")
     ] = 0.1,
+    slack: Annotated[
+        float, typer.Option(help="By how much gradients may be above a penalty that is done with.")
+    ] = 0.05,
     max_inferences: Annotated[
         int, typer.Option(min=1, help="Inferences scored for a sentence before the search ends.")
     ] = 20_000,
@@ -176,6 +179,7 @@ def constituent(
         sample_size=sample_size,
         eta=eta,
         least_gain=least_gain,
+        slack=slack,
         lowest_penalty=lowest_penalty,
         patience=patience,
         max_inferences=max_inferences,

@@ -16,11 +16,7 @@ STEP = 0.84
 """By which the penalty falls between two looks at dev sentences; larger steps make worse parsers."""
 WARM_UP = 0.001
 """There are no such looks before the penalty is this share of the first."""
-SLACK = 0.2
-"""How far the largest gradient may be above a penalty that is done with, as a share of it."""
-SCHEDULE = (STEP, WARM_UP, SLACK)
-HIGHEST_ETA = 0.83
-"""With more, and the slack, a penalty would not fall."""
+SCHEDULE = (STEP, WARM_UP)
 MOST_TREES = 1_000_000
 
 
@@ -65,7 +61,7 @@ class Learners:
     training : TrainingSet
     runs : int
         How often each label is learnt, with other samples.
-    eta, sample_size, least_gain
+    eta, sample_size, least_gain, slack
         As of `BoostedTrees`.
     seed : int
     jobs : int
@@ -88,6 +84,7 @@ class Learners:
         eta: float,
         sample_size: int,
         least_gain: float,
+        slack: float,
         seed: int,
         jobs: int,
         checkpoint: Checkpoint | None,
@@ -102,7 +99,9 @@ class Learners:
             if found:
                 return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
             run = seed + number // self._n_labels
-            return make_learner(mine, eta=eta, sample_size=sample_size, least_gain=least_gain, seed=run)
+            return make_learner(
+                mine, eta=eta, sample_size=sample_size, least_gain=least_gain, slack=slack, seed=run
+            )
 
         found = self._load("history")
         self.history = [Step(*step) for step in found.values["steps"]] if found else []
@@ -176,7 +175,7 @@ class Learners:
 
 
 def make_learner(
-    examples: LabelExamples, *, eta: float, sample_size: int, least_gain: float, seed: int
+    examples: LabelExamples, *, eta: float, sample_size: int, least_gain: float, slack: float, seed: int
 ) -> BoostedTrees:
     """Return an ensemble without trees for the examples of a label."""
     return BoostedTrees(
@@ -186,7 +185,7 @@ def make_learner(
         eta=eta,
         sample_size=sample_size,
         least_gain=least_gain,
-        slack=SLACK,
+        slack=slack,
         seed=seed,
     )
 

@@ -80,6 +80,7 @@ def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> Boosted
         eta=parser.eta,
         sample_size=parser.sample_size,
         least_gain=parser.least_gain,
+        slack=parser.slack,
         seed=parser.seed,
     )
 
