@@ -13,6 +13,7 @@ MODELS = {
     "ConstituentParser": "parsing.constituent",
     "DependencyParser": "parsing.dependency",
     "DependencyReranker": "rerank.reranker",
+    "LeftCornerParser": "parsing.leftcorner",
     "LinearizedTreeClassifier": "kernels.linearize",
     "L1BoostedTrees": "mining.boosted",
     "RoleClassifier": "srl.roles",

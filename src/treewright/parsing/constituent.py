@@ -1,7 +1,7 @@
 """ConstituentParser: constituency parsing by classification (Turian & Melamed 2006)."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -10,7 +10,6 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.consttree import ConstTree
-from treewright.data.deptree import DepTree
 from treewright.data.heads import RULES
 from treewright.errors import InputError
 from treewright.learn.trees import forest_arrays, forest_from, join_trees, split_forest
@@ -30,27 +29,34 @@ from treewright.parsing.inferences import (
     read_inside,
 )
 from treewright.parsing.learners import SCHEDULE, Learners, Step
-from treewright.parsing.preparation import ROOT, keep_inside, prepare, restore, retag
+from treewright.parsing.preparation import ROOT, keep_inside, prepare, restore
 from treewright.parsing.search import Found, Searcher
-from treewright.parsing.tagger import Tagger, jackknife
+from treewright.parsing.sentences import (
+    HELD_OUT,
+    Input,
+    Progress,
+    check_trees,
+    find_root,
+    hold_out,
+    ignore,
+    learn_tags,
+    list_sentences,
+    read_sentences,
+    with_words,
+)
+from treewright.parsing.tagger import Tagger
 from treewright.persist import State, save_state
 from treewright.scale import map_jobs
 
 STRATEGIES = ("shift-reduce", "original")
 DEV_INFERENCES = 2_000
 """What searches may score between steps of training, whose first models are unsure of everything."""
-HELD_OUT = 0.1
-"""Share of the training sentences that stands in for dev sentences, where there are none."""
 TABLES = ("firsts", "lasts", "onlys")
 OPTIONS = (
     "strategy", "tags", "max_children", "only_known", "head_rules", "min_count", "sample_size", "eta",
     "least_gain", "slack", "lowest_penalty", "patience", "max_inferences", "runs", "folds", "atoms", "seed",
 )  # fmt: skip
 COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "jobs")
-
-Progress = Callable[[str], None]
-Input = ConstTree | DepTree | Sequence[str]
-"""A sentence: a tree of either kind, whose words and tags alone are looked at, or words."""
 
 
 class Parse(NamedTuple):
@@ -175,14 +181,14 @@ class ConstituentParser:
             not been interrupted.
         """
         self._check()
-        tell = progress or _ignore
-        _check_trees([*trees, *(dev or [])])
+        tell = progress or ignore
+        check_trees([*trees, *(dev or [])])
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        whole = _with_words(trees)
+        whole = with_words(trees)
         if dev is None:
-            whole, held_out = self._hold_out(whole)
+            whole, held_out = hold_out(whole, self.seed)
         else:
-            held_out = _with_words(dev)
+            held_out = with_words(dev)
             if not held_out:
                 raise InputError("no dev trees with words were given; expected at least one, or None")
         # What is interrupted leaves the parser as it was.
@@ -197,8 +203,8 @@ class ConstituentParser:
     def make_training(self, trees: Sequence[ConstTree], *, progress: Progress | None = None) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
         self._check()
-        _check_trees(trees)
-        return self._untrained()._make_training(_with_words(trees), progress or _ignore)
+        check_trees(trees)
+        return self._untrained()._make_training(with_words(trees), progress or ignore)
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
@@ -210,25 +216,13 @@ class ConstituentParser:
         self.tagger_: Tagger | None = None
         if self.tags == "gold":
             return trees
-        sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
-        self.tagger_ = Tagger(seed=self.seed).fit(sentences)
-        n_folds = min(self.folds, len(trees))
-        if n_folds < 2:
-            return trees
-        tagged = jackknife(sentences, folds=n_folds, jobs=self.jobs, seed=self.seed)
-        n_right = sum(
-            left == right
-            for tree, other in zip(sentences, tagged, strict=True)
-            for left, right in zip(tree.xpos, other.xpos, strict=True)
-        )
-        share = 100 * n_right / sum(map(len, sentences))
-        tell(f"tags: {share:.2f}% right by taggers that have not seen the sentence")
-        return [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
+        self.tagger_, tagged = learn_tags(trees, folds=self.folds, seed=self.seed, jobs=self.jobs, tell=tell)
+        return tagged
 
     def _make_training(self, trees: list[ConstTree], tell: Progress) -> TrainingSet:
         if not trees:
             raise InputError("no training trees with words were given; expected at least one")
-        self.root_ = _find_root(trees)
+        self.root_ = find_root(trees)
         prepared, sentences = [], []
         for tree in self._tagged_training(trees, tell):
             inside, kept = prepare(tree)
@@ -323,9 +317,7 @@ class ConstituentParser:
         self._check_fitted()
         for name, value in (("k", k), ("jobs", self.jobs), ("max_inferences", self.max_inferences)):
             check_integer(name, value, minimum=1)
-        if isinstance(sentences, ConstTree | DepTree | str):
-            raise InputError(f"one sentence was given, {str(sentences)[:40]!r}; expected a list of them")
-        sentences = list(sentences)
+        sentences = list_sentences(sentences)
         read = self._read(sentences)
         size = max(1, -(-len(read) // self.jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
@@ -343,14 +335,7 @@ class ConstituentParser:
 
     def _read(self, sentences: Sequence[Input]) -> list[Sentence]:
         """Return the words of sentences with the tags that the parser is to see."""
-        read = [_read_sentence(sentence, at) for at, sentence in enumerate(sentences, 1)]
-        if self.tagger_ is not None and not self.needs_tags:
-            tagged = self.tagger_.tag([sentence.words for sentence in read])
-            return [Sentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)]
-        for at, sentence in enumerate(read, 1):
-            if len(sentence.tags) != len(sentence.words):
-                raise InputError(f"sentence {at} has no tags; expected some, or a parser that predicts them")
-        return read
+        return read_sentences(sentences, None if self.needs_tags else self.tagger_)
 
     def _parse(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
         # Only what shifts has an ensemble more than labels.
@@ -447,52 +432,3 @@ class ConstituentParser:
             raise InputError(f"{found}; expected eta * (1 + slack) below 1")
         check_number("least_gain", self.least_gain, low=0, high=10)
         check_number("lowest_penalty", self.lowest_penalty, low=1e-6, high=1e6)
-
-    def _hold_out(self, trees: list[ConstTree]) -> tuple[list[ConstTree], list[ConstTree]]:
-        """Set some trees aside, where there are more than one."""
-        order = np.random.default_rng(self.seed).permutation(len(trees)).tolist()
-        n_aside = min(len(trees) - 1, max(1, round(HELD_OUT * len(trees))))
-        if not n_aside:
-            return trees, trees
-        return [trees[at] for at in order[n_aside:]], [trees[at] for at in order[:n_aside]]
-
-
-def _check_trees(trees: Sequence[ConstTree]) -> None:
-    for at, tree in enumerate(trees, 1):
-        if not isinstance(tree, ConstTree):
-            raise InputError(f"tree {at} is {str(tree)[:40]!r}; expected a ConstTree")
-
-
-def _with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:
-    """Return trees without traces and functions, where words are left."""
-    bare = (tree.without_functions().without_traces() for tree in trees)
-    return [tree for tree in bare if tree is not None]
-
-
-def _find_root(trees: Sequence[ConstTree]) -> str | None:
-    """Return the label that all trees have at the root and nowhere else, if there is one."""
-    roots = {tree.label for tree in trees}
-    if len(roots) > 1:
-        return None
-    root = roots.pop()
-    return None if any(root in tree.labels[:-1] for tree in trees) else root
-
-
-def _read_sentence(sentence: Input, at: int) -> Sentence:
-    if isinstance(sentence, ConstTree):
-        tree = sentence.without_traces()
-        return Sentence(tree.words(), tree.tags()) if tree is not None else Sentence([], [])
-    if isinstance(sentence, DepTree):
-        has_tags = any(tag != "_" for tag in sentence.xpos)
-        words, tags = sentence.words, sentence.xpos if has_tags else []
-    elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
-        words, tags = list(sentence), []
-    else:
-        raise InputError(f"sentence {at} is {str(sentence)[:40]!r}; expected a list of words, or a tree")
-    if not words:
-        raise InputError(f"sentence {at} has no words; expected at least one")
-    return Sentence(words, tags)
-
-
-def _ignore(line: str) -> None:
-    """Tell nobody."""

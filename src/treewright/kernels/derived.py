@@ -1,0 +1,399 @@
+"""Kernels derived from probability models (Titov & Henderson 2005): the features are derivatives.
+
+How the probability of a candidate would change with the weights of a trained model tells what there is in the
+candidate. The first feature of all these kernels is a score, the model's own opinion; the others are
+derivatives of a score with respect to the weights and biases of the output layer, of lists of `DecisionList`,
+or of any weights, of lists of `GradientList`.
+
+The derivative of the logarithm of a probability is a sum over choices, each of which weighs 1 in the
+candidates that make it. The derivative of any score here is such a sum with other weights of choices, and
+that is all in which these kernels differ.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, hstack, issparse, vstack
+from scipy.special import logsumexp
+
+from treewright._validate import check_choice, check_number
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.compose import VectorKernel
+from treewright.kernels.decisions import DecisionList, GradientList, candidate_logs
+from treewright.kernels.prefixes import log_normalizer
+
+AnyList = DecisionList | GradientList
+SMALLEST_REST = 1e-12
+"""Of the probability that is left for others; less is taken for so much."""
+LARGEST = 1e12
+
+
+class Choices(NamedTuple):
+    """The distinct choices of a list, and how often each candidate makes them and comes to their steps.
+
+    Attributes
+    ----------
+    steps, outputs : ndarray of int, (n_distinct,)
+    of_choice : ndarray of int, (n_choices,)
+        Which of them each choice of the list is.
+    made : ndarray of float, (n_candidates, n_distinct)
+    visited : ndarray of float, (n_candidates, n_steps)
+    """
+
+    steps: Integers
+    outputs: Integers
+    of_choice: Integers
+    made: FloatArray
+    visited: FloatArray
+
+
+class Slopes(NamedTuple):
+    """The score of each candidate, and how its derivative adds up those of choices.
+
+    Each of some rows is a sum of derivatives of choices, and the derivative of a score is a mixture of these
+    rows: they have few choices each, where mixtures have many.
+
+    Attributes
+    ----------
+    scores : ndarray of float, (n_candidates,)
+    choices : ndarray of float, (n_rows, n_distinct)
+        The weight of each choice: of its logit.
+    steps : ndarray of float, (n_rows, n_steps), or None
+        The sum of these weights at each step: of the logarithm of its normaliser, with a minus. None leaves
+        normalisers out.
+    mixture : ndarray of float, (n_candidates, n_rows), or None
+        None stands for a row for each candidate.
+    """
+
+    scores: FloatArray
+    choices: FloatArray
+    steps: FloatArray | None
+    mixture: FloatArray | None = None
+
+
+class DerivedKernel(Kernel):
+    """What kernels derived from a probability model have in common.
+
+    An example is a list of candidates, since the features of a candidate may depend on the others. Values are
+    those of all candidates of all lists, one after the other.
+
+    Parameters
+    ----------
+    score_scale : float
+        What the score is multiplied by as a feature.
+    biases : bool
+        Whether biases of the output layer have features, too. Of lists of `DecisionList` only.
+    """
+
+    def __init__(self, *, score_scale: float = 1.0, biases: bool = True) -> None:
+        self.score_scale = score_scale
+        self.biases = biases
+
+    def features(self, lists: Sequence[AnyList]) -> Any:  # noqa: ANN401
+        """Return the features of all candidates of some lists.
+
+        Parameters
+        ----------
+        lists : sequence of DecisionList or of GradientList
+
+        Returns
+        -------
+        csr_matrix of float, (n_candidates, n_features), or ndarray
+            The score comes first. After it, of lists of `DecisionList`, the weights of each output, each with
+            its bias behind them if there are `biases`; of lists of `GradientList`, in an array, the
+            parameters in their order.
+        """
+        found = [self._list_features(each) for each in self._check(lists)]
+        return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
+
+    def scores(self, lists: Sequence[AnyList]) -> FloatArray:
+        """Return the first feature of all candidates, without its scale."""
+        return np.concatenate([self._scores(each) for each in self._check(lists)])
+
+    def pack(self, examples: Sequence[AnyList]) -> Packed:
+        """Prepare lists of which many pairs of candidates are to be evaluated."""
+        return _PackedLists(self, examples)
+
+    def _check(self, lists: Sequence[AnyList]) -> Iterator[AnyList]:
+        """Yield lists, if all have the same features; each is taken once, as it may be made only then."""
+        check_number("score_scale", self.score_scale, low=0, high=LARGEST)
+        check_choice("biases", self.biases, (False, True))
+        if isinstance(lists, DecisionList | GradientList) or not len(lists):
+            raise InputError(f"lists is {type(lists).__name__}; expected a sequence of at least one list")
+        expected = _describe(lists[0])
+        for number, each in enumerate(lists):
+            found = _describe(each)
+            if found != expected:
+                raise InputError(f"list {number} is {found}; expected {expected}, as the first")
+            yield each
+
+    def _list_features(self, candidates: AnyList) -> Any:  # noqa: ANN401
+        if isinstance(candidates, GradientList):
+            scores, slopes = self._combine_gradients(candidates)
+            return np.column_stack([self.score_scale * scores, slopes])
+        choices = find_choices(candidates)
+        found = self._slopes(candidates, choices)
+        column = csr_matrix(self.score_scale * found.scores[:, np.newaxis])
+        slopes = multiply_out(candidates, choices, found, biases=self.biases)
+        return hstack([column, slopes], format="csr")
+
+    def _scores(self, candidates: AnyList) -> FloatArray:
+        return rerank_scores(candidate_logs(candidates))
+
+    @abstractmethod
+    def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
+        """Return the scores of candidates and the weights of choices in their derivatives."""
+
+    def _combine_gradients(self, candidates: GradientList) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of candidates and their derivatives."""
+        raise InputError(
+            f"{type(self).__name__} has a list of gradients; expected a DecisionList, which has its choices"
+        )
+
+
+class FisherKernel(DerivedKernel):
+    """The derivatives of the logarithm of a candidate's probability (equation 2), and that logarithm.
+
+    Parameters
+    ----------
+    score_scale, biases
+        As those of `DerivedKernel`.
+    """
+
+    def _scores(self, candidates: AnyList) -> FloatArray:
+        return candidate_logs(candidates)
+
+    def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
+        _need_distributions(self, candidates)
+        return Slopes(candidate_logs(candidates), choices.made, choices.visited)
+
+    def _combine_gradients(self, candidates: GradientList) -> tuple[FloatArray, FloatArray]:
+        return candidates.log_probabilities, candidates.gradients
+
+
+class TopKernel(DerivedKernel):
+    """The log odds that a candidate is the right one among all there are (equations 3 to 5).
+
+    The sum over all candidates that the model could make is estimated from those in the list: where choices
+    are free, those that no candidate makes are taken to go on as the others do on average; see
+    `treewright.kernels.prefixes`. Candidates must share the steps of what they have in common
+    (`merge_prefixes`), and `is_observed` must say which choices are not free.
+
+    Parameters
+    ----------
+    score_scale, biases
+        As those of `DerivedKernel`.
+    """
+
+    def _scores(self, candidates: AnyList) -> FloatArray:
+        if isinstance(candidates, GradientList):
+            return self._combine_gradients(candidates)[0]
+        return self._log_odds(candidates, log_normalizer(candidates).value)[0]
+
+    def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
+        _need_distributions(self, candidates)
+        found = log_normalizer(candidates)
+        scores, rest = self._log_odds(candidates, found.value)
+        expected = np.bincount(choices.of_choice, found.choices, minlength=len(choices.steps))
+        mixture = np.column_stack([np.eye(len(rest)), -np.ones(len(rest))]) / rest[:, np.newaxis]
+        return Slopes(
+            scores,
+            np.vstack([choices.made, expected]),
+            np.vstack([choices.visited, found.steps]),
+            mixture,
+        )
+
+    @staticmethod
+    def _log_odds(candidates: DecisionList, normalizer: float) -> tuple[FloatArray, FloatArray]:
+        """Return the log odds of candidates, and the probability of all others."""
+        logs = candidate_logs(candidates) - normalizer
+        rest = np.maximum(-np.expm1(np.minimum(logs, 0)), SMALLEST_REST)
+        return logs - np.log(rest), rest
+
+
+class TopRerankingKernel(DerivedKernel):
+    """The log odds that a candidate is the right one of its list (equation 15).
+
+    Its derivative is that of the logarithm of the candidate's probability, less the mean of those of the
+    others, each of which counts by its probability. What all candidates have in common is zero in it.
+
+    A list of one candidate, of which there are no odds, has no features.
+
+    Parameters
+    ----------
+    score_scale, biases
+        As those of `DerivedKernel`.
+    """
+
+    def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
+        _need_distributions(self, candidates)
+        return contrast(candidates, choices)
+
+    def _combine_gradients(self, candidates: GradientList) -> tuple[FloatArray, FloatArray]:
+        logs, slopes = candidates
+        mixture = np.eye(len(logs)) - rival_shares(logs)
+        return rerank_scores(logs), mixture @ _leave_out_shared(slopes)
+
+
+class EfficientTopRerankingKernel(DerivedKernel):
+    """`TopRerankingKernel` with the normalisers of soft-maxes held fixed (equation 18).
+
+    Only outputs that were chosen have features, however many there are.
+
+    Parameters
+    ----------
+    score_scale, biases
+        As those of `DerivedKernel`.
+    """
+
+    def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
+        return contrast(candidates, choices)._replace(steps=None)
+
+
+class _PackedLists(Packed):
+    def __init__(self, kernel: DerivedKernel, lists: Sequence[AnyList]) -> None:
+        self._kernel = kernel
+        self._packed = VectorKernel().pack(kernel.features(lists))
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
+        return self._packed.block(rows_a, rows_b)
+
+    def compare(self, examples: Sequence[AnyList]) -> FloatArray:
+        return self._packed.compare(self._kernel.features(examples))
+
+    def diagonal(self) -> FloatArray:
+        return self._packed.diagonal()
+
+
+def find_choices(candidates: DecisionList) -> Choices:
+    """Return the distinct choices of a list."""
+    codes = candidates.steps * candidates.n_outputs + candidates.outputs
+    distinct, of_choice = np.unique(codes, return_inverse=True)
+    n_candidates, n_steps = candidates.n_candidates, len(candidates.hidden)
+    owners = np.repeat(np.arange(n_candidates), np.diff(candidates.first))
+    return Choices(
+        distinct // candidates.n_outputs,
+        distinct % candidates.n_outputs,
+        of_choice,
+        _count_pairs(owners, of_choice, (n_candidates, len(distinct))),
+        _count_pairs(owners, candidates.steps, (n_candidates, n_steps)),
+    )
+
+
+def _count_pairs(rows: Integers, columns: Integers, shape: tuple[int, int]) -> FloatArray:
+    counts = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1])
+    return counts.reshape(shape).astype(np.float64)
+
+
+def rerank_scores(logs: FloatArray) -> FloatArray:
+    """Return each value less the logarithm of the sum of the exponentials of all others (equation 15)."""
+    if len(logs) == 1:
+        return np.zeros(1)
+    others = np.where(np.eye(len(logs), dtype=np.bool_), -np.inf, logs)
+    return np.asarray(logs - logsumexp(others, axis=1), dtype=np.float64)
+
+
+def rival_shares(logs: FloatArray) -> FloatArray:
+    """Return for each candidate (row) how probable each other (column) is among all others."""
+    if len(logs) == 1:
+        return np.zeros((1, 1))
+    others = np.where(np.eye(len(logs), dtype=np.bool_), -np.inf, logs)
+    shares = np.exp(others - others.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def contrast(candidates: DecisionList, choices: Choices) -> Slopes:
+    """Return what the derivative of equation 15 is made of: each candidate less the mean of its rivals."""
+    logs = candidate_logs(candidates)
+    return Slopes(
+        rerank_scores(logs),
+        _leave_out_shared(choices.made),
+        _leave_out_shared(choices.visited),
+        np.eye(len(logs)) - rival_shares(logs),
+    )
+
+
+def _leave_out_shared(values: FloatArray) -> FloatArray:
+    """Return values with zeros in columns where all rows agree, which a difference of rows does not see."""
+    return np.asarray(values * (values != values[0]).any(axis=0), dtype=np.float64)
+
+
+def multiply_out(candidates: DecisionList, choices: Choices, slopes: Slopes, *, biases: bool) -> csr_matrix:
+    """Return derivatives with respect to the output layer, (n_candidates, n_outputs * width).
+
+    The derivative of the logarithm of the probability of a choice is the hidden vector for the weights of the
+    output that is chosen, less that vector times its probability for each output of the step.
+    """
+    vectors = candidates.hidden.astype(np.float64, copy=False)
+    if biases:
+        vectors = np.column_stack([vectors, np.ones(len(vectors))])
+    factors = _output_factors(candidates, choices, slopes)
+    present = np.flatnonzero(np.diff(factors.indptr))
+    values = factors[present] @ vectors
+    owners, outputs = np.divmod(present, candidates.n_outputs)
+    if slopes.mixture is not None:
+        owners, outputs, values = _mix(slopes.mixture, owners, outputs, values)
+    width = vectors.shape[1]
+    columns = outputs[:, np.newaxis] * width + np.arange(width)
+    n_values = np.bincount(owners, minlength=candidates.n_candidates) * width
+    bounds = np.concatenate([[0], np.cumsum(n_values)])
+    shape = (candidates.n_candidates, candidates.n_outputs * width)
+    return csr_matrix((values.ravel(), columns.ravel(), bounds), shape)
+
+
+def _mix(
+    mixture: FloatArray, owners: Integers, outputs: Integers, values: FloatArray
+) -> tuple[Integers, Integers, FloatArray]:
+    """Return the values of mixtures of rows, from those of outputs of rows, each mixture with all outputs."""
+    present, places = np.unique(outputs, return_inverse=True)
+    block = np.zeros((mixture.shape[1], len(present), values.shape[1]))
+    block[owners, places] = values
+    mixed = mixture @ block.reshape(len(block), -1)
+    return (
+        np.repeat(np.arange(len(mixture)), len(present)),
+        np.tile(present, len(mixture)),
+        mixed.reshape(-1, values.shape[1]),
+    )
+
+
+def _output_factors(candidates: DecisionList, choices: Choices, slopes: Slopes) -> csr_matrix:
+    """Return how often each output of each row (rows of rows) counts the vector of each step."""
+    owners, chosen = np.nonzero(slopes.choices)
+    rows = [owners * candidates.n_outputs + choices.outputs[chosen]]
+    columns = [choices.steps[chosen]]
+    values = [slopes.choices[owners, chosen]]
+    if slopes.steps is not None:
+        owners, steps = np.nonzero(slopes.steps)
+        pick = csr_matrix(
+            (slopes.steps[owners, steps], (np.arange(len(steps)), steps)),
+            shape=(len(steps), len(candidates.hidden)),
+        )
+        spread = (pick @ candidates.distributions).tocoo()
+        rows.append(owners[spread.row] * candidates.n_outputs + spread.col)
+        columns.append(steps[spread.row])
+        values.append(-spread.data)
+    shape = (len(slopes.choices) * candidates.n_outputs, len(candidates.hidden))
+    return csr_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape)
+
+
+def _describe(candidates: AnyList) -> str:
+    """Say what features there are."""
+    if isinstance(candidates, GradientList):
+        return f"a GradientList of {candidates.gradients.shape[1]} parameters"
+    if isinstance(candidates, DecisionList):
+        n_outputs, n_hidden = candidates.n_outputs, candidates.hidden.shape[1]
+        return f"a DecisionList of {n_outputs} outputs and {n_hidden} hidden units"
+    raise InputError(f"a list is {type(candidates).__name__}; expected a DecisionList or a GradientList")
+
+
+def _need_distributions(kernel: DerivedKernel, candidates: DecisionList) -> None:
+    if candidates.distributions is None:
+        name = type(kernel).__name__
+        raise InputError(f"a list has no distributions; expected them for {name}, which has all outputs")

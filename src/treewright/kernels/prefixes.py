@@ -1,0 +1,133 @@
+"""The sum over all candidates that a model could make, estimated from those that it has made.
+
+Candidates that were computed are a sample of all there are. Any other leaves some computed one after a prefix
+of it. What it gives from there on is taken to be what the computed continuations of that prefix give on
+average (Henderson 2004; Titov & Henderson 2005, section III-A). So the sum of what follows a prefix is
+
+- where the input dictates the choice, such as a word: its probability times what follows it;
+- where the choice is free: the mean of what follows the choices that were computed, each of which counts by
+  its probability.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray
+from treewright.kernels.decisions import DecisionList
+
+ROOT = 0
+
+
+class Normalizer(NamedTuple):
+    """The logarithm of the sum over all candidates, and how its derivative adds up those of choices.
+
+    Attributes
+    ----------
+    value : float
+    choices : ndarray of float, (n_choices,)
+        The weight of each choice; of one that several candidates share, at the first of them.
+    steps : ndarray of float, (n_steps,)
+        The sum of the weights at each step.
+    """
+
+    value: float
+    choices: FloatArray
+    steps: FloatArray
+
+
+class _Tree(NamedTuple):
+    """Prefixes of candidates: which follow each, and the choice of the list by which each is reached."""
+
+    children: list[list[int]]
+    choice: list[int]
+
+
+def log_normalizer(candidates: DecisionList) -> Normalizer:
+    """Estimate the sum of the probabilities of all candidates that a model could make.
+
+    Parameters
+    ----------
+    candidates : DecisionList
+        Those that begin alike must share their first steps; see `merge_prefixes`.
+    """
+    if candidates.is_observed is None:
+        raise InputError("a list has no is_observed; expected which choices the input dictates")
+    tree = _grow(candidates)
+    logs, observed = candidates.log_probabilities, candidates.is_observed
+    follows = np.zeros(len(tree.children))
+    shares: list[tuple[FloatArray, FloatArray]] = [(np.zeros(0), np.zeros(0))] * len(tree.children)
+    for node in range(len(tree.children) - 1, -1, -1):
+        below = tree.children[node]
+        if below:
+            made = np.array([tree.choice[child] for child in below])
+            follows[node], shares[node] = _gather(logs[made], follows[below], _is_observed(observed[made]))
+    return _spread(candidates, tree, float(follows[ROOT]), shares)
+
+
+def _gather(
+    logs: FloatArray, follows: FloatArray, is_observed: bool
+) -> tuple[float, tuple[FloatArray, FloatArray]]:
+    """Return what follows a prefix, and the shares that its choices have in the sum and in its divisor."""
+    total = logsumexp(logs + follows)
+    divisor = 0.0 if is_observed else logsumexp(logs)
+    in_divisor = np.zeros(len(logs)) if is_observed else np.exp(logs - divisor)
+    return float(total - divisor), (np.exp(logs + follows - total), in_divisor)
+
+
+def _spread(
+    candidates: DecisionList, tree: _Tree, value: float, shares: list[tuple[FloatArray, FloatArray]]
+) -> Normalizer:
+    """Follow the tree from its root to find the weight of each choice in the derivative."""
+    choices, steps = np.zeros(len(candidates.steps)), np.zeros(len(candidates.hidden))
+    reach = np.zeros(len(tree.children))
+    reach[ROOT] = 1
+    for node, below in enumerate(tree.children):
+        if not below:
+            continue
+        in_sum, in_divisor = shares[node]
+        made = [tree.choice[child] for child in below]
+        reach[below] = reach[node] * in_sum
+        choices[made] += reach[node] * (in_sum - in_divisor)
+        # Where the choice is free, the weights of a step are exactly 0 in sum.
+        steps[candidates.steps[made[0]]] += 0.0 if in_divisor.any() else reach[node]
+    return Normalizer(value, choices, steps)
+
+
+def _grow(candidates: DecisionList) -> _Tree:
+    """Make the tree of prefixes; children come after parents."""
+    tree = _Tree([[]], [-1])
+    numbers: dict[tuple[int, int], int] = {}
+    ends: dict[int, int] = {}
+    steps, outputs, bounds = (
+        each.tolist() for each in (candidates.steps, candidates.outputs, candidates.first)
+    )
+    for number, (begin, end) in enumerate(pairwise(bounds)):
+        node = ROOT
+        for at in range(begin, end):
+            child = numbers.setdefault((node, outputs[at]), len(tree.children))
+            if child == len(tree.children):
+                tree.children.append([])
+                tree.choice.append(at)
+                tree.children[node].append(child)
+            if steps[tree.choice[tree.children[node][0]]] != steps[at]:
+                raise InputError(
+                    f"candidate {number} shares its first {at - begin} choices with another, but not the "
+                    "next step; expected the same step, as merge_prefixes makes it"
+                )
+            node = child
+        ends[node] = number
+    for node, number in ends.items():
+        if tree.children[node]:
+            raise InputError(f"candidate {number} is the beginning of another; expected none to go on")
+    return tree
+
+
+def _is_observed(flags: npt.NDArray[np.bool_]) -> bool:
+    if flags.any() and len(flags) > 1:
+        raise InputError(f"candidates make {len(flags)} different observed choices at a step; expected one")
+    return bool(flags[0])

@@ -1,0 +1,115 @@
+"""Lists of candidates of any PyTorch model, for the derived kernels over all of its weights or some."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from treewright._optional import require
+from treewright.errors import InputError
+from treewright.kernels.base import FloatArray
+from treewright.kernels.decisions import GradientList, make_gradient_list
+
+
+class TorchGradients:
+    """Makes a `GradientList` of each list of candidates: how probable they are, and all derivatives of that.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    log_probability : callable
+        Called with a list of candidates, of whatever kind. Returns a tensor with the logarithm of the
+        probability of each, of which PyTorch knows how it depends on the parameters.
+    parameters : sequence of str, optional
+        Names of the parameters to take derivatives by, as ``module.named_parameters()`` has them; all of them
+        without it. Fewer parameters are fewer features, and those of the output layer alone are often better.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the parameters, in the order of the features.
+    sizes : list of int
+        How many features each has.
+
+    Examples
+    --------
+    ::
+
+        gradients = TorchGradients(model, model.log_probability, parameters=["output.weight"])
+        features = TopRerankingKernel().features(gradients(lists))
+    """
+
+    def __init__(
+        self,
+        module: Any,  # noqa: ANN401
+        log_probability: Callable[[Any], Any],
+        *,
+        parameters: Sequence[str] | None = None,
+    ) -> None:
+        self._torch = require("torch", "neural")
+        if not isinstance(module, self._torch.nn.Module):
+            raise InputError(f"module is {type(module).__name__}; expected a torch.nn.Module")
+        self._module = module
+        self._log_probability = log_probability
+        chosen = _choose(dict(module.named_parameters()), parameters)
+        self.names = list(chosen)
+        self.sizes = [each.numel() for each in chosen.values()]
+        self._parameters = list(chosen.values())
+
+    def __call__(self, lists: Iterable[Any]) -> list[GradientList]:
+        """Return the lists with probabilities and derivatives; dropout and the like are off."""
+        return list(self.iterate(lists))
+
+    def iterate(self, lists: Iterable[Any]) -> Iterator[GradientList]:
+        """Yield one list after the other, for those that do not fit into memory together."""
+        for number, candidates in enumerate(lists):
+            with self._ready():
+                logs = self._log_probability(candidates)
+                self._check(logs, candidates, number)
+                slopes = [self._differentiate(log) for log in logs]
+            yield make_gradient_list(logs.detach().cpu().double().numpy(), np.stack(slopes))
+
+    def _differentiate(self, log: Any) -> FloatArray:  # noqa: ANN401
+        slopes = self._torch.autograd.grad(log, self._parameters, retain_graph=True, allow_unused=True)
+        flat = [
+            np.zeros(size) if slope is None else slope.detach().cpu().double().numpy().ravel()
+            for slope, size in zip(slopes, self.sizes, strict=True)
+        ]
+        return np.concatenate(flat)
+
+    def _check(self, logs: Any, candidates: Any, number: int) -> None:  # noqa: ANN401
+        if not self._torch.is_tensor(logs) or logs.ndim != 1 or len(logs) != len(candidates):
+            found = f"a tensor of the shape {tuple(logs.shape)}" if hasattr(logs, "shape") else repr(logs)
+            raise InputError(
+                f"list {number}: log_probability returned {found}; expected a tensor ({len(candidates)},)"
+            )
+        if not logs.requires_grad:
+            raise InputError(
+                f"list {number}: what log_probability returned does not depend on the parameters; expected "
+                "them to require gradients, outside of torch.no_grad"
+            )
+
+    @contextmanager
+    def _ready(self) -> Iterator[None]:
+        """Turn gradients on and training off, and put training back in the end."""
+        is_training = self._module.training
+        self._module.eval()
+        try:
+            with self._torch.enable_grad():
+                yield
+        finally:
+            self._module.train(is_training)
+
+
+def _choose(known: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
+    if isinstance(names, str):
+        raise InputError(f"parameters is the string {names!r}; expected a sequence of names")
+    chosen = list(known) if names is None else list(names)
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"there is no parameter {name!r}; expected some of {', '.join(known)}")
+    found = {name: known[name] for name in chosen if known[name].requires_grad}
+    if not found:
+        raise InputError("no parameter requires gradients; expected at least one")
+    return found

@@ -1,0 +1,419 @@
+"""The voted perceptron over lists of candidates, with updates scaled by losses (Titov & Henderson 2005).
+
+The best candidate of a list is compared with each of the others in turn. If another one scores as high, the
+weights move towards the best by the loss of the other (figure 1 of the paper). Scores that are given, such as
+those of the model that has made the candidates, are added throughout, so that learning begins at that model.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse, vstack
+
+from treewright._validate import check_choice, check_integer
+from treewright.errors import InputError
+from treewright.learn.kernel import Blocks
+from treewright.learn.lists import (
+    CandidateLosses,
+    FloatArray,
+    Integers,
+    RowSource,
+    add_rows,
+    check_bounds,
+    check_lists,
+    check_numbers,
+    products,
+)
+
+
+class Update(NamedTuple):
+    """What one comparison has changed: `amount` times the `right` row less the `wrong` one was added."""
+
+    right: int
+    wrong: int
+    amount: float
+    step: int
+
+
+class Course(NamedTuple):
+    """All weights that a perceptron passes through.
+
+    Attributes
+    ----------
+    right, wrong : ndarray of int, (n_updates,)
+        The rows of each update, by their places in the support.
+    amounts : ndarray of float, (n_updates,)
+    lives : ndarray of int, (n_updates + 1,)
+        How many comparisons the weights from the beginning, and those after each update, have lived.
+    """
+
+    right: Integers
+    wrong: Integers
+    amounts: FloatArray
+    lives: Integers
+
+    def coefficients(self, n_support: int) -> FloatArray:
+        """Return what each row of the support counts in the mean of all weights, over all comparisons."""
+        shares = self.amounts * self.remaining()
+        added, taken = (np.bincount(each, shares, minlength=n_support) for each in (self.right, self.wrong))
+        return np.asarray(added - taken, dtype=np.float64)
+
+    def remaining(self) -> FloatArray:
+        """Return the share of comparisons that came after each update."""
+        after = np.cumsum(self.lives[:0:-1])[::-1]
+        return np.asarray(after / max(1, int(self.lives.sum())), dtype=np.float64)
+
+
+class _Weights(Protocol):
+    """The state of a perceptron, in either of its forms."""
+
+    def scores(self, begin: int, end: int) -> FloatArray:
+        """Return what has been learnt of the rows of a list."""
+
+    def products(self, begin: int, end: int) -> FloatArray:
+        """Return the kernel's values of the rows of a list with each other."""
+
+    def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
+        """Add some multiple of each row of a list; `late` has each part of it times the step before it."""
+
+
+class _Voted:
+    """What both forms of the perceptron have in common."""
+
+    course_: Course
+    support_: Integers
+    coef_: FloatArray
+    n_updates_: list[int]
+
+    def __init__(self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.voting = voting
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def _train(self, weights: _Weights, lists: CandidateLosses) -> None:
+        check_integer("epochs", self.epochs, minimum=1)
+        check_choice("voting", self.voting, (False, True))
+        check_choice("shuffle", self.shuffle, (False, True))
+        check_integer("seed", self.seed)
+        rng = np.random.default_rng(self.seed)
+        numbers = np.arange(len(lists.best))
+        n_comparisons = len(lists.excess) - len(lists.best)
+        updates: list[Update] = []
+        self.n_updates_ = []
+        for epoch in range(self.epochs):
+            order = rng.permutation(numbers) if self.shuffle else numbers
+            found = _pass_once(weights, lists, order.tolist(), epoch * n_comparisons)
+            self.n_updates_.append(len(found))
+            updates += found
+        self.support_, self.course_ = _retrace(updates, self.epochs * n_comparisons)
+
+    def combine(
+        self, evidence: FloatArray, first: npt.ArrayLike, given: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the final scores of candidates.
+
+        Parameters
+        ----------
+        evidence : ndarray of float
+            What `evidence` returned for them.
+        first : array of int, (n_lists + 1,)
+        given : array of float, (n_candidates,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float, (n_candidates,)
+            With `voting`, the share of the votes in each list, and less than a vote for what the mean of the
+            weights says, which decides between equals.
+        """
+        bounds = check_bounds(first)
+        n_rows = int(bounds[-1])
+        scores = np.zeros(n_rows) if given is None else check_numbers("given", given, n_rows)
+        if not self.voting:
+            return np.asarray(evidence + scores, dtype=np.float64)
+        votes = [
+            count_votes(self.course_, evidence[begin:end], scores[begin:end])
+            for begin, end in pairwise(bounds.tolist())
+        ]
+        return np.concatenate(votes)
+
+
+class VotedPerceptron(_Voted):
+    """The perceptron over lists of rows of features.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the lists.
+    voting : bool
+        Each of the weights that the perceptron passes through votes for a candidate, once for each comparison
+        that it has lived. If not, their mean decides, which is much faster, and smaller to keep.
+    shuffle : bool
+        Whether each pass is in another order, or as the lists come.
+    seed : int
+        Same seed, same weights.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float, (n_features,)
+        The mean of the weights after each comparison.
+    n_updates_ : list of int
+        Updates in each epoch.
+    support_ : ndarray of int, (n_support,)
+        The rows of all updates, each once.
+    support_rows_ : array or csr_matrix, (n_support, n_features)
+        These rows; with `voting` only.
+    course_ : Course
+        All updates, in order.
+
+    Examples
+    --------
+    The model that has made these two lists prefers the first candidates; the second are better:
+
+    >>> from treewright.learn.voted import VotedPerceptron
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> perceptron = VotedPerceptron(epochs=2).fit(rows, [0, 2, 4], [0.5, 0, 0.5, 0], given=[0.1, 0, 0.1, 0])
+    >>> perceptron.coef_.tolist()
+    [-0.5, 0.5]
+    """
+
+    def fit(
+        self,
+        rows: RowSource,
+        first: npt.ArrayLike,
+        losses: npt.ArrayLike,
+        given: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from lists.
+
+        Parameters
+        ----------
+        rows : array, csr_matrix or RowSource, (n_candidates, n_features)
+        first : array of int, (n_lists + 1,)
+            List i has the rows from `first[i]` to `first[i + 1]`.
+        losses : array of float, (n_candidates,)
+            Of which the smallest of each list is taken away.
+        given : array of float, (n_candidates,), optional
+            Scores that are added to those learnt.
+        """
+        lists = check_lists(first, losses, given)
+        check_row_count(rows, lists)
+        weights = _Primal(rows)
+        self._train(weights, lists)
+        self.coef_ = weights.mean(int(self.course_.lives.sum()))
+        if self.voting:
+            self.support_rows_ = _take_rows(rows, self.support_)
+        return self
+
+    def evidence(self, rows: Any) -> FloatArray:  # noqa: ANN401
+        """Return the scores of rows or, with `voting`, their inner products with the support."""
+        if rows.shape[1] != len(self.coef_):
+            raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
+        if self.voting:
+            return products(rows, self.support_rows_)
+        return np.asarray(rows @ self.coef_, dtype=np.float64)
+
+    def score(self, rows: Any, first: npt.ArrayLike, given: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
+        """Return the final scores of candidates; see `combine`."""
+        return self.combine(self.evidence(rows), first, given)
+
+
+class KernelVotedPerceptron(_Voted):
+    """The same perceptron in its dual form, which sees candidates through a kernel only.
+
+    A list is compared with all rows of updates so far when it is looked at; nothing is kept for the next
+    epoch.
+
+    Parameters
+    ----------
+    epochs, voting, shuffle, seed
+        As those of `VotedPerceptron`.
+
+    Attributes
+    ----------
+    support_, course_, n_updates_
+        As those of `VotedPerceptron`.
+    coef_ : ndarray of float, (n_support,)
+        Of the mean of the weights after each comparison.
+    """
+
+    def fit(
+        self,
+        kernel: Blocks,
+        first: npt.ArrayLike,
+        losses: npt.ArrayLike,
+        given: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from lists.
+
+        Parameters
+        ----------
+        kernel : object with a method block(rows_a, rows_b)
+        first, losses, given
+            As those of `VotedPerceptron.fit`.
+        """
+        lists = check_lists(first, losses, given)
+        self._train(_Dual(kernel, len(lists.excess)), lists)
+        self.coef_ = self.course_.coefficients(len(self.support_))
+        return self
+
+    def evidence(self, block: FloatArray) -> FloatArray:
+        """Return what has been learnt of rows, from their kernel values with the support.
+
+        Parameters
+        ----------
+        block : ndarray of float, (n_rows, n_support)
+        """
+        if block.ndim != 2 or block.shape[1] != len(self.coef_):
+            raise InputError(f"block has the shape {block.shape}; expected (n_rows, {len(self.coef_)})")
+        return block if self.voting else np.asarray(block @ self.coef_, dtype=np.float64)
+
+    def score(
+        self, block: FloatArray, first: npt.ArrayLike, given: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the final scores of candidates; see `combine`."""
+        return self.combine(self.evidence(block), first, given)
+
+
+class _Primal:
+    """Weights of features, with the sums that their mean needs."""
+
+    def __init__(self, rows: RowSource) -> None:
+        self._rows = rows
+        self._span = (-1, -1)
+        self._block: Any = None
+        self._now = np.zeros(rows.shape[1])
+        self._late = np.zeros(rows.shape[1])
+
+    def _look(self, begin: int, end: int) -> Any:  # noqa: ANN401
+        if self._span != (begin, end):
+            self._span, self._block = (begin, end), self._rows[begin:end]
+        return self._block
+
+    def scores(self, begin: int, end: int) -> FloatArray:
+        return np.asarray(self._look(begin, end) @ self._now, dtype=np.float64)
+
+    def products(self, begin: int, end: int) -> FloatArray:
+        return products(self._look(begin, end), self._look(begin, end))
+
+    def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
+        add_rows(self._now, self._look(begin, end), amounts)
+        add_rows(self._late, self._look(begin, end), late)
+
+    def mean(self, n_steps: int) -> FloatArray:
+        """Return the mean of the weights after each of so many comparisons."""
+        return np.asarray(self._now - self._late / max(1, n_steps), dtype=np.float64)
+
+
+class _Dual:
+    """Coefficients of all rows."""
+
+    def __init__(self, kernel: Blocks, n_rows: int) -> None:
+        self._kernel = kernel
+        self._now = np.zeros(n_rows)
+
+    def scores(self, begin: int, end: int) -> FloatArray:
+        support = np.flatnonzero(self._now)
+        if not len(support):
+            return np.zeros(end - begin)
+        block = self._kernel.block(np.arange(begin, end), support)
+        return np.asarray(block @ self._now[support], dtype=np.float64)
+
+    def products(self, begin: int, end: int) -> FloatArray:
+        rows = np.arange(begin, end)
+        return self._kernel.block(rows, rows)
+
+    def move(self, begin: int, end: int, amounts: FloatArray, late: FloatArray) -> None:
+        self._now[begin:end] += amounts
+
+
+def _pass_once(weights: _Weights, lists: CandidateLosses, order: Iterable[int], step: int) -> list[Update]:
+    """Look at each list once; `step` counts the comparisons before."""
+    spans = lists.spans()
+    updates: list[Update] = []
+    for number in order:
+        begin, end = spans[number]
+        scores = weights.scores(begin, end) + lists.given[begin:end]
+        best = int(lists.best[number]) - begin
+        found = _compare(scores, best, lists.excess[begin:end], partial(weights.products, begin, end))
+        if found:
+            amounts, late = np.zeros(end - begin), np.zeros(end - begin)
+            for rival, amount, after in found:
+                updates.append(Update(begin + best, begin + rival, amount, step + after))
+                for row, sign in ((best, 1), (rival, -1)):
+                    amounts[row] += sign * amount
+                    late[row] += sign * amount * (step + after)
+            weights.move(begin, end, amounts, late)
+        step += end - begin - 1
+    return updates
+
+
+def _compare(
+    scores: FloatArray, best: int, excess: FloatArray, values: Callable[[], FloatArray]
+) -> list[tuple[int, float, int]]:
+    """Compare the best of a list with all others; return mistakes, how much each counts, and when.
+
+    A candidate that is as good as the best is no mistake. One that scores the same is, so that learning can
+    begin where all scores are equal.
+    """
+    is_worse = excess > 0
+    if not (scores[is_worse] >= scores[best]).any():
+        return []
+    block, found = values(), []
+    rivals = [rival for rival in range(len(scores)) if rival != best]
+    for step, rival in enumerate(rivals):
+        if is_worse[rival] and scores[rival] >= scores[best]:
+            amount = float(excess[rival])
+            scores = scores + amount * (block[:, best] - block[:, rival])
+            found.append((rival, amount, step))
+    return found
+
+
+def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, Course]:
+    """Return the rows of updates, each once, and the weights that came of them."""
+    pairs = np.array([(update.right, update.wrong) for update in updates], dtype=np.int64).reshape(-1, 2)
+    support, places = np.unique(pairs, return_inverse=True)
+    right, wrong = places.reshape(-1, 2).T
+    amounts = np.array([update.amount for update in updates], dtype=np.float64)
+    lives = np.diff([0, *(update.step for update in updates), n_steps])
+    return support, Course(right, wrong, amounts, lives)
+
+
+def count_votes(course: Course, block: FloatArray, given: FloatArray) -> FloatArray:
+    """Return the shares of the votes that the candidates of one list have from all weights passed through.
+
+    Parameters
+    ----------
+    course : Course
+    block : ndarray of float, (n_candidates, n_support)
+        The kernel's values of candidates and the support.
+    given : ndarray of float, (n_candidates,)
+    """
+    moves = (block[:, course.right] - block[:, course.wrong]) * course.amounts
+    scores = np.cumsum(np.column_stack([given, moves]), axis=1)
+    votes = np.bincount(scores.argmax(axis=0), course.lives, minlength=len(given))
+    mean = given + moves @ course.remaining()
+    span = float(np.ptp(mean)) or 1.0
+    # Less than a vote between the highest and the lowest mean.
+    return np.asarray((votes + (mean - mean.min()) / (2 * span)) / max(1, course.lives.sum()))
+
+
+def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:
+    """Refuse rows that are not as many as candidates."""
+    if rows.shape[0] != len(lists.excess):
+        raise InputError(
+            f"there are {rows.shape[0]} rows; expected {len(lists.excess)}, one for each candidate"
+        )
+
+
+def _take_rows(rows: RowSource, numbers: Integers) -> Any:  # noqa: ANN401
+    """Return some rows, which a source may have to make."""
+    if not len(numbers):
+        return np.zeros((0, rows.shape[1]))
+    found = [rows[number : number + 1] for number in numbers.tolist()]
+    return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)

@@ -1,0 +1,110 @@
+"""Sentences and treebanks as constituency parsers are given them."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.parsing.inferences import Sentence
+from treewright.parsing.preparation import retag
+from treewright.parsing.tagger import Tagger, jackknife
+
+HELD_OUT = 0.1
+"""Share of the training sentences that stands in for dev sentences, where there are none."""
+
+Progress = Callable[[str], None]
+Input = ConstTree | DepTree | Sequence[str]
+"""A sentence: a tree of either kind, whose words and tags alone are looked at, or words."""
+
+
+def check_trees(trees: Sequence[ConstTree]) -> None:
+    """Refuse what is no tree of constituents."""
+    for at, tree in enumerate(trees, 1):
+        if not isinstance(tree, ConstTree):
+            raise InputError(f"tree {at} is {str(tree)[:40]!r}; expected a ConstTree")
+
+
+def with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:
+    """Return trees without traces and functions, where words are left."""
+    bare = (tree.without_functions().without_traces() for tree in trees)
+    return [tree for tree in bare if tree is not None]
+
+
+def find_root(trees: Sequence[ConstTree]) -> str | None:
+    """Return the label that all trees have at the root and nowhere else, if there is one."""
+    roots = {tree.label for tree in trees}
+    if len(roots) > 1:
+        return None
+    root = roots.pop()
+    return None if any(root in tree.labels[:-1] for tree in trees) else root
+
+
+def hold_out(trees: list[ConstTree], seed: int) -> tuple[list[ConstTree], list[ConstTree]]:
+    """Set some trees aside, where there are more than one."""
+    order = np.random.default_rng(seed).permutation(len(trees)).tolist()
+    n_aside = min(len(trees) - 1, max(1, round(HELD_OUT * len(trees))))
+    if n_aside < 1:
+        return trees, trees
+    return [trees[at] for at in order[n_aside:]], [trees[at] for at in order[:n_aside]]
+
+
+def learn_tags(
+    trees: list[ConstTree], *, folds: int, seed: int, jobs: int, tell: Progress
+) -> tuple[Tagger, list[ConstTree]]:
+    """Return a tagger, and the trees with the tags of taggers that have not seen them."""
+    sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
+    tagger = Tagger(seed=seed).fit(sentences)
+    n_folds = min(folds, len(trees))
+    if n_folds < 2:
+        return tagger, trees
+    tagged = jackknife(sentences, folds=n_folds, jobs=jobs, seed=seed)
+    n_right = sum(
+        left == right
+        for tree, other in zip(sentences, tagged, strict=True)
+        for left, right in zip(tree.xpos, other.xpos, strict=True)
+    )
+    share = 100 * n_right / sum(map(len, sentences))
+    tell(f"tags: {share:.2f}% right by taggers that have not seen the sentence")
+    return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
+
+
+def read_sentence(sentence: Input, at: int) -> Sentence:
+    """Return words and tags of a sentence, the `at`-th of those that were given; tags may be missing."""
+    if isinstance(sentence, ConstTree):
+        tree = sentence.without_traces()
+        return Sentence(tree.words(), tree.tags()) if tree is not None else Sentence([], [])
+    if isinstance(sentence, DepTree):
+        has_tags = any(tag != "_" for tag in sentence.xpos)
+        words, tags = sentence.words, sentence.xpos if has_tags else []
+    elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
+        words, tags = list(sentence), []
+    else:
+        raise InputError(f"sentence {at} is {str(sentence)[:40]!r}; expected a list of words, or a tree")
+    if not words:
+        raise InputError(f"sentence {at} has no words; expected at least one")
+    return Sentence(words, tags)
+
+
+def list_sentences(sentences: Iterable[Input]) -> list[Input]:
+    """Return sentences as a list; refuse a single one."""
+    if isinstance(sentences, ConstTree | DepTree | str):
+        raise InputError(f"one sentence was given, {str(sentences)[:40]!r}; expected a list of them")
+    return list(sentences)
+
+
+def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[Sentence]:
+    """Return the words of sentences with their own tags, or with those of a tagger where one is given."""
+    read = [read_sentence(sentence, at) for at, sentence in enumerate(sentences, 1)]
+    if tagger is not None:
+        tagged = tagger.tag([sentence.words for sentence in read])
+        return [Sentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)]
+    for at, sentence in enumerate(read, 1):
+        if len(sentence.tags) != len(sentence.words):
+            raise InputError(f"sentence {at} has no tags; expected some, or a parser that predicts them")
+    return read
+
+
+def ignore(line: str) -> None:
+    """Tell nobody."""
