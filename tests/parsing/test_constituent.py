@@ -345,6 +345,12 @@ def test_the_parser_of_the_best_step_is_kept(treebank):
     assert len(parser.history_) - 1 - parser.history_.index(best) <= 3
 
 
+def test_words_with_tags_are_parsed_as_their_trees(parser, treebank):
+    tree = treebank[60]
+    pairs = list(zip(tree.words(), tree.tags(), strict=True))
+    assert parser.predict([pairs]) == parser.predict([tree])
+
+
 def test_penalties_fall_to_the_lowest(parser):
     penalties = [step.penalty for step in parser.history_]
     assert penalties == sorted(set(penalties), reverse=True)
@@ -432,8 +438,19 @@ def test_training_trees_without_anything_to_learn_are_refused(trees, message):
 @pytest.mark.parametrize(
     ("sentence", "message"),
     [
-        ("The cat sat", "sentence 2 is 'The cat sat'; expected a list of words, or a tree"),
+        (
+            "The cat sat",
+            "sentence 2 is 'The cat sat'; expected a list of words, of words with tags, or a tree",
+        ),
         (["The", "cat"], "sentence 2 has no tags; expected some, or a parser that predicts them"),
+        (
+            [("The", "DT"), ("cat", None)],
+            "sentence 2 has words without tags; expected some, or a parser that predicts them",
+        ),
+        (
+            [("The", 3)],
+            "sentence 2 is \"[('The', 3)]\"; expected a list of words, of words with tags, or a tree",
+        ),
         (tw.DepTree(["a"]), "sentence 2 has no tags; expected some, or a parser that predicts them"),
         (tw.ConstTree("a"), "sentence 2 has no tags; expected some, or a parser that predicts them"),
     ],
@@ -445,7 +462,9 @@ def test_what_is_no_tagged_sentence_is_refused_in_one_line(parser, treebank, sen
 
 
 def test_a_string_is_refused_also_where_tags_are_predicted(parsers):
-    with pytest.raises(InputError, match="sentence 1 is 'abc'; expected a list of words, or a tree"):
+    with pytest.raises(
+        InputError, match="sentence 1 is 'abc'; expected a list of words, of words with tags, or a tree"
+    ):
         parsers["predicted"].predict(["abc"])
 
 
@@ -508,7 +527,7 @@ def test_sentences_may_come_one_by_one(parser, treebank):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ([3], "sentence 1 is '3'; expected a list of words, or a tree"),
+        ([3], "sentence 1 is '3'; expected a list of words, of words with tags, or a tree"),
         ([["a", 1]], "sentence 1 is"),
         (tw.ConstTree.parse("(NN a)"), "one sentence was given"),
     ],

@@ -369,7 +369,7 @@ def test_wrong_trees_are_named(treebank):
 def test_one_sentence_is_no_list(parser, treebank):
     with pytest.raises(InputError, match=r"one sentence was given, .*; expected a list of them"):
         parser.predict(treebank[0])
-    with pytest.raises(InputError, match="sentence 1 is '3'; expected a list of words, or a tree"):
+    with pytest.raises(InputError, match="sentence 1 is '3'; expected a list of words, of words with"):
         parser.predict([3])
     with pytest.raises(InputError, match="k is 0; expected an integer of at least 1"):
         parser.kbest(treebank[:1], k=0)

@@ -37,11 +37,11 @@ from treewright.parsing.sentences import (
     Progress,
     check_trees,
     find_root,
-    hold_out,
     ignore,
     learn_tags,
     list_sentences,
     read_sentences,
+    split_dev,
     with_words,
 )
 from treewright.parsing.tagger import Tagger
@@ -182,15 +182,8 @@ class ConstituentParser:
         """
         self._check()
         tell = progress or ignore
-        check_trees([*trees, *(dev or [])])
+        whole, held_out = split_dev(trees, dev, self.seed)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        whole = with_words(trees)
-        if dev is None:
-            whole, held_out = hold_out(whole, self.seed)
-        else:
-            held_out = with_words(dev)
-            if not held_out:
-                raise InputError("no dev trees with words were given; expected at least one, or None")
         # What is interrupted leaves the parser as it was.
         fresh = self._untrained()
         fresh._learn(fresh._make_training(whole, tell), held_out, tell, kept)

@@ -27,12 +27,11 @@ from treewright.parsing.sentences import (
     Progress,
     check_trees,
     find_root,
-    hold_out,
     ignore,
     learn_tags,
     list_sentences,
     read_sentences,
-    with_words,
+    split_dev,
 )
 from treewright.parsing.synchrony import Settings, Trainer, find_device
 from treewright.parsing.tagger import Tagger
@@ -206,17 +205,8 @@ class LeftCornerParser:
         """
         self._check()
         find_device(self.device)
-        check_trees([*trees, *(dev or [])])
+        whole, held_out = split_dev(trees, dev, self.seed)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        whole = with_words(trees)
-        if not whole:
-            raise InputError("no training trees with words were given; expected at least one")
-        if dev is None:
-            whole, held_out = hold_out(whole, self.seed)
-        else:
-            held_out = with_words(dev)
-            if not held_out:
-                raise InputError("no dev trees with words were given; expected at least one, or None")
         # What is interrupted leaves the parser as it was.
         fresh = type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "jobs")})
         fresh._learn(whole, held_out, progress or ignore, kept)

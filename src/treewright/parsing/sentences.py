@@ -15,8 +15,8 @@ HELD_OUT = 0.1
 """Share of the training sentences that stands in for dev sentences, where there are none."""
 
 Progress = Callable[[str], None]
-Input = ConstTree | DepTree | Sequence[str]
-"""A sentence: a tree of either kind, whose words and tags alone are looked at, or words."""
+Input = ConstTree | DepTree | Sequence[str] | Sequence[tuple[str, str | None]]
+"""A sentence: a tree of either kind, whose words and tags alone are looked at, words, or words with tags."""
 
 
 def check_trees(trees: Sequence[ConstTree]) -> None:
@@ -39,6 +39,22 @@ def find_root(trees: Sequence[ConstTree]) -> str | None:
         return None
     root = roots.pop()
     return None if any(root in tree.labels[:-1] for tree in trees) else root
+
+
+def split_dev(
+    trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, seed: int
+) -> tuple[list[ConstTree], list[ConstTree]]:
+    """Return what is to be learnt from and what tells how well that goes, as trees with words."""
+    check_trees([*trees, *(dev or [])])
+    whole = with_words(trees)
+    if not whole:
+        raise InputError("no training trees with words were given; expected at least one")
+    if dev is None:
+        return hold_out(whole, seed)
+    held_out = with_words(dev)
+    if not held_out:
+        raise InputError("no dev trees with words were given; expected at least one, or None")
+    return whole, held_out
 
 
 def hold_out(trees: list[ConstTree], seed: int) -> tuple[list[ConstTree], list[ConstTree]]:
@@ -80,11 +96,24 @@ def read_sentence(sentence: Input, at: int) -> Sentence:
         words, tags = sentence.words, sentence.xpos if has_tags else []
     elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
         words, tags = list(sentence), []
+    elif isinstance(sentence, list | tuple) and all(map(_is_tagged, sentence)):
+        words, tags = [word for word, _ in sentence], [tag for _, tag in sentence if tag is not None]
     else:
-        raise InputError(f"sentence {at} is {str(sentence)[:40]!r}; expected a list of words, or a tree")
+        found = f"sentence {at} is {str(sentence)[:40]!r}"
+        raise InputError(f"{found}; expected a list of words, of words with tags, or a tree")
     if not words:
         raise InputError(f"sentence {at} has no words; expected at least one")
     return Sentence(words, tags)
+
+
+def _is_tagged(pair: object) -> bool:
+    """Tell whether this is a word with its tag, which may be None."""
+    return (
+        isinstance(pair, list | tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and isinstance(pair[1], str | None)
+    )
 
 
 def list_sentences(sentences: Iterable[Input]) -> list[Input]:
@@ -102,7 +131,8 @@ def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[Se
         return [Sentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)]
     for at, sentence in enumerate(read, 1):
         if len(sentence.tags) != len(sentence.words):
-            raise InputError(f"sentence {at} has no tags; expected some, or a parser that predicts them")
+            found = "words without tags" if sentence.tags else "no tags"
+            raise InputError(f"sentence {at} has {found}; expected some, or a parser that predicts them")
     return read
 
 
