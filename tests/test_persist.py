@@ -79,7 +79,7 @@ def test_a_newer_format_says_to_update(tmp_path):
 
 def test_load_refuses_kinds_it_does_not_know(tmp_path):
     save_state(State("Outer"), tmp_path / "model")
-    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of ConjunctionClassifier"):
+    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of CandidateReranker"):
         tw.load(tmp_path / "model")
 
 

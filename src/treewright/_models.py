@@ -8,6 +8,7 @@ from treewright.errors import FormatError
 from treewright.persist import load_state
 
 MODELS = {
+    "CandidateReranker": "rerank.anything",
     "ConjunctionClassifier": "mining.classifier",
     "ConjunctionMiner": "mining.miner",
     "ConstituentParser": "parsing.constituent",

@@ -4,6 +4,7 @@ A model gives its `State`: values that JSON can hold, arrays, and the states of 
 in a file is ever executed.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -54,6 +55,16 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
     metadata = {"treewright": _as_json(content)}
     with replacing(Path(path)) as stream:
         stream.write(save(arrays, metadata))
+
+
+def identify(state: State) -> str:
+    """Return a name for a model, another one after any change."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    digest = hashlib.sha256(_as_json(_pack(state, "", arrays)).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _as_json(content: dict[str, Any]) -> str:

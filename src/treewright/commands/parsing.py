@@ -195,6 +195,89 @@ def constituent(
     say(f"written: {model}")
 
 
+def leftcorner(
+    trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in Penn brackets.")],
+    model: Annotated[Path, typer.Option(help="File for the model.")],
+    dev: Annotated[
+        str | None, typer.Option(help="Trees by which the best epoch is chosen; a tenth of TRAIN otherwise.")
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Only sentences of up to so many words, with punctuation.")
+    ] = None,
+    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    cell: Annotated[
+        str, typer.Option(help="What a unit is: gated, tanh, or sigmoid, as in the paper.")
+    ] = "gated",
+    units: Annotated[int, typer.Option(min=1, help="Of a history vector.")] = 200,
+    embedding: Annotated[int, typer.Option(min=1, help="Size of vectors of labels, tags and words.")] = 100,
+    threshold: Annotated[
+        int, typer.Option(min=1, help="A word must occur so often with a tag to be known.")
+    ] = 5,
+    min_chain: Annotated[
+        int, typer.Option(min=1, help="A chain of only children must occur so often to be one label.")
+    ] = 10,
+    optimizer: Annotated[str, typer.Option(help="adam or momentum.")] = "adam",
+    learning_rate: Annotated[float, typer.Option(help="At first; it falls to nearly zero.")] = 0.003,
+    weight_decay: Annotated[float, typer.Option(help="In a step, at first; it falls, too.")] = 0.01,
+    dropout: Annotated[float, typer.Option(help="Share that is left out at random in training.")] = 0.2,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Decisions after which weights are changed.")
+    ] = 1_500,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 20,
+    patience: Annotated[int, typer.Option(min=1, help="Stop when dev does not rise so long.")] = 5,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept after each word in parsing.")] = 40,
+    branching: Annotated[int, typer.Option(min=1, help="Decisions followed from each of them.")] = 10,
+    max_projections: Annotated[
+        int, typer.Option(min=1, help="Projections in a row at the most in parsing.")
+    ] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Parts that are tagged as if new.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model (on a CPU).")] = 0,
+    device: Annotated[
+        str, typer.Option(help="Where training runs: cpu, cuda, or auto: a GPU where there is one.")
+    ] = "auto",
+    jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished step.")] = False,
+) -> None:
+    """Train a neural left-corner parser of constituents (needs the extra neural; parsing does not).
+
+    Example: `treewright train leftcorner train.mrg --dev dev.mrg --model parser.tw --jobs 2`
+    """
+    from treewright.checkpoint import Checkpoint
+    from treewright.parsing.bracket_files import read_trees
+    from treewright.parsing.leftcorner import LeftCornerParser
+
+    checkpoint = begin_checkpoint(model, resume=resume)
+    check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
+    check_writable(model)
+    parser = LeftCornerParser(
+        tags=tags,
+        cell=cell,
+        units=units,
+        embedding=embedding,
+        threshold=threshold,
+        min_chain=min_chain,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        dropout=dropout,
+        batch_size=batch_size,
+        epochs=epochs,
+        patience=patience,
+        beam=beam,
+        branching=branching,
+        max_projections=max_projections,
+        folds=folds,
+        seed=seed,
+        device=device,
+        jobs=jobs,
+    )
+    training = read_trees(trees, max_length=max_length)
+    development = read_trees(dev, max_length=max_length) if dev else None
+    parser.fit(training, development, progress=say, checkpoint=checkpoint).save(model)
+    Checkpoint.remove(checkpoint)
+    say(f"written: {model}")
+
+
 def tagger(
     trees: Annotated[str, typer.Argument(metavar="TRAIN", help="A treebank in CoNLL-U.")],
     model: Annotated[Path, typer.Option(help="File for the model.")],
@@ -250,8 +333,7 @@ def parse(
     Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
     """
     from treewright._models import load
-    from treewright.parsing.bracket_files import parse_to_brackets
-    from treewright.parsing.constituent import ConstituentParser
+    from treewright.parsing.bracket_files import TreeParser, parse_to_brackets
     from treewright.parsing.files import Parser, parse_file
     from treewright.parsing.tagger import Tagger
 
@@ -262,16 +344,9 @@ def parse(
     check_results({"--output": output}, inputs)
     split_as = (language or "xx") if raw else None
     loaded = load(model)
-    if predicates_from is not None and isinstance(loaded, ConstituentParser | Parser | Tagger):
+    if predicates_from is not None and isinstance(loaded, TreeParser | Parser | Tagger):
         raise InputError(f"--predicates-from is for semantic roles; {model} is a {type(loaded).__name__}")
-    if isinstance(loaded, ConstituentParser):
-        check_results({"--output": output}, {"INPUT": source})
-        if confidence:
-            raise InputError(
-                "--confidence is for arcs; expected a dependency parser, not one of constituents"
-            )
-        parse_to_brackets(loaded, source, output, tags=tags, kbest=kbest, language=split_as, jobs=jobs)
-    elif isinstance(loaded, Parser | Tagger):
+    if isinstance(loaded, Parser | Tagger):
         parse_file(
             loaded,
             source,
@@ -282,6 +357,13 @@ def parse(
             language=split_as,
             jobs=jobs,
         )
+    elif isinstance(loaded, TreeParser):
+        check_results({"--output": output}, {"INPUT": source})
+        if confidence:
+            raise InputError(
+                "--confidence is for arcs; expected a dependency parser, not one of constituents"
+            )
+        parse_to_brackets(loaded, source, output, tags=tags, kbest=kbest, language=split_as, jobs=jobs)
     elif type(loaded).__name__ == "RoleLabeler":  # importing it takes more time than parsing a sentence
         check_results({"--output": output}, {"INPUT": source})
         if tags or kbest > 1 or confidence or raw:

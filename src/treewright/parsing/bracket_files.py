@@ -1,9 +1,9 @@
 """Files for constituency parsers: treebanks to learn from, and parsing whatever the size of the input."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from treewright._validate import check_choice
 from treewright.data.bracketed import iter_brackets, write_brackets
@@ -13,12 +13,29 @@ from treewright.data.files import open_target
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
 from treewright.metrics.parseval import sentence_length
-from treewright.parsing.constituent import ConstituentParser, Parse
+from treewright.parsing.constituent import Parse
 from treewright.parsing.files import in_batches, iter_text
+from treewright.parsing.tagger import Tagger
 
 BATCH_SIZE = 500
 
 Sentence: TypeAlias = ConstTree | DepTree
+
+
+@runtime_checkable
+class TreeParser(Protocol):
+    """What finds constituency trees: a parser, or a reranker of its trees."""
+
+    jobs: int
+    tags: str
+    tagger_: Tagger | None
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+
+    def kbest(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
+        """Return the best trees of each sentence."""
 
 
 def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
@@ -39,7 +56,7 @@ def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None)
 
 
 def parse_to_brackets(
-    parser: ConstituentParser,
+    parser: TreeParser,
     source: str,
     target: str,
     *,
@@ -52,7 +69,7 @@ def parse_to_brackets(
 
     Parameters
     ----------
-    parser : ConstituentParser
+    parser : ConstituentParser, LeftCornerParser or another TreeParser
     source, target : str
         Files, or ``"-"``. Of brackets the words and tags are taken, of CoNLL-U the words and XPOS.
     tags : {"gold", "predicted"}, optional
@@ -81,7 +98,7 @@ def parse_to_brackets(
             _write_lists(found, target)
 
 
-def _choose_tags(parser: ConstituentParser, tags: str | None) -> None:
+def _choose_tags(parser: TreeParser, tags: str | None) -> None:
     if tags is None:
         return
     check_choice("tags", tags, ("gold", "predicted"))
@@ -129,7 +146,7 @@ def _escaped(sentence: DepTree) -> DepTree:
     return DepTree([escape(word) for word in sentence.words], xpos=[escape(tag) for tag in sentence.xpos])
 
 
-def _parsed(parser: ConstituentParser, sentences: Iterable[Sentence], kbest: int) -> Iterator[list[Parse]]:
+def _parsed(parser: TreeParser, sentences: Iterable[Sentence], kbest: int) -> Iterator[list[Parse]]:
     for batch in in_batches(sentences, max(1, BATCH_SIZE // kbest)):
         yield from parser.kbest(batch, kbest)
 

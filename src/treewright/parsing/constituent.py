@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
@@ -30,6 +31,7 @@ from treewright.parsing.inferences import (
 )
 from treewright.parsing.learners import SCHEDULE, Learners, Step
 from treewright.parsing.preparation import ROOT, keep_inside, prepare, restore
+from treewright.parsing.retracing import Retracer, TreeScorer
 from treewright.parsing.search import Found, Searcher
 from treewright.parsing.sentences import (
     HELD_OUT,
@@ -46,7 +48,7 @@ from treewright.parsing.sentences import (
 )
 from treewright.parsing.tagger import Tagger
 from treewright.persist import State, save_state
-from treewright.scale import map_jobs
+from treewright.scale import map_jobs, map_slices
 
 STRATEGIES = ("shift-reduce", "original")
 DEV_INFERENCES = 2_000
@@ -185,19 +187,20 @@ class ConstituentParser:
         whole, held_out = split_dev(trees, dev, self.seed)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
-        fresh = self._untrained()
+        fresh = self.untrained()
         fresh._learn(fresh._make_training(whole, tell), held_out, tell, kept)
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _untrained(self) -> Self:
+    def untrained(self) -> Self:
+        """Return a parser with the same options that has learnt nothing."""
         return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "jobs")})
 
     def make_training(self, trees: Sequence[ConstTree], *, progress: Progress | None = None) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
         self._check()
         check_trees(trees)
-        return self._untrained()._make_training(with_words(trees), progress or ignore)
+        return self.untrained()._make_training(with_words(trees), progress or ignore)
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
@@ -321,6 +324,49 @@ class ConstituentParser:
             for sentence, each, parses in zip(sentences, read, lists, strict=True)
         ]
 
+    def scores(self, trees: Sequence[ConstTree]) -> npt.NDArray[np.float64]:
+        """Return the score that the search would give each tree, whichever parser or treebank it is from.
+
+        It is that of `kbest` for a tree that `kbest` returns, and minus infinity for a tree to which no
+        search can lead, as with a label that was never learnt, or never over such children. A tree that
+        can only be reached with its punctuation raised, and without brackets that repeat the one below,
+        has the score of that tree. Trees of the same sentence are scored in much less time if they follow
+        each other.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+            Whose words, and tags, unless the parser predicts them, are those of the sentence. A root that is
+            no label of constituents is that of the parser's own trees.
+
+        Returns
+        -------
+        ndarray of float64, (n_trees,)
+        """
+        self._check_fitted()
+        check_integer("jobs", self.jobs, minimum=1)
+        trees = list(trees)
+        check_trees(trees)
+        for at, tree in enumerate(trees, 1):
+            if tree.is_leaf and self.needs_tags:
+                raise InputError(f"tree {at} has no tags; expected some, or a parser that predicts them")
+        scores = np.zeros(len(trees))
+
+        def fill(part: slice) -> None:
+            scores[part] = self._score(trees[part])
+
+        map_slices(fill, len(trees), jobs=self.jobs)
+        return scores
+
+    def _score(self, trees: Sequence[ConstTree]) -> list[float]:
+        scorer = TreeScorer(
+            Retracer(self._model, is_shifting=self._is_shifting),
+            self._encoder,
+            has_root=self.root_ is not None,
+            tagger=None if self.needs_tags else self.tagger_,
+        )
+        return [scorer.score(tree) for tree in trees]
+
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
@@ -330,10 +376,13 @@ class ConstituentParser:
         """Return the words of sentences with the tags that the parser is to see."""
         return read_sentences(sentences, None if self.needs_tags else self.tagger_)
 
-    def _parse(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
+    @property
+    def _is_shifting(self) -> bool:
         # Only what shifts has an ensemble more than labels.
-        is_shifting = len(self.forests_) > self._encoder.n_labels
-        searcher = Searcher(self._model, is_shifting=is_shifting, max_inferences=self.max_inferences)
+        return len(self.forests_) > self._encoder.n_labels
+
+    def _parse(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
+        searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=self.max_inferences)
         return [self._parse_sentence(searcher, sentence, k) for sentence in sentences]
 
     def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:

@@ -12,7 +12,7 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
-from treewright.kernels.decisions import DecisionList
+from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
 from treewright.parsing.beam import Found, Limits, find_parses
 from treewright.parsing.constituent import Parse
@@ -208,10 +208,14 @@ class LeftCornerParser:
         whole, held_out = split_dev(trees, dev, self.seed)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
-        fresh = type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "jobs")})
+        fresh = self.untrained()
         fresh._learn(whole, held_out, progress or ignore, kept)
         self.__dict__.update(fresh.__dict__)
         return self
+
+    def untrained(self) -> Self:
+        """Return a parser with the same options that has learnt nothing."""
+        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "jobs")})
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
@@ -289,6 +293,7 @@ class LeftCornerParser:
     def _set_weights(self, weights: dict[str, Floats]) -> None:
         self.weights_ = weights
         self._network = Network(weights, Sizes.of(self.vocabulary_), cell=self.cell)
+        self._differentiated: Trainer | None = None
 
     def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
@@ -373,15 +378,21 @@ class LeftCornerParser:
         logs[places] = self._network.score([encode(derivations[at], self.vocabulary_) for at in places])
         return logs
 
-    def trace(self, candidates: Sequence[Parse | ConstTree] | Parse | ConstTree) -> DecisionList:
+    def trace(
+        self, candidates: Sequence[Parse | ConstTree] | Parse | ConstTree, *, weights: str = "output"
+    ) -> DecisionList | GradientList:
         """Return candidates of one sentence as choices of the network, for kernels derived from it.
 
         Parameters
         ----------
         candidates : sequence of Parse or ConstTree
             Trees over the same words, as `kbest` returns them; or one tree.
+        weights : {"output", "all"}
+            By which kernels are to take derivatives: those of the output layer, from a `DecisionList`, or all
+            of them, which are in a `GradientList` and were computed by PyTorch.
         """
         self._check_fitted()
+        check_choice("weights", weights, ("output", "all"))
         if isinstance(candidates, Parse | ConstTree):
             candidates = [candidates]
         if not candidates:
@@ -392,7 +403,16 @@ class LeftCornerParser:
         for at, derivation in enumerate(derivations, 1):
             if (derivation.words, derivation.tags) != (derivations[0].words, derivations[0].tags):
                 raise InputError(f"candidate {at} has other words or tags than the first; expected the same")
-        return trace_candidates(self._network, [encode(each, self.vocabulary_) for each in derivations])
+        encoded = [encode(each, self.vocabulary_) for each in derivations]
+        return self._differentiate(encoded) if weights == "all" else trace_candidates(self._network, encoded)
+
+    def _differentiate(self, derivations: Sequence[Encoded]) -> GradientList:
+        """Return the derivatives of probabilities by all weights."""
+        if self._differentiated is None:
+            self._differentiated = Trainer(Sizes.of(self.vocabulary_), self._settings())
+            self._differentiated.set_weights(self.weights_)
+        logs, slopes = zip(*map(self._differentiated.gradient, derivations), strict=True)
+        return make_gradient_list(logs, np.stack(slopes))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the parser to one file, for `tw.load`."""

@@ -33,6 +33,30 @@ class Outcome(NamedTuple):
     n_scored: int
 
 
+def make_marks(model: native.Model) -> native.Marks:
+    """Return room for scoring, but for features."""
+    # The place after all labels is that of the shift, whether there is one or not.
+    n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
+    of_features = np.zeros(len(model.questions.blocks) - 1, dtype=np.int64)
+    places, exits, touched = (np.zeros(n_trees, dtype=np.int32) for _ in range(3))
+    return native.Marks(
+        np.zeros(1, dtype=np.int64),
+        of_features,
+        np.zeros(n_trees, dtype=np.int64),
+        np.zeros(0, dtype=np.int32),
+        places,
+        exits,
+        touched,
+        np.zeros(n_labels, dtype=np.int32),
+        np.zeros(n_labels),
+    )
+
+
+def count_features(model: native.Model, n_words: int) -> int:
+    """Return for how many features of an inference there must be room in a sentence of a length."""
+    return N_PREDICATES * (len(model.atoms.kinds) + 8 * n_words)
+
+
 class Searcher:
     """Finds the cheapest parses of sentences under one model; one at a time.
 
@@ -48,21 +72,7 @@ class Searcher:
         self._model = model
         self._is_shifting = is_shifting
         self._max_inferences = max_inferences
-        # The place after all labels is that of the shift, whether there is one or not.
-        n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
-        of_features = np.zeros(len(model.questions.blocks) - 1, dtype=np.int64)
-        places, exits, touched = (np.zeros(n_trees, dtype=np.int32) for _ in range(3))
-        self._marks = native.Marks(
-            np.zeros(1, dtype=np.int64),
-            of_features,
-            np.zeros(n_trees, dtype=np.int64),
-            np.zeros(0, dtype=np.int32),
-            places,
-            exits,
-            touched,
-            np.zeros(n_labels, dtype=np.int32),
-            np.zeros(n_labels),
-        )
+        self._marks = make_marks(model)
         self._n_words = 0
 
     def _count_states(self, n_words: int) -> int:
@@ -73,8 +83,7 @@ class Searcher:
         """Make room for sentences of a length."""
         n_states = self._count_states(n_words)
         n_items = n_words + 1 + n_states
-        n_groups = len(self._model.atoms.kinds)
-        features = np.zeros(N_PREDICATES * (n_groups + 8 * n_words), dtype=np.int32)
+        features = np.zeros(count_features(self._model, n_words), dtype=np.int32)
         self._marks = self._marks._replace(features=features)
         self._items = make_items(n_items)
         self._frontiers = np.zeros(n_states * n_words, dtype=np.int32)

@@ -348,6 +348,20 @@ class Trainer:
                 loss = loss + lose(3 + tag, rows, packed.words[rows] - self._sizes.first[tag])
         return loss
 
+    def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
+        """Return the logarithm of the probability of a derivation and its derivatives by all weights.
+
+        The weights are in the order of their names.
+        """
+        loss, slopes = self.differentiate(pack([derivation]))
+        return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
+
+    def set_weights(self, weights: dict[str, Floats]) -> None:
+        """Go on from other weights."""
+        with self._torch.no_grad():
+            for name, weight in self._weights.items():
+                weight.copy_(self._torch.from_numpy(weights[name]))
+
     def weights(self) -> dict[str, Floats]:
         """Return a copy of the weights."""
         return {name: each.detach().cpu().numpy().copy() for name, each in self._weights.items()}
@@ -364,9 +378,7 @@ class Trainer:
         """Go on from what `get_state` has returned."""
         torch = self._torch
         self.epoch = state.values["epoch"]
-        with torch.no_grad():
-            for name, weight in self._weights.items():
-                weight.copy_(torch.from_numpy(state.arrays[name]))
+        self.set_weights(state.arrays)
         for key, array in state.arrays.items():
             name, _, kind = key.partition(":")
             if kind:

@@ -149,7 +149,8 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         ----------
         lists : sequence of lists of candidates
             At least one candidate in each. Of a derived kernel, any object with a length, from which lists
-            can be taken by their numbers, will do: lists are looked at one at a time.
+            can be taken by their numbers, will do: lists are looked at one at a time. If it has `sizes`, the
+            numbers of candidates, they are not looked at to be counted.
         losses : sequence of array of float
             Of each candidate how bad it is, such as 1 less its F1.
         scores : sequence of array of float, optional
@@ -165,7 +166,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         self._view = make_view(self.kernel_, memory=self.memory)
         training = self._gather(lists, losses, scores)
         tuning = None if dev is None else self._gather(*_check_dev(dev))
-        rows = self._view.learn(training.lists)
+        rows = self._view.learn(training.lists, training.first)
         lowest = np.inf
         for weight in self.base_weights:
             ranker = self._make_ranker()
@@ -236,7 +237,9 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         """Return lists of candidates with flat numbers, checked."""
         if isinstance(lists, str) or not hasattr(lists, "__len__") or not len(lists):
             raise InputError(f"lists is {type(lists).__name__}; expected a sequence of at least one list")
-        sizes = [self._count(candidates, number) for number, candidates in enumerate(lists)]
+        sizes = getattr(lists, "sizes", None)
+        if sizes is None:
+            sizes = [self._count(candidates, number) for number, candidates in enumerate(lists)]
         first = np.cumsum([0, *sizes])
         base = self._view.base_scores(lists) if scores is None else _flatten("scores", scores, sizes)
         costs = np.zeros(first[-1]) if losses is None else _flatten("losses", losses, sizes)

@@ -26,7 +26,7 @@ from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
 from treewright.persist import State
-from treewright.rerank.candidates import FloatArray
+from treewright.rerank.candidates import FloatArray, Integers
 
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
 
@@ -46,8 +46,8 @@ class View(ABC):
         return None
 
     @abstractmethod
-    def learn(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return training lists as the learner takes them."""
+    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
+        """Return training lists, which begin and end at `first`, as the learner takes them."""
 
     @abstractmethod
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
@@ -68,7 +68,7 @@ class View(ABC):
 class _VectorView(View):
     """Candidates with features of their own: vectors, or mappings from names to numbers."""
 
-    def learn(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
+    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
         self._names: DictVectorizer | None = None
         if _are_mappings(lists):
             self._names = DictVectorizer()
@@ -127,8 +127,8 @@ class _DerivedView(View):
     def base_scores(self, lists: Sequence[Any]) -> FloatArray:
         return self._kernel.score_scale * self._kernel.scores(lists)
 
-    def learn(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
-        return _LazyRows(self._kernel, lists, self._memory * BYTES_PER_MIB)
+    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
+        return _LazyRows(self._kernel, lists, first, self._memory * BYTES_PER_MIB)
 
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in lists])
@@ -144,10 +144,13 @@ class _LazyRows:
     """The features of lists, made when they are asked for, and kept while there is room."""
 
     def __init__(
-        self, kernel: DerivedKernel, lists: Sequence[DecisionList | GradientList], room: int
+        self,
+        kernel: DerivedKernel,
+        lists: Sequence[DecisionList | GradientList],
+        first: Integers,
+        room: int,
     ) -> None:
-        self._kernel, self._lists, self._room = kernel, lists, room
-        self._first = np.cumsum([0, *(each.n_candidates for each in lists)])
+        self._kernel, self._lists, self._first, self._room = kernel, lists, first, room
         self._kept: dict[int, Any] = {}
         self.shape = (int(self._first[-1]), int(self._block(0).shape[1]))
 
@@ -175,7 +178,7 @@ class _KernelView(View):
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
 
-    def learn(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
+    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
         self._examples = _join(lists)
         return self._kernel.pack(self._examples)
 
