@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import parsing as commands
+from treewright.commands import constituents as commands
 from treewright.parsing import bracket_files
 
 TRAIN = ("train", "leftcorner")

@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +8,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import treewright as tw
+from treewright._models import MODELS
 from treewright.errors import FormatError, InputError
-from treewright.persist import State, load_state, save_state
+from treewright.persist import State, identify, load_state, save_state
 
 
 def nested_state():
@@ -81,6 +83,40 @@ def test_load_refuses_kinds_it_does_not_know(tmp_path):
     save_state(State("Outer"), tmp_path / "model")
     with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of CandidateReranker"):
         tw.load(tmp_path / "model")
+
+
+def test_all_kinds_of_models_are_where_the_loader_looks():
+    for kind, module in MODELS.items():
+        found = getattr(importlib.import_module(f"treewright.{module}"), kind)
+        assert callable(found.from_state)
+        assert callable(found.save)
+
+
+def test_the_same_model_has_the_same_name_in_any_order_of_arrays():
+    state = nested_state()
+    state.arrays = dict(reversed(state.arrays.items()))
+    assert identify(state) == identify(nested_state())
+
+
+@pytest.mark.parametrize("change", ["kind", "value", "array", "dtype", "shape", "inner value", "inner array"])
+def test_a_model_has_another_name_after_any_change(change):
+    state = nested_state()
+    inner = state.parts["inner"]
+    if change == "kind":
+        state.kind = "Other"
+    elif change == "value":
+        state.values["number"] = 4
+    elif change == "array":
+        state.arrays["table"][1, 2] = 2
+    elif change == "dtype":
+        state.arrays["table"] = state.arrays["table"].view(np.int32)
+    elif change == "shape":
+        state.arrays["table"] = state.arrays["table"].reshape(3, 2)
+    elif change == "inner value":
+        inner.values["names"].append("c")
+    else:
+        inner.arrays["table"][0] = 9
+    assert identify(state) != identify(nested_state())
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

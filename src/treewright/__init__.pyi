@@ -107,6 +107,7 @@ from .parsing.tagger import Tagger as Tagger
 from .parsing.tagger import TaggingScore as TaggingScore
 from .rerank.anything import CandidateReranker as CandidateReranker
 from .rerank.candidates import CandidateLists as CandidateLists
+from .rerank.constituents import ConstituentReranker as ConstituentReranker
 from .rerank.jackknife import jackknife_lists as jackknife_lists
 from .rerank.reasons import Comparison as Comparison
 from .rerank.reasons import WeighedFeature as WeighedFeature

@@ -12,6 +12,7 @@ MODELS = {
     "ConjunctionClassifier": "mining.classifier",
     "ConjunctionMiner": "mining.miner",
     "ConstituentParser": "parsing.constituent",
+    "ConstituentReranker": "rerank.constituents",
     "DependencyParser": "parsing.dependency",
     "DependencyReranker": "rerank.reranker",
     "LeftCornerParser": "parsing.leftcorner",

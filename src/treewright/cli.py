@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from treewright._version import __version__
-from treewright.commands import experiments, kernels, mining, parsing, roles, treebanks
+from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, treebanks
 from treewright.errors import TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
@@ -101,8 +101,8 @@ app.command()(treebanks.convert)
 app.command()(treebanks.evaluate)
 app.add_typer(train, name="train")
 train.command()(parsing.dependency)
-train.command()(parsing.constituent)
-train.command()(parsing.leftcorner)
+train.command()(constituents.constituent)
+train.command()(constituents.leftcorner)
 train.command()(parsing.tagger)
 train.command()(roles.roles)
 app.command()(parsing.parse)

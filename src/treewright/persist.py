@@ -62,8 +62,8 @@ def identify(state: State) -> str:
     arrays: dict[str, npt.NDArray[Any]] = {}
     digest = hashlib.sha256(_as_json(_pack(state, "", arrays)).encode())
     for name, array in sorted(arrays.items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -203,6 +203,66 @@ def test_traces_are_of_one_sentence(parser, treebank):
         parser.trace([])
 
 
+def split_gradient(parser, gradient):
+    """Return derivatives by the names of their weights."""
+    shapes = {name: parser.weights_[name].shape for name in sorted(parser.weights_)}
+    parts = np.split(gradient, np.cumsum([np.prod(shape) for shape in shapes.values()])[:-1])
+    return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
+
+
+def with_weights(parser, name, change):
+    """Return a parser with other weights of one name."""
+    state = parser.get_state()
+    state.arrays[name] = (state.arrays[name] + change).astype(np.float32)
+    return LeftCornerParser.from_state(state)
+
+
+@pytest.mark.parametrize("name", ["gold", "sigmoid"])
+def test_derivatives_by_all_weights_agree_with_finite_differences(parsers, treebank, name):
+    parser, tree = parsers[name], treebank[60]
+    found = parser.trace([tree], weights="all")
+    np.testing.assert_allclose(found.log_probabilities, parser.log_probabilities([tree]), rtol=1e-5)
+    for weights, slopes in split_gradient(parser, found.gradients[0]).items():
+        length = np.linalg.norm(slopes)
+        assert length > 0
+        step = 0.1 / length**2 * slopes
+        above, below = (
+            with_weights(parser, weights, sign * step).log_probabilities([tree])[0] for sign in (1, -1)
+        )
+        assert above - below == pytest.approx(0.2, rel=0.02), weights
+
+
+def test_derivatives_by_weights_of_the_output_layer_are_among_those_by_all(parser, treebank):
+    parses = parser.kbest(treebank[60:61], k=4)[0]
+    features = FisherKernel().features([parser.trace(parses)]).toarray()
+    gradients = parser.trace(parses, weights="all").gradients
+    for own, gradient in zip(features, gradients, strict=True):
+        slopes = split_gradient(parser, gradient)
+        expected = np.column_stack([slopes["output"], slopes["output_bias"]])
+        np.testing.assert_allclose(own[1:].reshape(expected.shape), expected, atol=1e-3)
+
+
+def test_derivatives_by_all_weights_follow_the_weights(parser, treebank):
+    again = LeftCornerParser.from_state(parser.get_state())
+    before = again.trace(treebank[60], weights="all").gradients
+    again.fit(treebank[:10], treebank[60:62])
+    after = again.trace(treebank[0], weights="all")
+    np.testing.assert_allclose(after.log_probabilities, again.log_probabilities(treebank[:1]), rtol=1e-5)
+    np.testing.assert_array_equal(parser.trace(treebank[60], weights="all").gradients, before)
+
+
+def test_weights_to_derive_by_are_output_or_all(parser, treebank):
+    with pytest.raises(InputError, match="weights is 'some'; expected one of output, all"):
+        parser.trace(treebank[:1], weights="some")
+
+
+def test_an_untrained_parser_has_the_same_options_and_has_learnt_nothing(parser):
+    again = parser.untrained()
+    assert not again.is_fitted
+    names = vars(LeftCornerParser())
+    assert {name: getattr(again, name) for name in names} == {name: getattr(parser, name) for name in names}
+
+
 @pytest.mark.parametrize("name", ["gold", "predicted"])
 def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     parsers[name].save(tmp_path / "parser")

@@ -6,7 +6,8 @@ derivatives go the same way backwards by hand: at each time one product gives th
 that were linked to, and those of the weights are one product over all times at the end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -166,21 +167,26 @@ class Trainer:
         The learning rate falls to zero over all epochs, and so does the decay of weights. Random numbers
         depend on the seed and the epoch alone, so that training can go on from any of them.
         """
-        torch = self._torch
         generator = np.random.default_rng([self._settings.seed, self.epoch])
         batches = make_batches(derivations, self._settings.batch_size, generator)
-        n_threads = torch.get_num_threads()
-        torch.set_num_threads(1)
         total = 0.0
-        try:
+        with self._one_thread():
             for number, batch in enumerate(batches):
                 self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)
                 seeds = generator.integers(1 << 62, size=N_SHARES).tolist()
                 total += self._learn([derivations[at] for at in batch], seeds)
-        finally:
-            torch.set_num_threads(n_threads)
         self.epoch += 1
         return total / sum(len(each.kinds) for each in derivations)
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """Keep PyTorch from dividing products that are too small for it."""
+        n_threads = self._torch.get_num_threads()
+        self._torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self._torch.set_num_threads(n_threads)
 
     def _set_rates(self, share: float) -> None:
         for group, is_decaying in zip(self._optimizer.param_groups, (True, False), strict=True):
@@ -353,7 +359,8 @@ class Trainer:
 
         The weights are in the order of their names.
         """
-        loss, slopes = self.differentiate(pack([derivation]))
+        with self._one_thread():
+            loss, slopes = self.differentiate(pack([derivation]))
         return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
 
     def set_weights(self, weights: dict[str, Floats]) -> None:

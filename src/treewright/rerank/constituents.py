@@ -1,0 +1,464 @@
+"""ConstituentReranker: the best of a constituency parser's best trees, or of those of two parsers."""
+
+import os
+from collections.abc import Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
+from treewright.data.consttree import ConstTree
+from treewright.errors import InputError
+from treewright.kernels.base import Kernel
+from treewright.kernels.convolution import SubsetTreeKernel
+from treewright.kernels.decisions import DecisionList, GradientList
+from treewright.kernels.derived import (
+    DerivedKernel,
+    EfficientTopRerankingKernel,
+    FisherKernel,
+    TopKernel,
+    TopRerankingKernel,
+)
+from treewright.kernels.examples import kernel_from_state, kernel_state
+from treewright.parsing.constituent import ConstituentParser, Parse
+from treewright.parsing.fingerprint import fingerprint
+from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.sentences import (
+    Input,
+    Progress,
+    ignore,
+    list_sentences,
+    read_sentences,
+    split_dev,
+)
+from treewright.parsing.tagger import Tagger
+from treewright.persist import State, identify, save_state
+from treewright.rerank.anything import LEARNERS, CandidateReranker
+from treewright.rerank.candidates import FloatArray
+from treewright.rerank.parse_lists import (
+    AnyParser,
+    ParseList,
+    best_f1,
+    corpus_f1,
+    count_brackets,
+    f1_losses,
+    keep_derivable,
+    list_ends,
+    list_parses,
+    lists_from_state,
+    lists_state,
+)
+from treewright.rerank.shares import Parts, Tuning, tune
+
+KERNELS = {
+    "fisher": FisherKernel,
+    "top": TopKernel,
+    "top-rerank": TopRerankingKernel,
+    "efficient-top": EfficientTopRerankingKernel,
+    "sst": SubsetTreeKernel,
+}
+NO_KERNEL = "none"
+OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "k", "folds", "seed")
+BATCH_SIZE = 200
+"""Sentences that are parsed, and kept, at a time."""
+
+
+class ConstituentReranker:
+    """A constituency parser that chooses among its best trees, or those of two parsers.
+
+    The final score of a tree is that of the parser, the evidence that a reranker has learnt from lists of
+    training sentences, and the score of a second parser, if there is one; the dev set decides how much the
+    last two count.
+
+    Parameters
+    ----------
+    parser : LeftCornerParser or ConstituentParser, optional
+        Trained by `fit` if it is not yet; a `LeftCornerParser` without it.
+    second : LeftCornerParser or ConstituentParser, optional
+        Trained already; adds its best trees to the lists that are parsed, and its score. The reranker learns
+        from the lists of the first parser alone. Both must take tags as they are given.
+    kernel : str or Kernel
+        What the reranker sees of trees: ``"fisher"``, ``"top"``, ``"top-rerank"`` or ``"efficient-top"``,
+        derived from the network of a `LeftCornerParser`; ``"sst"``, their fragments (Collins & Duffy 2002);
+        or ``"none"``: there are only the scores of two parsers.
+    weights : {"output", "all"}
+        Of the network by which derivatives are taken; all of them need PyTorch, and much time.
+    learner : {"perceptron", "svm"}
+    epochs, penalty
+        Of the learner; see `CandidateReranker`.
+    k : int
+        Trees a sentence, of each parser.
+    folds : int, optional
+        Parts into which the training sentences are divided. Each is parsed by a parser that learns from the
+        others; without it all are parsed by the parser that has learnt from them, as in the paper.
+    seed : int
+    jobs : int
+        Threads; results do not depend on them.
+
+    Attributes
+    ----------
+    parser_ : LeftCornerParser or ConstituentParser
+    reranker_ : CandidateReranker or None
+    tuning_ : Tuning
+
+    Examples
+    --------
+    ::
+
+        reranker = ConstituentReranker(parser=LeftCornerParser(), kernel="efficient-top").fit(trees, dev)
+        reranker.predict(sentences)
+    """
+
+    def __init__(
+        self,
+        *,
+        parser: AnyParser | None = None,
+        second: AnyParser | None = None,
+        kernel: str | Kernel = "efficient-top",
+        weights: str = "output",
+        learner: str = "perceptron",
+        epochs: int = 1,
+        penalty: float = 1.0,
+        k: int = 20,
+        folds: int | None = None,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.parser = parser
+        self.second = second
+        self.kernel = kernel
+        self.weights = weights
+        self.learner = learner
+        self.epochs = epochs
+        self.penalty = penalty
+        self.k = k
+        self.folds = folds
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Sequence[ConstTree],
+        dev: Sequence[ConstTree] | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from a treebank: the parser, unless it has learnt, then to rerank.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+        dev : sequence of ConstTree, optional
+            By which the parser's training is judged, and by which scores are put together; without it, a
+            tenth of the trees, which are not learnt from.
+        progress : callable, optional
+            Called with a line of text after each step.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it.
+        """
+        self._check()
+        training, tuning = split_dev(trees, dev, self.seed)
+        # What is interrupted leaves the reranker as it was.
+        fresh = copy(self)
+        fresh._fit(training, tuning, progress or ignore, None if checkpoint is None else Path(checkpoint))
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def _fit(self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None) -> None:
+        self.parser_ = self._fitted_parser(trees, dev, tell, steps)
+        self.reranker_: CandidateReranker | None = None
+        if self.kernel != NO_KERNEL:
+            lists = self._training_lists(trees, dev, tell, steps)
+            self.reranker_ = self._learn(lists, trees, tell)
+        self.tuning_ = self._tune(self._list(self._parsers(), dev, tell, steps and steps / "dev"), dev)
+        tell(str(self.tuning_))
+
+    def _check(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, (*KERNELS, NO_KERNEL))
+        check_choice("weights", self.weights, ("output", "all"))
+        check_choice("learner", self.learner, LEARNERS)
+        for name in ("epochs", "jobs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("k", self.k, minimum=2)
+        check_integer("seed", self.seed)
+        check_number("penalty", self.penalty, low=1e-12, high=1e12)
+        if self.folds is not None:
+            check_integer("folds", self.folds, minimum=2)
+        self._check_parsers()
+        self._check_kernel()
+
+    def _check_parsers(self) -> None:
+        given: dict[str, Any] = {"parser": self.parser, "second": self.second}
+        for name, parser in given.items():
+            if parser is not None and not isinstance(parser, AnyParser):
+                found = f"{name} is {type(parser).__name__}"
+                raise InputError(f"{found}; expected a LeftCornerParser or a ConstituentParser")
+        if self.second is None:
+            if self.kernel == NO_KERNEL:
+                raise InputError("kernel is 'none' and there is no second parser; expected either")
+            return
+        if not self.second.is_fitted:
+            raise InputError("second has learnt nothing yet; expected a trained parser")
+        for name, parser in given.items():
+            if parser is not None and parser.tags == "predicted":
+                raise InputError(
+                    f"{name} predicts tags of its own; expected two parsers that take given ones"
+                )
+
+    def _check_kernel(self) -> None:
+        """Find out before long work whether kernel, parser and learner go together."""
+        kernel = self._make_kernel()
+        found = f"kernel is {type(kernel).__name__}"
+        if isinstance(kernel, DerivedKernel):
+            if isinstance(self.parser, ConstituentParser):
+                expected = "a LeftCornerParser, from whose network it is derived"
+                raise InputError(f"{found} and parser ConstituentParser; expected {expected}")
+            if self.weights == "all" and isinstance(kernel, TopKernel | EfficientTopRerankingKernel):
+                raise InputError(f"{found} and weights 'all'; expected 'output', or another kernel")
+        elif kernel is not None and self.learner == "svm":
+            raise InputError(f"{found} and learner 'svm'; expected 'perceptron', or a derived kernel")
+
+    def _make_kernel(self) -> Kernel | None:
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return None if self.kernel == NO_KERNEL else KERNELS[self.kernel]()
+
+    def _fitted_parser(
+        self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
+    ) -> AnyParser:
+        parser = self.parser or LeftCornerParser(seed=self.seed, jobs=self.jobs)
+        if parser.is_fitted:
+            return parser
+        return parser.untrained().fit(trees, dev, progress=tell, checkpoint=steps and steps / "parser")
+
+    def _parsers(self) -> list[AnyParser]:
+        return [self.parser_] if self.second is None else [self.parser_, self.second]
+
+    def _training_lists(
+        self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
+    ) -> list[ParseList]:
+        """Return the lists of training sentences, by the parser, or by those of folds."""
+        if self.folds is None:
+            return self._list([self.parser_], trees, tell, steps and steps / "lists")
+        order = np.random.default_rng(self.seed).permutation(len(trees))
+        lists: dict[int, ParseList] = {}
+        for number, part in enumerate(np.array_split(order, min(self.folds, len(trees))), 1):
+            aside = {at: trees[at] for at in part.tolist()}
+            rest = [tree for at, tree in enumerate(trees) if at not in aside]
+            parser = self._fold_parser(f"fold{number}", rest, dev, tell, steps)
+            made = self._list([parser], [*aside.values()], tell, steps and steps / f"fold{number}-lists")
+            lists.update(zip(aside, keep_derivable(self.parser_, made), strict=True))
+        return [lists[at] for at in range(len(trees))]
+
+    def _fold_parser(
+        self, name: str, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
+    ) -> AnyParser:
+        return self.parser_.untrained().fit(
+            trees, dev, progress=lambda line: tell(f"{name}: {line}"), checkpoint=steps and steps / name
+        )
+
+    def _list(
+        self, parsers: Sequence[AnyParser], trees: Sequence[ConstTree], tell: Progress, folder: Path | None
+    ) -> list[ParseList]:
+        """Return the candidates of sentences, made or as they were kept."""
+        kept = None
+        if folder:
+            models = [identify(parser.get_state()) for parser in parsers]
+            kept = Checkpoint(folder, fingerprint([__version__, BATCH_SIZE, self.k, *models], trees))
+        lists: list[ParseList] = []
+        for begin in range(0, len(trees), BATCH_SIZE):
+            name = f"from{begin}"
+            state = kept.load(name) if kept else None
+            if state is not None:
+                lists += lists_from_state(state)
+                continue
+            found = self._parse(parsers, trees[begin : begin + BATCH_SIZE])
+            if kept:
+                kept.save(name, lists_state(found))
+            lists += found
+            tell(f"best trees of {len(lists)} of {len(trees)} sentences")
+        return lists
+
+    def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
+        for parser in parsers:
+            parser.jobs = self.jobs
+        return list_parses(parsers, sentences, self.k)
+
+    def _learn(
+        self, lists: Sequence[ParseList], gold: Sequence[ConstTree], tell: Progress
+    ) -> CandidateReranker:
+        counts = count_brackets(gold, lists)
+        losses = [f1_losses(each) for each in counts]
+        first = np.concatenate([each[:1] for each in counts])
+        tell(
+            f"lists of {len(lists)} training sentences: F1 {corpus_f1(first):.2f} of the first trees, "
+            f"{best_f1(counts):.2f} of the best"
+        )
+        reranker = CandidateReranker(
+            self._make_kernel(),
+            learner=self.learner,
+            epochs=self.epochs,
+            penalty=self.penalty,
+            seed=self.seed,
+        )
+        scores = np.split(self._base(lists), list_ends(lists))
+        return reranker.fit(self._see(lists), losses, scores, progress=tell)
+
+    def _see(self, lists: Sequence[ParseList]) -> Any:  # noqa: ANN401
+        """Return lists as the reranker sees them."""
+        if isinstance(self._make_kernel(), DerivedKernel):
+            return _Traced(cast(LeftCornerParser, self.parser_), lists, self.weights)
+        return [each.trees for each in lists]
+
+    def _base(self, lists: Sequence[ParseList]) -> FloatArray:
+        """Return the scores of the first parser, or what a derived kernel makes of them."""
+        kernel = self._make_kernel()
+        if isinstance(kernel, TopKernel):
+            return kernel.scores(self._see(lists))
+        logs = [each.scores[:, 0] for each in lists]
+        if isinstance(kernel, DerivedKernel):
+            # The score of these kernels depends on probabilities alone.
+            return kernel.scores([GradientList(each, np.zeros((len(each), 0))) for each in logs])
+        return np.concatenate(logs)
+
+    def _evidence(self, lists: Sequence[ParseList]) -> FloatArray:
+        """Return what the reranker has learnt of all candidates."""
+        if self.reranker_ is None:
+            return np.zeros(sum(len(each.trees) for each in lists))
+        nothing = [np.zeros(len(each.trees)) for each in lists]
+        return np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
+
+    def _second(self, lists: Sequence[ParseList]) -> FloatArray:
+        if self.second is None:
+            return np.zeros(sum(len(each.trees) for each in lists))
+        return np.concatenate([each.scores[:, 1] for each in lists])
+
+    def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> Tuning:
+        """Find out on other sentences how much the evidence and the second parser count."""
+        parts = Parts(self._base(lists), self._evidence(lists), self._second(lists))
+        return tune(parts, count_brackets(gold, lists))
+
+    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+        """Parse sentences; the trees have all of their words, as they were written."""
+        return [parses[0].tree for parses in self.kbest(sentences, 1)]
+
+    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+        """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
+
+        A tree without words is its own parse.
+        """
+        self._check_fitted()
+        check_integer("k", k, minimum=1)
+        sentences = list_sentences(sentences)
+        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        found = [
+            [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else []
+            for sentence, each in zip(sentences, read, strict=True)
+        ]
+        places = [at for at, parses in enumerate(found) if not parses]
+        for begin in range(0, len(places), BATCH_SIZE):
+            some = places[begin : begin + BATCH_SIZE]
+            lists = self._parse(self._parsers(), [sentences[at] for at in some])
+            for at, parses in zip(some, self._rank(lists, k), strict=True):
+                found[at] = parses
+        return found
+
+    def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
+        parts = Parts(self._base(lists), self._evidence(lists), self._second(lists))
+        finals = np.split(parts.add(self.tuning_.evidence, self.tuning_.second), list_ends(lists))
+        return [
+            [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]
+            for each, scores in zip(lists, finals, strict=True)
+        ]
+
+    @property
+    def tags(self) -> str:
+        """Where tags come from; see the parser."""
+        return str(self._current_parser().tags)
+
+    @tags.setter
+    def tags(self, value: str) -> None:
+        self._current_parser().tags = value
+
+    @property
+    def tagger_(self) -> Tagger | None:
+        """The parser's own tagger, if it has one; of two parsers neither tags."""
+        return None if self.second else self._current_parser().tagger_
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+        return self._current_parser().needs_tags
+
+    def _current_parser(self) -> AnyParser:
+        self._check_fitted()
+        return self.parser_
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the reranker has learnt anything."""
+        return hasattr(self, "tuning_")
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise InputError("the reranker has learnt nothing yet; call fit first, or load one")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the reranker, with its parsers, to one file, for `tw.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the reranker is."""
+        self._check_fitted()
+        options = {name: getattr(self, name) for name in OPTIONS}
+        parts = {"parser": self.parser_.get_state()}
+        if isinstance(self.kernel, Kernel):
+            options["kernel"] = None
+            parts["kernel"] = kernel_state(self.kernel)
+        if self.second is not None:
+            parts["second"] = self.second.get_state()
+        if self.reranker_ is not None:
+            parts["reranker"] = self.reranker_.get_state()
+        return State("ConstituentReranker", {"options": options, "tuning": list(self.tuning_)}, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the reranker again."""
+        options, parts = dict(state.values["options"]), state.parts
+        if "kernel" in parts:
+            options["kernel"] = kernel_from_state(parts["kernel"])
+        second = _read_parser(parts["second"]) if "second" in parts else None
+        parser = _read_parser(parts["parser"])
+        reranker = cls(parser=parser, second=second, **options)
+        reranker.parser_ = parser
+        reranker.reranker_ = CandidateReranker.from_state(parts["reranker"]) if "reranker" in parts else None
+        reranker.tuning_ = Tuning(*state.values["tuning"])
+        return reranker
+
+
+class _Traced:
+    """Lists as choices of the parser's network, made when they are asked for."""
+
+    def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], weights: str) -> None:
+        self._parser, self._lists, self._weights = parser, lists, weights
+        self.sizes = [len(each.trees) for each in lists]
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+    def __getitem__(self, number: int) -> DecisionList | GradientList:
+        return self._parser.trace(self._lists[number].trees, weights=self._weights)
+
+    def __iter__(self) -> Iterator[DecisionList | GradientList]:
+        return (self[number] for number in range(len(self)))
+
+
+def _read_parser(state: State) -> AnyParser:
+    kind = LeftCornerParser if state.kind == "LeftCornerParser" else ConstituentParser
+    return kind.from_state(state)

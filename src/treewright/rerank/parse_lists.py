@@ -1,0 +1,144 @@
+"""Candidate lists of constituency parsers: their best trees, with the scores of all parsers and F1."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.data.consttree import ConstTree
+from treewright.errors import InputError
+from treewright.kernels.examples import examples_from_state, examples_state
+from treewright.metrics.parseval import COUNTS, sentence_counts
+from treewright.parsing.constituent import ConstituentParser, Parse
+from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.sentences import Input
+from treewright.persist import State
+from treewright.rerank.candidates import FloatArray, Integers
+
+UNREACHABLE = 5.0
+"""By how much a tree that a parser cannot derive scores below the worst one that it can."""
+USED = [COUNTS.index(name) for name in ("matched", "gold", "predicted")]
+
+AnyParser = LeftCornerParser | ConstituentParser
+
+
+class ParseList(NamedTuple):
+    """The candidates of a sentence.
+
+    Attributes
+    ----------
+    trees : list of ConstTree
+    scores : ndarray of float, (n_trees, n_parsers)
+        Of each parser.
+    """
+
+    trees: list[ConstTree]
+    scores: FloatArray
+
+
+def list_ends(lists: Sequence[ParseList]) -> Integers:
+    """Return where lists end, but for the last, when their candidates follow each other."""
+    return np.cumsum([len(each.trees) for each in lists])[:-1]
+
+
+def list_parses(parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int) -> list[ParseList]:
+    """Return the `k` best trees that each parser finds for each sentence.
+
+    A tree that two parsers find is there once. All parsers give scores to all trees; one that the first
+    cannot derive is left out.
+    """
+    found = [parser.kbest(sentences, k) for parser in parsers]
+    own = [_join(lists) for lists in zip(*found, strict=True)]
+    if len(parsers) == 1:
+        return [ParseList(list(each), np.array([[score] for score in each.values()])) for each in own]
+    flat = [tree for each in own for tree in each]
+    columns = [_score(parser, flat) for parser in parsers]
+    scores = np.split(np.stack(columns, axis=1), np.cumsum([len(each) for each in own])[:-1])
+    return [_settle(list(each), rows) for each, rows in zip(own, scores, strict=True)]
+
+
+def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
+    """Return the trees of all parsers, each once, with the score of the parser that has it first."""
+    joined: dict[ConstTree, float] = {}
+    for parses in lists:
+        for parse in parses:
+            joined.setdefault(parse.tree, parse.score)
+    return joined
+
+
+def _score(parser: AnyParser, trees: Sequence[ConstTree]) -> FloatArray:
+    if isinstance(parser, LeftCornerParser):
+        return parser.log_probabilities(trees)
+    return parser.scores(trees)
+
+
+def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:
+    """Leave out what the first parser cannot derive; give others a low score where they cannot."""
+    kept = np.flatnonzero(scores[:, 0] > -np.inf)
+    if not len(kept):
+        kept = np.arange(1)
+    rows = scores[kept]
+    for column in rows.T:
+        reached = column[column > -np.inf]
+        column[column == -np.inf] = reached.min() - UNREACHABLE if len(reached) else 0.0
+    return ParseList([trees[at] for at in kept.tolist()], rows)
+
+
+def keep_derivable(parser: AnyParser, lists: Sequence[ParseList]) -> list[ParseList]:
+    """Return lists of another parser without trees that a `LeftCornerParser` cannot derive.
+
+    A label may be new to it that it has only seen in chains, which are labels of their own.
+    """
+    if not lists or not isinstance(parser, LeftCornerParser):
+        return list(lists)
+    logs = parser.log_probabilities([tree for each in lists for tree in each.trees])
+    kept = []
+    for (trees, scores), own in zip(lists, np.split(logs, list_ends(lists)), strict=True):
+        places = np.flatnonzero(own > -np.inf).tolist() or [0]
+        kept.append(ParseList([trees[at] for at in places], scores[places]))
+    return kept
+
+
+def count_brackets(gold: Sequence[ConstTree], lists: Sequence[ParseList]) -> list[FloatArray]:
+    """Return of each candidate the brackets that are right, those of the gold tree and its own."""
+    if len(gold) != len(lists):
+        raise InputError(f"{len(gold)} gold trees for {len(lists)} lists; expected as many")
+    return [
+        sentence_counts([tree] * len(each.trees), each.trees)[:, USED]
+        for tree, each in zip(gold, lists, strict=True)
+    ]
+
+
+def f1_losses(counts: FloatArray) -> FloatArray:
+    """Return 1 less the F1 of each candidate; a sentence without brackets has no loss."""
+    n_brackets = counts[:, 1] + counts[:, 2]
+    return np.where(n_brackets > 0, 1 - 2 * counts[:, 0] / np.maximum(n_brackets, 1), 0.0)
+
+
+def corpus_f1(counts: FloatArray) -> float:
+    """Return the F1 of all sentences together, in percent, from the counts of one candidate of each."""
+    matched, n_gold, n_own = counts.sum(axis=0)
+    return float(200 * matched / max(1.0, n_gold + n_own))
+
+
+def best_f1(counts: Sequence[FloatArray]) -> float:
+    """Return the F1 of all sentences if the best candidate of each is chosen."""
+    return corpus_f1(np.stack([each[f1_losses(each).argmin()] for each in counts]))
+
+
+def lists_state(lists: Sequence[ParseList]) -> State:
+    """Return lists as they can be kept."""
+    arrays = {
+        "sizes": np.array([len(each.trees) for each in lists]),
+        "scores": np.concatenate([each.scores for each in lists]),
+    }
+    trees = examples_state([tree for each in lists for tree in each.trees])
+    return State("ParseLists", {}, arrays, {"trees": trees})
+
+
+def lists_from_state(state: State) -> list[ParseList]:
+    """Make lists again."""
+    trees = examples_from_state(state.parts["trees"])
+    bounds = np.cumsum([0, *state.arrays["sizes"].tolist()]).tolist()
+    return [ParseList(trees[begin:end], state.arrays["scores"][begin:end]) for begin, end in pairwise(bounds)]

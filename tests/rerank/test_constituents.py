@@ -1,0 +1,345 @@
+"""ConstituentReranker: what it chooses, how training goes on, what it refuses."""
+
+import itertools
+
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError
+from treewright.rerank import constituents
+from treewright.rerank.constituents import KERNELS, ConstituentReranker
+from treewright.rerank.parse_lists import list_parses
+
+K = 4
+DERIVED = [name for name in KERNELS if name != "sst"]
+
+
+def make_reranker(parser, **options):
+    return ConstituentReranker(parser=parser, **({"kernel": "efficient-top", "k": K} | options))
+
+
+def make_parser(**options):
+    """Make a parser that learns, and parses, in little time."""
+    return tw.ConstituentParser(lowest_penalty=3.0, max_inferences=200, **options)
+
+
+@pytest.fixture(scope="module")
+def train(brackets):
+    return brackets[:10]
+
+
+@pytest.fixture(scope="module")
+def dev(brackets):
+    return brackets[30:35]
+
+
+@pytest.fixture(scope="module")
+def test(brackets):
+    return brackets[46:]
+
+
+@pytest.fixture(scope="module")
+def both(leftcorner, constituent, train, dev):
+    """Train a reranker of the trees of two parsers."""
+    return make_reranker(leftcorner, second=constituent).fit(train, dev)
+
+
+def f1(gold, found):
+    return tw.metrics.parseval(gold, found).f1
+
+
+class StoppedError(Exception):
+    """Stops a training."""
+
+
+def stop_at(beginning):
+    def tell(line):
+        if line.startswith(beginning):
+            raise StoppedError
+
+    return tell
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, tw.FisherKernel(score_scale=0.5)], ids=str)
+def test_every_kernel_learns_and_chooses_among_the_parsers_trees(leftcorner, train, dev, test, kernel):
+    reranker = make_reranker(leftcorner, kernel=kernel).fit(train, dev)
+    own = leftcorner.kbest(test, K)
+    for parses, tree in zip(own, reranker.predict(test), strict=True):
+        assert tree in [parse.tree for parse in parses]
+    assert reranker.tuning_.base == pytest.approx(f1(dev, leftcorner.predict(dev)))
+    assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.predict(dev)))
+    assert reranker.tuning_.base <= reranker.tuning_.chosen <= reranker.tuning_.best
+
+
+@pytest.mark.parametrize("kernel", ["fisher", "top-rerank"])
+def test_all_weights_can_be_derived_by(leftcorner, train, dev, test, kernel):
+    reranker = make_reranker(leftcorner, kernel=kernel, weights="all").fit(train[:6], dev[:4])
+    n_weights = sum(array.size for array in leftcorner.weights_.values())
+    assert reranker.reranker_.ranker_.coef_.shape == (1 + n_weights,)
+    assert [tree.words() for tree in reranker.predict(test)] == [tree.words() for tree in test]
+
+
+def test_a_support_vector_machine_can_learn(leftcorner, train, dev, test):
+    reranker = make_reranker(leftcorner, learner="svm", penalty=10.0).fit(train, dev)
+    assert reranker.reranker_.ranker_.penalty == 10.0
+    assert len(reranker.predict(test)) == len(test)
+
+
+def test_trees_of_a_parser_by_classification_are_reranked_by_their_fragments(constituent, train, dev, test):
+    reranker = make_reranker(constituent, kernel="sst", epochs=2).fit(train, dev)
+    assert reranker.tuning_.base == pytest.approx(f1(dev, constituent.predict(dev)))
+    for parses, tree in zip(constituent.kbest(test, K), reranker.predict(test), strict=True):
+        assert tree in [parse.tree for parse in parses]
+
+
+def test_two_parsers_choose_together_without_a_kernel(leftcorner, constituent, train, dev, test):
+    reranker = make_reranker(constituent, second=leftcorner, kernel="none").fit(train, dev)
+    assert reranker.reranker_ is None
+    assert reranker.tuning_.second > 0
+    assert reranker.tuning_.chosen > reranker.tuning_.base
+    assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.predict(dev)))
+    lists = list_parses([constituent, leftcorner], test, K)
+    for found, parses in zip(lists, reranker.kbest(test, K), strict=True):
+        final = found.scores @ [1.0, reranker.tuning_.second]
+        assert [parse.score for parse in parses] == pytest.approx(sorted(final, reverse=True)[:K])
+        assert parses[0].tree == found.trees[int(final.argmax())]
+
+
+def test_a_second_parser_joins_with_its_trees_and_score(both, leftcorner, constituent, test):
+    lists = list_parses([leftcorner, constituent], test, K)
+    for found, parses in zip(lists, both.kbest(test, 100), strict=True):
+        assert {parse.tree for parse in parses} == set(found.trees)
+        assert len(parses) == len(found.trees)
+
+
+def test_scores_of_the_best_are_sorted_and_lists_are_cut(both, test):
+    whole = both.kbest(test)
+    for parses in whole:
+        scores = [parse.score for parse in parses]
+        assert scores == sorted(scores, reverse=True)
+    assert both.kbest(test[:3], 2) == [parses[:2] for parses in whole[:3]]
+    assert both.predict(test) == [parses[0].tree for parses in whole]
+
+
+def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, monkeypatch):
+    trained, listed = [], []
+    fit = tw.ConstituentParser.fit
+
+    def note_training(self, trees, *arguments, **options):
+        trained.append(set(trees))
+        return fit(self, trees, *arguments, **options)
+
+    def note_parsing(parsers, sentences, k):
+        listed.append(set(sentences))
+        return list_parses(parsers, sentences, k)
+
+    monkeypatch.setattr(tw.ConstituentParser, "fit", note_training)
+    monkeypatch.setattr(constituents, "list_parses", note_parsing)
+    lines = []
+    parser = make_parser()
+    reranker = make_reranker(parser, kernel="sst", folds=2).fit(train, dev, progress=lines.append)
+    assert trained[0] == set(train)
+    for rest, part in zip(trained[1:], listed[:2], strict=True):
+        assert not rest & part
+        assert rest | part == set(train)
+    assert listed[2] == set(dev)
+    assert {line.split(":")[0] for line in lines if line.startswith("fold")} == {"fold1", "fold2"}
+    assert not parser.is_fitted
+    assert len(reranker.predict(test)) == len(test)
+
+
+def test_folds_go_with_derived_kernels(leftcorner, train, dev, test):
+    small = leftcorner.untrained()
+    small.epochs = 1
+    small = small.fit(train, dev)
+    reranker = make_reranker(small, folds=2).fit(train[:10], dev)
+    assert reranker.parser_ is small
+    assert len(reranker.predict(test)) == len(test)
+
+
+def test_a_parser_that_has_learnt_is_taken_as_it_is(both, leftcorner):
+    assert both.parser_ is leftcorner
+
+
+def test_without_dev_trees_some_training_trees_are_held_out(leftcorner, train):
+    lines = []
+    make_reranker(leftcorner).fit(train, progress=lines.append)
+    assert lines[0] == "best trees of 9 of 9 sentences"
+    assert "best trees of 1 of 1 sentences" in lines
+    assert lines[-1].startswith("dev F1 ")
+
+
+def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
+    both.save(tmp_path / "model")
+    again = tw.load(tmp_path / "model")
+    assert again.kbest(test) == both.kbest(test)
+    assert again.tuning_ == both.tuning_
+    for name in constituents.OPTIONS:
+        assert getattr(again, name) == getattr(both, name)
+
+
+@pytest.mark.parametrize("kernel", ["sst", tw.SubsetTreeKernel(decay=0.3)], ids=["name", "object"])
+def test_a_saved_reranker_by_fragments_chooses_the_same(constituent, train, dev, test, tmp_path, kernel):
+    reranker = make_reranker(constituent, kernel=kernel).fit(train, dev)
+    reranker.save(tmp_path / "model")
+    assert tw.load(tmp_path / "model").kbest(test) == reranker.kbest(test)
+
+
+def test_an_interrupted_training_goes_on_and_parses_nothing_again(
+    leftcorner, constituent, train, dev, test, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(constituents, "BATCH_SIZE", 5)
+    n_listed = itertools.count()
+
+    def count(parsers, sentences, k):
+        next(n_listed)
+        return list_parses(parsers, sentences, k)
+
+    monkeypatch.setattr(constituents, "list_parses", count)
+    whole = make_reranker(leftcorner, second=constituent).fit(train, dev)
+    n_lists = next(n_listed)
+    assert n_lists == 3  # two of training sentences, one of dev sentences
+    for line in ("best trees of 5 of 10", "base weight 1"):
+        with pytest.raises(StoppedError):
+            make_reranker(leftcorner, second=constituent).fit(
+                train, dev, progress=stop_at(line), checkpoint=tmp_path / "kept"
+            )
+    again = make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
+    assert next(n_listed) - n_lists - 1 == n_lists
+    assert again.tuning_ == whole.tuning_
+    assert again.kbest(test) == whole.kbest(test)
+    # Lists of training sentences do not depend on the second parser; those of dev sentences do.
+    with pytest.raises(InputError, match="dev is of a training with other data or options; give those"):
+        make_reranker(leftcorner).fit(train, dev, checkpoint=tmp_path / "kept")
+    with pytest.raises(InputError, match="lists is of a training with other data or options; give those"):
+        make_reranker(leftcorner, k=3).fit(train, dev, checkpoint=tmp_path / "kept")
+
+
+def test_the_training_of_the_parser_is_kept_too(train, dev, test, tmp_path):
+    def make():
+        return make_reranker(make_parser(), kernel="sst")
+
+    whole = make().fit(train, dev)
+    with pytest.raises(StoppedError):
+        make().fit(train, dev, progress=stop_at("best trees"), checkpoint=tmp_path / "kept")
+    lines = []
+    again = make().fit(train, dev, progress=lines.append, checkpoint=tmp_path / "kept")
+    assert not any("penalty" in line for line in lines)
+    assert again.kbest(test) == whole.kbest(test)
+
+
+def test_what_is_interrupted_leaves_the_reranker_as_it_was(both, train, dev, test):
+    before = both.kbest(test), both.tuning_
+    with pytest.raises(StoppedError):
+        both.fit(train[:5], dev, progress=stop_at("base weight"))
+    assert (both.kbest(test), both.tuning_) == before
+
+
+def test_neither_threads_nor_batches_show_in_the_result(both, test, monkeypatch):
+    expected = both.kbest(test)
+    monkeypatch.setattr(constituents, "BATCH_SIZE", 3)
+    monkeypatch.setattr(both, "jobs", 2)
+    assert both.kbest(test) == expected
+
+
+@pytest.mark.parametrize("kernel", ["efficient-top", "top"])
+def test_a_tree_without_words_is_its_own_parse(leftcorner, train, dev, test, kernel):
+    reranker = make_reranker(leftcorner, kernel=kernel).fit(train[:3], dev[:3])
+    empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
+    lists = reranker.kbest([test[0], empty, test[1]], 2)
+    assert lists[1] == [(empty, 0.0)]
+    assert [lists[0], lists[2]] == reranker.kbest(test[:2], 2)
+
+
+def test_sentences_of_any_kind_are_taken(both, test):
+    test = test[:3]
+    expected = both.predict(test)
+    assert both.predict(tree for tree in test) == expected
+    pairs = [list(zip(tree.words(), tree.tags(), strict=True)) for tree in test]
+    assert both.predict(pairs) == expected
+    assert both.predict([tw.DepTree(tree.words(), xpos=tree.tags()) for tree in test]) == expected
+    assert both.predict([]) == []
+
+
+def test_wrong_sentences_are_named(both, test, monkeypatch):
+    monkeypatch.setattr(constituents, "BATCH_SIZE", 1)
+    for sentences, message in [
+        (test[0], r"^one sentence was given, .*; expected a list of them$"),
+        ([test[0], []], r"^sentence 2 has no words; expected at least one$"),
+        ([test[0], ["The", "cat"]], r"^sentence 2 has no tags; expected some, or"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            both.predict(sentences)
+    with pytest.raises(InputError, match="k is 0; expected an integer of at least 1"):
+        both.kbest(test, 0)
+
+
+def test_tags_are_those_of_the_parser(train, dev, test):
+    parser = make_parser(tags="predicted", folds=2).fit(train, dev)
+    reranker = make_reranker(parser, kernel="sst").fit(train[:10], dev)
+    assert (reranker.tags, reranker.needs_tags) == ("predicted", False)
+    assert reranker.tagger_ is parser.tagger_
+    assert [tree.words() for tree in reranker.predict([each.words() for each in test])] == [
+        each.words() for each in test
+    ]
+    reranker.tags = "gold"
+    assert reranker.needs_tags
+    assert [tree.tags() for tree in reranker.predict(test)] == [each.tags() for each in test]
+
+
+def test_two_parsers_take_tags_as_they_are_given(both):
+    assert (both.tags, both.needs_tags, both.tagger_) == ("gold", True, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "x"}, "kernel is 'x'; expected one of fisher, top, top-rerank, efficient-top, sst, none"),
+        ({"kernel": "none"}, "kernel is 'none' and there is no second parser; expected either"),
+        ({"weights": "some"}, "weights is 'some'; expected one of output, all"),
+        ({"learner": "x"}, "learner is 'x'; expected one of perceptron, svm"),
+        ({"k": 1}, "k is 1; expected an integer of at least 2"),
+        ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
+        ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
+        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"seed": "x"}, "seed is 'x'; expected an integer"),
+        ({"penalty": 0}, "penalty is 0; expected a number from"),
+        ({"kernel": "sst", "learner": "svm"}, "kernel is SubsetTreeKernel and learner 'svm'; expected 'per"),
+        ({"kernel": "top", "weights": "all"}, "kernel is TopKernel and weights 'all'; expected 'output', or"),
+        ({"weights": "all"}, "kernel is EfficientTopRerankingKernel and weights 'all'; expected 'output'"),
+        ({"parser": 3}, "parser is int; expected a LeftCornerParser or a ConstituentParser"),
+        ({"second": "x"}, "second is str; expected a LeftCornerParser or a ConstituentParser"),
+        ({"second": tw.LeftCornerParser()}, "second has learnt nothing yet; expected a trained parser"),
+    ],
+)
+def test_wrong_options_are_named_before_anything_is_learnt(train, options, message):
+    with pytest.raises(InputError) as caught:
+        ConstituentReranker(**options).fit(train)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", DERIVED)
+def test_derived_kernels_need_the_network_of_a_left_corner_parser(train, kernel):
+    with pytest.raises(InputError) as caught:
+        make_reranker(tw.ConstituentParser(), kernel=kernel).fit(train)
+    assert str(caught.value) == (
+        f"kernel is {KERNELS[kernel].__name__} and parser ConstituentParser; "
+        "expected a LeftCornerParser, from whose network it is derived"
+    )
+
+
+def test_of_two_parsers_neither_may_predict_tags(constituent, train):
+    with pytest.raises(InputError, match="parser predicts tags of its own; expected two parsers that take"):
+        make_reranker(tw.LeftCornerParser(tags="predicted"), second=constituent).fit(train)
+    own = make_parser(tags="predicted", folds=2).fit(train)
+    with pytest.raises(InputError, match="second predicts tags of its own; expected two parsers that take"):
+        make_reranker(constituent, kernel="none", second=own).fit(train)
+
+
+def test_a_reranker_that_has_learnt_nothing_says_so(test, tmp_path):
+    reranker = ConstituentReranker()
+    assert not reranker.is_fitted
+    for use in (lambda: reranker.predict(test), lambda: reranker.save(tmp_path / "m"), lambda: reranker.tags):
+        with pytest.raises(InputError, match="the reranker has learnt nothing yet; call fit first, or load"):
+            use()
