@@ -38,6 +38,15 @@ SHOWN = {
     "dependency_parser": "--dependency-parser",
     "adjuncts": "--adjuncts",
     "framenet": "--framenet",
+    "small_threshold": "--small-threshold",
+    "large_threshold": "--large-threshold",
+    "units": "--units",
+    "cell": "--cell",
+    "list_sentences": "--list-sentences",
+    "all_sentences": "--all-sentences",
+    "sst_sentences": "--sst-sentences",
+    "reranker_epochs": "--reranker-epochs",
+    "leftcorner_parser": "--leftcorner-parser",
 }
 """The options of experiments, by the names of settings."""
 PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
@@ -76,8 +85,12 @@ def reproduce(
     ] = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
-    k: Annotated[int, typer.Option(min=2, help="Length of the candidate lists.")] = 10,
-    folds: Annotated[int, typer.Option(min=2, help="Parts that are parsed as if new.")] = 10,
+    k: Annotated[
+        int | None, typer.Option(min=2, help="Length of the candidate lists. [default: 10, 20 in titov]")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Parts that are parsed as if new. [default: 10, none in titov]")
+    ] = None,
     threshold: Annotated[float, typer.Option(help="Of the selection, in Tables 2 and 4.")] = 3.0,
     thresholds: Annotated[str, typer.Option(help="To be compared in Table 3.")] = "1,2,3,5,10",
     degrees: Annotated[str, typer.Option(help="Of the polynomial kernels in Table 2.")] = "2,4,8",
@@ -94,7 +107,9 @@ def reproduce(
         str | None,
         typer.Option(help="Of the sentences of turian, as 15,all. [default: 15; 15,all in Table 1]"),
     ] = None,
-    lowest_penalty: Annotated[float | None, typer.Option(help="Where training ends, in turian.")] = None,
+    lowest_penalty: Annotated[
+        float | None, typer.Option(help="Where training ends, in turian and titov.")
+    ] = None,
     sample_size: Annotated[int | None, typer.Option(min=1, help="Of each tree, in turian.")] = None,
     label: Annotated[str | None, typer.Option(help="To be profiled, if not the most frequent.")] = None,
     penalty: Annotated[float | None, typer.Option(help="To profile at, if not the best parser's.")] = None,
@@ -106,7 +121,7 @@ def reproduce(
         Path | None, typer.Option(help="To train parsers of questions and roles on; --data otherwise.")
     ] = None,
     constituent_parser: Annotated[
-        Path | None, typer.Option(help="A model for questions and roles, which else train one.")
+        Path | None, typer.Option(help="A model for questions, roles and titov, which else train one.")
     ] = None,
     dependency_parser: Annotated[
         Path | None, typer.Option(help="Of questions; one that was trained with predicted tags.")
@@ -116,6 +131,30 @@ def reproduce(
     ] = "both",
     framenet: Annotated[
         Path | None, typer.Option(help="FrameNet's XML release, for moschitti-table2.")
+    ] = None,
+    small_threshold: Annotated[
+        int, typer.Option(min=1, help="How often words occur in the small vocabulary of titov-table1.")
+    ] = 50,
+    large_threshold: Annotated[
+        int, typer.Option(min=1, help="The same for the large one, and for titov-table2.")
+    ] = 5,
+    units: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of the networks of titov. [default: 80; the parser's in Table 2]"),
+    ] = None,
+    cell: Annotated[str, typer.Option(help="Of the networks of titov: gated, tanh, sigmoid.")] = "gated",
+    list_sentences: Annotated[
+        int | None, typer.Option(min=1, help="Whose lists rerankers learn from, in titov; all otherwise.")
+    ] = None,
+    all_sentences: Annotated[
+        int, typer.Option(min=1, help="The same for derivatives by all weights, in titov-table1.")
+    ] = 1000,
+    sst_sentences: Annotated[
+        int, typer.Option(min=1, help="The same for tree kernels, in titov-table2.")
+    ] = 2000,
+    reranker_epochs: Annotated[int, typer.Option(min=1, help="Of the rerankers of titov.")] = 1,
+    leftcorner_parser: Annotated[
+        Path | None, typer.Option(help="A model for titov-table2, which else trains one.")
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder to keep what is finished in.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
@@ -134,6 +173,8 @@ def reproduce(
     - `turian-table1`: parsing by classification: scores
     - `turian-figure1`: dev scores as training goes on
     - `turian-table2`: what a training iteration costs, on samples and without
+    - `titov-table1`: kernels derived from a left-corner parser
+    - `titov-table2`: two constituency parsers, reranked with derived and tree kernels
 
     What is finished is kept: the same command goes on after an interruption.
 
@@ -175,6 +216,15 @@ def reproduce(
         "dependency_parser": dependency_parser,
         "adjuncts": adjuncts,
         "framenet": framenet,
+        "small_threshold": small_threshold,
+        "large_threshold": large_threshold,
+        "units": units,
+        "cell": cell,
+        "list_sentences": list_sentences,
+        "all_sentences": all_sentences,
+        "sst_sentences": sst_sentences,
+        "reranker_epochs": reranker_epochs,
+        "leftcorner_parser": leftcorner_parser,
     }
     settings = find_settings(experiment)(**{name: values[name] for name in given})
     command = shlex.join(["treewright", *sys.argv[1:]])

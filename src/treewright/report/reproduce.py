@@ -7,9 +7,10 @@ from pathlib import Path
 
 from treewright._cache import cache_folder
 from treewright.errors import InputError
-from treewright.report import moschitti, qianliu, questions, roles, turian
+from treewright.report import moschitti, qianliu, questions, roles, titov, turian
 from treewright.report.alone import Progress
 from treewright.report.constituents import ConstituentSettings
+from treewright.report.derived_bench import DerivedSettings
 from treewright.report.experiment import Experiment, Inputs, Settings
 from treewright.report.parses import QuestionSettings
 from treewright.report.role_data import RoleSettings
@@ -21,6 +22,10 @@ PARSED = TREES | {"jobs", "epochs", "runs", "folds", "systems"}
 QUESTIONS = PARSED | {"treebank", "constituent_parser", "dependency_parser"}
 ROLES = TREES | {"jobs", "systems"}
 TRAINING = TREES | {"jobs", "runs", "strategies", "max_lengths", "lowest_penalty", "sample_size"}
+DERIVED = TREES | {
+    *("jobs", "epochs", "k", "folds", "systems", "large_threshold", "units", "cell", "list_sentences"),
+    "reranker_epochs",
+}
 EXPERIMENTS = {
     "qian-liu-table2": Experiment(
         "kernels against features selected in their spaces",
@@ -55,12 +60,23 @@ EXPERIMENTS = {
         turian.table2,
         TRAINING | {"label", "penalty", "n_trees", "most_seconds"},
     ),
+    "titov-table1": Experiment(
+        "kernels derived from a left-corner parser",
+        titov.table1,
+        DERIVED | {"small_threshold", "all_sentences"},
+    ),
+    "titov-table2": Experiment(
+        "two constituency parsers, reranked with derived and tree kernels",
+        titov.table2,
+        DERIVED | {"leftcorner_parser", "constituent_parser", "sst_sentences", "runs", "lowest_penalty"},
+    ),
 }
 SETTINGS: dict[str, type[Settings]] = {
     name: ConstituentSettings if each.options >= TRAINING else Settings for name, each in EXPERIMENTS.items()
 } | {
     "question-classification": QuestionSettings,
     **dict.fromkeys(("moschitti-table1", "moschitti-figure5", "moschitti-table2"), RoleSettings),
+    **dict.fromkeys(("titov-table1", "titov-table2"), DerivedSettings),
 }
 """The settings that each experiment is given."""
 

@@ -48,7 +48,11 @@ def list_parses(parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int
     A tree that two parsers find is there once. All parsers give scores to all trees; one that the first
     cannot derive is left out.
     """
-    found = [parser.kbest(sentences, k) for parser in parsers]
+    return join_parses(parsers, [parser.kbest(sentences, k) for parser in parsers])
+
+
+def join_parses(parsers: Sequence[AnyParser], found: Sequence[Sequence[Sequence[Parse]]]) -> list[ParseList]:
+    """Return what each parser has found for each sentence, as `list_parses` does."""
     own = [_join(lists) for lists in zip(*found, strict=True)]
     if len(parsers) == 1:
         return [ParseList(list(each), np.array([[score] for score in each.values()])) for each in own]
