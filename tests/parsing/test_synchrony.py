@@ -52,7 +52,7 @@ def test_the_loss_is_that_of_the_trained_network(cell):
 @pytest.mark.parametrize("cell", CELLS)
 def test_derivatives_are_those_of_small_differences(cell, seed):
     trainer = make_trainer(cell=cell)
-    state = trainer.get_state()
+    weights = trainer.weights()
     packed = pack(ENCODED[:6])
     _, slopes = trainer.differentiate(packed, seed)
     generator = np.random.default_rng(0)
@@ -61,12 +61,29 @@ def test_derivatives_are_those_of_small_differences(cell, seed):
         way = slope.numpy() / np.linalg.norm(slope) + 0.01 * generator.standard_normal(slope.shape)
         losses = []
         for sign in (-1, 1):
-            moved = (state.arrays[name] + sign * 0.01 * way).astype(np.float32)
+            moved = (weights[name] + sign * 0.01 * way).astype(np.float32)
             other = make_trainer(cell=cell)
-            other.set_state(type(state)(state.kind, state.values, state.arrays | {name: moved}))
+            other.set_weights(weights | {name: moved})
             losses.append(other.differentiate(packed, seed)[0])
         expected = float((slope.numpy() * way).sum())
         assert (losses[1] - losses[0]) / 0.02 == pytest.approx(expected, rel=0.02), name
+
+
+def test_the_weights_are_the_mean_of_those_after_each_of_the_first_steps():
+    trainer = make_trainer()
+    seen = []
+    step = trainer._optimizer.step
+    names = sorted(trainer.weights())
+
+    def watch():
+        step()
+        seen.append({name: trainer.get_state().arrays[name] for name in names})
+
+    trainer._optimizer.step = watch
+    trainer.run_epoch(ENCODED)
+    assert 1 < len(seen) < 500
+    for name, mean in trainer.weights().items():
+        np.testing.assert_allclose(mean, np.mean([each[name] for each in seen], axis=0), atol=1e-5)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "momentum"])

@@ -27,6 +27,8 @@ DECAYED = ("input", "links", "output")
 LARGEST_GRADIENT = 5.0
 LOWEST_RATE = 0.01
 """What is left of the learning rate in the end."""
+AVERAGING = 0.998
+"""What is left of the mean of weights after each step; the rest is that of the new weights."""
 N_SHARES = 2
 """Parts of a batch that threads may compute side by side; their number changes results, if very little."""
 INPUTS = ("decisions", "symbols", "words", "tags", "input", "bias")
@@ -143,6 +145,8 @@ class Trainer:
             name: self._torch.tensor(each, device=self._device, requires_grad=True)
             for name, each in weights.items()
         }
+        self._means = {name: each.detach().clone() for name, each in self._weights.items()}
+        self._n_steps = 0
         self._optimizer = self._make_optimizer()
         self._input_tags = self._torch.tensor(sizes.input_tags.astype(np.int64), device=self._device)
         words = np.diff(sizes.first).tolist()
@@ -203,7 +207,16 @@ class Trainer:
             weight.grad = sum(slopes[name] for _, slopes in found) / n_decisions
         self._torch.nn.utils.clip_grad_norm_(list(self._weights.values()), LARGEST_GRADIENT)
         self._optimizer.step()
+        self._average()
         return sum(loss for loss, _ in found)
+
+    def _average(self) -> None:
+        """Let the mean of the weights follow them, at first as fast as if all steps counted the same."""
+        self._n_steps += 1
+        share = max(1 - AVERAGING, 1 / self._n_steps)
+        with self._torch.no_grad():
+            for name, weight in self._weights.items():
+                self._means[name].lerp_(weight, share)
 
     def differentiate(self, packed: Packed, seed: int | None = None) -> tuple[float, dict[str, Tensor]]:
         """Return the loss of all decisions and its derivatives by all weights.
@@ -365,27 +378,33 @@ class Trainer:
 
     def set_weights(self, weights: dict[str, Floats]) -> None:
         """Go on from other weights."""
+        for own in (self._weights, self._means):
+            self._copy(own, weights)
+
+    def _copy(self, own: dict[str, Tensor], weights: dict[str, Floats]) -> None:
         with self._torch.no_grad():
-            for name, weight in self._weights.items():
+            for name, weight in own.items():
                 weight.copy_(self._torch.from_numpy(weights[name]))
 
     def weights(self) -> dict[str, Floats]:
-        """Return a copy of the weights."""
-        return {name: each.detach().cpu().numpy().copy() for name, each in self._weights.items()}
+        """Return the mean of the weights of the last steps, which is better than the last ones."""
+        return {name: each.cpu().numpy().copy() for name, each in self._means.items()}
 
     def get_state(self) -> State:
         """Return all that training needs to go on."""
-        arrays = self.weights()
+        arrays = {name: each.detach().cpu().numpy().copy() for name, each in self._weights.items()}
         for name, weight in self._weights.items():
             for key, value in self._optimizer.state.get(weight, {}).items():
                 arrays[f"{name}:{key}"] = value.detach().cpu().numpy().copy()
-        return State("Trainer", {"epoch": self.epoch}, arrays)
+        values = {"epoch": self.epoch, "n_steps": self._n_steps}
+        return State("Trainer", values, arrays, {"means": State("means", {}, self.weights())})
 
     def set_state(self, state: State) -> None:
         """Go on from what `get_state` has returned."""
         torch = self._torch
-        self.epoch = state.values["epoch"]
-        self.set_weights(state.arrays)
+        self.epoch, self._n_steps = state.values["epoch"], state.values["n_steps"]
+        self._copy(self._weights, state.arrays)
+        self._copy(self._means, state.parts["means"].arrays)
         for key, array in state.arrays.items():
             name, _, kind = key.partition(":")
             if kind:

@@ -41,7 +41,6 @@ from treewright.rerank.parse_lists import (
     count_brackets,
     f1_losses,
     join_parses,
-    list_ends,
 )
 
 Parser = TypeVar("Parser", ConstituentParser, LeftCornerParser)
@@ -199,15 +198,7 @@ class ListReranker(ConstituentReranker):
         n_nonzero = self._count_features(lists)  # compiles, too
         self._timed = []
         start = time.perf_counter()
-        reranker = CandidateReranker(
-            self._make_kernel(),
-            learner=self.learner,
-            epochs=self.epochs,
-            penalty=self.penalty,
-            seed=self.seed,
-        )
-        scores = np.split(self._base(lists), list_ends(lists))
-        reranker.fit(self._see(lists), losses, scores, progress=tell)
+        reranker = self._train(lists, losses, tell)
         seconds = time.perf_counter() - start
         return Learnt(reranker, seconds, sum(each.seconds for each in self._timed), n_nonzero)
 

@@ -62,7 +62,8 @@ KERNELS = {
     "sst": SubsetTreeKernel,
 }
 NO_KERNEL = "none"
-OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "k", "folds", "seed")
+DERIVED_WEIGHT = 100.0
+OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "seed")
 BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
 
@@ -90,6 +91,9 @@ class ConstituentReranker:
     learner : {"perceptron", "svm"}
     epochs, penalty
         Of the learner; see `CandidateReranker`.
+    score_weight : float, optional
+        What the score of the parser is multiplied by while the reranker learns; more lets evidence grow
+        more slowly. Without it, 100 for derived kernels, whose features are large, and 1 for others.
     k : int
         Trees a sentence, of each parser.
     folds : int, optional
@@ -123,6 +127,7 @@ class ConstituentReranker:
         learner: str = "perceptron",
         epochs: int = 1,
         penalty: float = 1.0,
+        score_weight: float | None = None,
         k: int = 20,
         folds: int | None = None,
         seed: int = 0,
@@ -135,6 +140,7 @@ class ConstituentReranker:
         self.learner = learner
         self.epochs = epochs
         self.penalty = penalty
+        self.score_weight = score_weight
         self.k = k
         self.folds = folds
         self.seed = seed
@@ -188,6 +194,8 @@ class ConstituentReranker:
         check_integer("k", self.k, minimum=2)
         check_integer("seed", self.seed)
         check_number("penalty", self.penalty, low=1e-12, high=1e12)
+        if self.score_weight is not None:
+            check_number("score_weight", self.score_weight, low=0, high=1e12)
         if self.folds is not None:
             check_integer("folds", self.folds, minimum=2)
         self._check_parsers()
@@ -300,15 +308,27 @@ class ConstituentReranker:
             f"lists of {len(lists)} training sentences: F1 {corpus_f1(first):.2f} of the first trees, "
             f"{best_f1(counts):.2f} of the best"
         )
+        return self._train(lists, losses, tell)
+
+    def _train(
+        self, lists: Sequence[ParseList], losses: list[FloatArray], tell: Progress
+    ) -> CandidateReranker:
         reranker = CandidateReranker(
             self._make_kernel(),
             learner=self.learner,
             epochs=self.epochs,
             penalty=self.penalty,
+            base_weights=(self._score_weight,),
             seed=self.seed,
         )
         scores = np.split(self._base(lists), list_ends(lists))
         return reranker.fit(self._see(lists), losses, scores, progress=tell)
+
+    @property
+    def _score_weight(self) -> float:
+        if self.score_weight is not None:
+            return float(self.score_weight)
+        return DERIVED_WEIGHT if isinstance(self._make_kernel(), DerivedKernel) else 1.0
 
     def _see(self, lists: Sequence[ParseList]) -> Any:  # noqa: ANN401
         """Return lists as the reranker sees them."""
@@ -332,7 +352,8 @@ class ConstituentReranker:
         if self.reranker_ is None:
             return np.zeros(sum(len(each.trees) for each in lists))
         nothing = [np.zeros(len(each.trees)) for each in lists]
-        return np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
+        found = np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
+        return found / (self.reranker_.base_weight_ or 1.0)
 
     def _second(self, lists: Sequence[ParseList]) -> FloatArray:
         if self.second is None:
