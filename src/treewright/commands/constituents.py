@@ -154,8 +154,8 @@ def leftcorner(
     cell: Annotated[
         str, typer.Option(help="What a unit is: gated, tanh, or sigmoid, as in the paper.")
     ] = "gated",
-    units: Annotated[int, typer.Option(min=1, help="Of a history vector.")] = 200,
-    embedding: Annotated[int, typer.Option(min=1, help="Size of vectors of labels, tags and words.")] = 100,
+    units: Annotated[int, typer.Option(min=1, help="Of a history vector.")] = 80,
+    embedding: Annotated[int, typer.Option(min=1, help="Size of vectors of labels, tags and words.")] = 60,
     threshold: Annotated[
         int, typer.Option(min=1, help="A word must occur so often with a tag to be known.")
     ] = 5,
@@ -163,13 +163,13 @@ def leftcorner(
         int, typer.Option(min=1, help="A chain of only children must occur so often to be one label.")
     ] = 10,
     optimizer: Annotated[str, typer.Option(help="adam or momentum.")] = "adam",
-    learning_rate: Annotated[float, typer.Option(help="At first; it falls to nearly zero.")] = 0.003,
+    learning_rate: Annotated[float, typer.Option(help="At first; it falls to nearly zero.")] = 0.008,
     weight_decay: Annotated[float, typer.Option(help="In a step, at first; it falls, too.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="Share that is left out at random in training.")] = 0.2,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Decisions after which weights are changed.")
-    ] = 1_500,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 20,
+    ] = 2_000,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 10,
     patience: Annotated[int, typer.Option(min=1, help="Stop when dev does not rise so long.")] = 5,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept after each word in parsing.")] = 40,
     branching: Annotated[int, typer.Option(min=1, help="Decisions followed from each of them.")] = 10,

@@ -139,8 +139,7 @@ def reproduce(
         int, typer.Option(min=1, help="The same for the large one, and for titov-table2.")
     ] = 5,
     units: Annotated[
-        int | None,
-        typer.Option(min=1, help="Of the networks of titov. [default: 80; the parser's in Table 2]"),
+        int | None, typer.Option(min=1, help="Of the networks of titov, if not the parser's own.")
     ] = None,
     cell: Annotated[str, typer.Option(help="Of the networks of titov: gated, tanh, sigmoid.")] = "gated",
     list_sentences: Annotated[

@@ -33,7 +33,7 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.parsing.synchrony import Settings, Trainer, find_device
+from treewright.parsing.synchrony import AVERAGED_SHARE, Settings, Trainer, find_device
 from treewright.parsing.tagger import Tagger
 from treewright.parsing.traces import trace_candidates
 from treewright.persist import State, save_state
@@ -219,7 +219,7 @@ class LeftCornerParser:
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
-        fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT]
+        fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
         return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
 
     def _learn(

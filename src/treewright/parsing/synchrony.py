@@ -27,8 +27,8 @@ DECAYED = ("input", "links", "output")
 LARGEST_GRADIENT = 5.0
 LOWEST_RATE = 0.01
 """What is left of the learning rate in the end."""
-AVERAGING = 0.998
-"""What is left of the mean of weights after each step; the rest is that of the new weights."""
+AVERAGED_SHARE = 0.1
+"""Of all steps so far, the last of which make up most of the mean of weights."""
 N_SHARES = 2
 """Parts of a batch that threads may compute side by side; their number changes results, if very little."""
 INPUTS = ("decisions", "symbols", "words", "tags", "input", "bias")
@@ -211,9 +211,9 @@ class Trainer:
         return sum(loss for loss, _ in found)
 
     def _average(self) -> None:
-        """Let the mean of the weights follow them, at first as fast as if all steps counted the same."""
+        """Let the mean of the weights follow them."""
         self._n_steps += 1
-        share = max(1 - AVERAGING, 1 / self._n_steps)
+        share = min(1.0, 1 / (AVERAGED_SHARE * self._n_steps))
         with self._torch.no_grad():
             for name, weight in self._weights.items():
                 self._means[name].lerp_(weight, share)

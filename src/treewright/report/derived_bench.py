@@ -68,8 +68,7 @@ class DerivedSettings(ConstituentSettings):
     small_threshold, large_threshold : int
         How often words must occur to be in the small and in the large vocabulary.
     units : int, optional
-        Of the left-corner parsers; without it as many as in the paper, or, where parsers are to be as good
-        as can be, their own.
+        Of the left-corner parsers, if not their own.
     cell : {"gated", "tanh", "sigmoid"}
     list_sentences : int, optional
         Rerankers learn from the lists of the first so many training sentences.
@@ -277,22 +276,22 @@ class DerivedBench(ConstituentBench):
         parts = zip(("train", "dev", "test"), self.treebank[1:], strict=True)
         return {part: fingerprint([], trees) for part, trees in parts}
 
-    def leftcorner(self, threshold: int, units: int | None = None) -> LeftCornerParser:
+    def leftcorner(self, threshold: int) -> LeftCornerParser:
         """Return a left-corner parser: the one given, or one that is trained if it is not kept."""
         settings = self.settings
         if settings.leftcorner_parser:
             return _load(settings.leftcorner_parser, LeftCornerParser, settings.jobs)
-        parser = self.make_leftcorner(threshold, units)
+        parser = self.make_leftcorner(threshold)
         name = parser.identity(self.treebank.train, self.treebank.dev)[:NAME_LENGTH]
         path = self.folder("parsers") / f"{name}.tw"
         if not path.exists():
             self._train_leftcorner(parser, path)
         return _load(path, LeftCornerParser, settings.jobs)
 
-    def make_leftcorner(self, threshold: int, units: int | None = None) -> LeftCornerParser:
+    def make_leftcorner(self, threshold: int) -> LeftCornerParser:
         """Return a left-corner parser that has learnt nothing yet."""
         settings = self.settings
-        chosen: dict[str, Any] = {"units": settings.units or units, "epochs": settings.epochs}
+        chosen: dict[str, Any] = {"units": settings.units, "epochs": settings.epochs}
         return LeftCornerParser(
             cell=settings.cell,
             threshold=threshold,

@@ -42,7 +42,6 @@ from treewright.rerank.constituents import NO_KERNEL
 
 PAPER = "Titov & Henderson (2005)"
 PENN = "Penn Treebank"
-UNITS = 80
 """Of the paper's network."""
 SCORES = ("recall", "precision", "f1", "exact")
 SMALL, LARGE = "small", "large"
@@ -144,7 +143,7 @@ def table1(inputs: Inputs) -> Findings:
         partial(_draw_gains, rows=rows),
         "Gain of F1 over the parser alone, here and, on other data, in the paper; features of a candidate "
         "that are not zero.",
-        _facts(bench, UNITS),
+        _facts(bench),
     )
 
 
@@ -168,7 +167,7 @@ class _Vocabulary:
     def __init__(self, bench: DerivedBench, vocabulary: str) -> None:
         self._bench = bench
         self._threshold = getattr(bench.settings, f"{vocabulary}_threshold")
-        self._parser = bench.leftcorner(self._threshold, UNITS)
+        self._parser = bench.leftcorner(self._threshold)
         self._candidates = Candidates(bench, self._parser)
         self._rows: dict[str, Row] = {}
         self._outcomes: dict[str, Outcome] = {}
@@ -282,9 +281,9 @@ def _show_whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _facts(bench: DerivedBench, units: int | None) -> dict[str, str]:
+def _facts(bench: DerivedBench) -> dict[str, str]:
     settings = bench.settings
-    parser = bench.make_leftcorner(settings.large_threshold, units)
+    parser = bench.make_leftcorner(settings.large_threshold)
     trained = f"{parser.cell} cells, {parser.units} units, {parser.epochs} epochs at the most"
     given = settings.leftcorner_parser
     return {
@@ -363,7 +362,7 @@ def table2(inputs: Inputs) -> Findings:
         ),
         partial(_draw_scores, rows=[*rows, *paper]),
         "F1 on test sentences, here and, on other data, in the paper.",
-        {**_facts(bench, None), "parser by classification": _describe_constituent(bench)},
+        {**_facts(bench), "parser by classification": _describe_constituent(bench)},
     )
 
 
