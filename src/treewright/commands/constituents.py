@@ -271,9 +271,9 @@ def _option(name: str) -> str:
 def _make_reranker(parser: "AnyParser", kernel: str, reranking: Reranking) -> "ConstituentReranker":
     from treewright.parsing.constituent import ConstituentParser
     from treewright.parsing.leftcorner import LeftCornerParser
-    from treewright.rerank.constituents import KERNELS, NO_KERNEL, ConstituentReranker
+    from treewright.rerank.constituents import CHOICES, NO_KERNEL, SST, ConstituentReranker
 
-    names = (*KERNELS, NO_KERNEL) if isinstance(parser, LeftCornerParser) else ("sst", NO_KERNEL)
+    names = CHOICES if isinstance(parser, LeftCornerParser) else (SST, NO_KERNEL)
     check_choice("--rerank", kernel, names)
     reranker = ConstituentReranker(
         parser=parser, kernel=kernel, folds=reranking.folds, seed=parser.seed, jobs=parser.jobs

@@ -93,13 +93,15 @@ class TorchGradients:
     @contextmanager
     def _ready(self) -> Iterator[None]:
         """Turn gradients on and training off, and put training back in the end."""
-        is_training = self._module.training
+        states = [(module, module.training) for module in self._module.modules()]
         self._module.eval()
         try:
-            with self._torch.enable_grad():
+            # The recurrent layers of cuDNN have no gradients unless they are in training.
+            with self._torch.enable_grad(), self._torch.backends.cudnn.flags(enabled=False):
                 yield
         finally:
-            self._module.train(is_training)
+            for module, is_training in states:
+                module.training = is_training
 
 
 def _choose(known: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:

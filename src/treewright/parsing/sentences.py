@@ -92,8 +92,7 @@ def read_sentence(sentence: Input, at: int) -> Sentence:
         tree = sentence.without_traces()
         return Sentence(tree.words(), tree.tags()) if tree is not None else Sentence([], [])
     if isinstance(sentence, DepTree):
-        has_tags = any(tag != "_" for tag in sentence.xpos)
-        words, tags = sentence.words, sentence.xpos if has_tags else []
+        words, tags = sentence.words, [tag for tag in sentence.xpos if tag != "_"]
     elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
         words, tags = list(sentence), []
     elif isinstance(sentence, list | tuple) and all(map(_is_tagged, sentence)):

@@ -19,8 +19,6 @@ from treewright._validate import check_choice, check_integer
 from treewright._version import __version__
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
-from treewright.kernels.base import Kernel
-from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.derived import DerivedKernel
 from treewright.parsing.constituent import ConstituentParser, Parse
 from treewright.parsing.fingerprint import fingerprint
@@ -33,7 +31,7 @@ from treewright.report.constituents import ConstituentBench, ConstituentSettings
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
 from treewright.rerank.anything import CandidateReranker
 from treewright.rerank.candidates import FloatArray
-from treewright.rerank.constituents import NO_KERNEL, ConstituentReranker
+from treewright.rerank.constituents import DERIVED_WEIGHT, NO_KERNEL, SST, SST_DECAY, ConstituentReranker
 from treewright.rerank.parse_lists import (
     AnyParser,
     ParseList,
@@ -44,8 +42,6 @@ from treewright.rerank.parse_lists import (
 )
 
 Parser = TypeVar("Parser", ConstituentParser, LeftCornerParser)
-SST = "sst"
-SST_DECAY = 0.4
 ASIDE = 10
 """Of so many training sentences, one is set aside for tuning where the dev set is not for that."""
 SAMPLE = 50
@@ -342,7 +338,7 @@ class Candidates:
         reranker = ListReranker(
             parser=self.parser,
             second=self.second,
-            kernel=self._make_kernel() if kernel == SST else kernel,
+            kernel=kernel,
             weights=weights,
             epochs=settings.reranker_epochs,
             k=settings.k,
@@ -352,10 +348,6 @@ class Candidates:
         )
         reranker.parser_ = self.parser
         return reranker
-
-    def _make_kernel(self) -> Kernel:
-        # Values of long sentences, which have many more fragments, would count for most of what is learnt.
-        return SubsetTreeKernel(decay=SST_DECAY, normalize=True, jobs=self._bench.settings.jobs)
 
     @cached_property
     def name(self) -> str:
@@ -430,7 +422,16 @@ class Candidates:
             settings.n_lists(kernel, weights),
             self._bench.part_names["train"],
         ]
-        return self._name(*lists, kernel, weights, settings.reranker_epochs, settings.seed, SST_DECAY, SAMPLE)
+        return self._name(
+            *lists,
+            kernel,
+            weights,
+            settings.reranker_epochs,
+            settings.seed,
+            SST_DECAY,
+            DERIVED_WEIGHT,
+            SAMPLE,
+        )
 
     def alone(self) -> Outcome:
         """Return what the first parser takes for the best."""

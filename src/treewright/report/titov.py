@@ -18,8 +18,6 @@ from treewright.metrics.significance import significance
 from treewright.report.derived_bench import (
     ASIDE,
     SAMPLE,
-    SST,
-    SST_DECAY,
     Candidates,
     DerivedBench,
     DerivedSettings,
@@ -38,11 +36,10 @@ from treewright.report.tables import (
     show_score,
     show_time,
 )
-from treewright.rerank.constituents import NO_KERNEL
+from treewright.rerank.constituents import NO_KERNEL, SST, SST_DECAY
 
 PAPER = "Titov & Henderson (2005)"
 PENN = "Penn Treebank"
-"""Of the paper's network."""
 SCORES = ("recall", "precision", "f1", "exact")
 SMALL, LARGE = "small", "large"
 LEFTCORNER, CONSTITUENT, BOTH = "leftcorner", "constituent", "both"
@@ -143,7 +140,7 @@ def table1(inputs: Inputs) -> Findings:
         partial(_draw_gains, rows=rows),
         "Gain of F1 over the parser alone, here and, on other data, in the paper; features of a candidate "
         "that are not zero.",
-        _facts(bench),
+        _facts(bench, has_small=True),
     )
 
 
@@ -281,7 +278,7 @@ def _show_whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _facts(bench: DerivedBench) -> dict[str, str]:
+def _facts(bench: DerivedBench, *, has_small: bool) -> dict[str, str]:
     settings = bench.settings
     parser = bench.make_leftcorner(settings.large_threshold)
     trained = f"{parser.cell} cells, {parser.units} units, {parser.epochs} epochs at the most"
@@ -295,8 +292,10 @@ def _facts(bench: DerivedBench) -> dict[str, str]:
             )
         ),
         "left-corner parser": f"the model {given.name}, trained before" if given else trained,
-        "vocabularies": f"tags with words that occur {settings.small_threshold} and "
-        f"{settings.large_threshold} times",
+        "words known": "those of the model"
+        if given
+        else f"with their tags seen {settings.large_threshold} times"
+        + (f", or {settings.small_threshold} in the small vocabulary" if has_small else ""),
         "candidates": f"{settings.k} of each parser",
         "training lists": f"{settings.folds} folds, parsed as if new"
         if settings.folds
@@ -362,7 +361,7 @@ def table2(inputs: Inputs) -> Findings:
         ),
         partial(_draw_scores, rows=[*rows, *paper]),
         "F1 on test sentences, here and, on other data, in the paper.",
-        {**_facts(bench), "parser by classification": _describe_constituent(bench)},
+        {**_facts(bench, has_small=False), "parser by classification": _describe_constituent(bench)},
     )
 
 

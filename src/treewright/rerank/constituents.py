@@ -46,11 +46,11 @@ from treewright.rerank.parse_lists import (
     corpus_f1,
     count_brackets,
     f1_losses,
-    keep_derivable,
     list_ends,
     list_parses,
     lists_from_state,
     lists_state,
+    rescore,
 )
 from treewright.rerank.shares import Parts, Tuning, tune
 
@@ -59,10 +59,14 @@ KERNELS = {
     "top": TopKernel,
     "top-rerank": TopRerankingKernel,
     "efficient-top": EfficientTopRerankingKernel,
-    "sst": SubsetTreeKernel,
 }
+"""Kernels that are derived from the network of a parser, by name."""
+SST = "sst"
+SST_DECAY = 0.4
 NO_KERNEL = "none"
+CHOICES = (*KERNELS, SST, NO_KERNEL)
 DERIVED_WEIGHT = 100.0
+"""With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds."""
 OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "seed")
 BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
@@ -186,7 +190,7 @@ class ConstituentReranker:
 
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, (*KERNELS, NO_KERNEL))
+            check_choice("kernel", self.kernel, CHOICES)
         check_choice("weights", self.weights, ("output", "all"))
         check_choice("learner", self.learner, LEARNERS)
         for name in ("epochs", "jobs"):
@@ -235,6 +239,9 @@ class ConstituentReranker:
     def _make_kernel(self) -> Kernel | None:
         if isinstance(self.kernel, Kernel):
             return self.kernel
+        if self.kernel == SST:
+            # Not normalised, long sentences, which have many more fragments, would count for the most.
+            return SubsetTreeKernel(decay=SST_DECAY, normalize=True, jobs=self.jobs)
         return None if self.kernel == NO_KERNEL else KERNELS[self.kernel]()
 
     def _fitted_parser(
@@ -261,7 +268,9 @@ class ConstituentReranker:
             rest = [tree for at, tree in enumerate(trees) if at not in aside]
             parser = self._fold_parser(f"fold{number}", rest, dev, tell, steps)
             made = self._list([parser], [*aside.values()], tell, steps and steps / f"fold{number}-lists")
-            lists.update(zip(aside, keep_derivable(self.parser_, made), strict=True))
+            if isinstance(self._make_kernel(), DerivedKernel):
+                made = rescore(cast(LeftCornerParser, self.parser_), made)
+            lists.update(zip(aside, made, strict=True))
         return [lists[at] for at in range(len(trees))]
 
     def _fold_parser(

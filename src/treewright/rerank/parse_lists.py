@@ -63,11 +63,16 @@ def join_parses(parsers: Sequence[AnyParser], found: Sequence[Sequence[Sequence[
 
 
 def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
-    """Return the trees of all parsers, each once, with the score of the parser that has it first."""
+    """Return the trees of all parsers, each once, with the score of the parser that has it first.
+
+    They must have the same tags: where words have none, parsers do not read them alike.
+    """
     joined: dict[ConstTree, float] = {}
+    tags = lists[0][0].tree.tags()
     for parses in lists:
         for parse in parses:
-            joined.setdefault(parse.tree, parse.score)
+            if parse.tree.tags() == tags:
+                joined.setdefault(parse.tree, parse.score)
     return joined
 
 
@@ -89,18 +94,18 @@ def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:
     return ParseList([trees[at] for at in kept.tolist()], rows)
 
 
-def keep_derivable(parser: AnyParser, lists: Sequence[ParseList]) -> list[ParseList]:
-    """Return lists of another parser without trees that a `LeftCornerParser` cannot derive.
+def rescore(parser: LeftCornerParser, lists: Sequence[ParseList]) -> list[ParseList]:
+    """Return lists of another parser with the scores of this one, without trees that it cannot derive.
 
     A label may be new to it that it has only seen in chains, which are labels of their own.
     """
-    if not lists or not isinstance(parser, LeftCornerParser):
-        return list(lists)
+    if not lists:
+        return []
     logs = parser.log_probabilities([tree for each in lists for tree in each.trees])
     kept = []
-    for (trees, scores), own in zip(lists, np.split(logs, list_ends(lists)), strict=True):
+    for (trees, _), own in zip(lists, np.split(logs, list_ends(lists)), strict=True):
         places = np.flatnonzero(own > -np.inf).tolist() or [0]
-        kept.append(ParseList([trees[at] for at in places], scores[places]))
+        kept.append(ParseList([trees[at] for at in places], own[places, np.newaxis]))
     return kept
 
 

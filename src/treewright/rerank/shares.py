@@ -10,7 +10,7 @@ from treewright.learn.lists import best_rows
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import best_f1, corpus_f1
 
-SHARES = (0.0, *(2.0**power for power in range(-6, 7)))
+SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
 """What evidence, and the score of the second parser, is multiplied by; tried on dev."""
 
 
@@ -53,7 +53,7 @@ class Tuning(NamedTuple):
     def __str__(self) -> str:
         weights = f"evidence times {self.evidence:g}, second parser times {self.second:g}"
         return (
-            f"dev F1 {self.base:.2f} by the parser, {self.chosen:.2f} reranked ({weights}), "
+            f"dev F1 {self.base:.2f} by the score of the parser, {self.chosen:.2f} reranked ({weights}), "
             f"{self.best:.2f} at best"
         )
 
