@@ -186,3 +186,8 @@ def test_a_full_disk_is_told_before_anything_is_evaluated(tmp_path, monkeypatch)
 def test_bad_input_is_named(arguments, options, message):
     with pytest.raises(InputError, match=message):
         tw.gram(*arguments, **options)
+
+
+def test_kernels_of_lists_are_one_line():
+    with pytest.raises(InputError, match=r"FisherKernel has a value for each candidate of a list; expected"):
+        tw.gram(tw.FisherKernel(), [])

@@ -16,6 +16,7 @@ from treewright._validate import check_integer
 from treewright.data.files import is_special, replacing
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import check_examples, count_examples, take_examples
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -98,6 +99,9 @@ def gram(
     check_integer("memory", memory, minimum=1)
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
+    if isinstance(kernel, DerivedKernel):
+        found = f"{type(kernel).__name__} has a value for each candidate of a list"
+        raise InputError(f"{found}; expected a kernel of single examples, or call it: kernel(lists, lists)")
     if logs:
         _check_logs(kernel)
     path = None if out is None else _check_path(out)
