@@ -400,7 +400,10 @@ class ConstituentReranker:
         return found
 
     def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
-        parts = Parts(self._base(lists), self._evidence(lists), self._second(lists))
+        base = self._base(lists)
+        # Evidence that does not count need not be found.
+        evidence = self._evidence(lists) if self.tuning_.evidence else np.zeros_like(base)
+        parts = Parts(base, evidence, self._second(lists))
         finals = np.split(parts.add(self.tuning_.evidence, self.tuning_.second), list_ends(lists))
         return [
             [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]
