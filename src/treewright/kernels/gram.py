@@ -100,8 +100,10 @@ def gram(
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
     if isinstance(kernel, DerivedKernel):
-        found = f"{type(kernel).__name__} has a value for each candidate of a list"
-        raise InputError(f"{found}; expected a kernel of single examples, or call it: kernel(lists, lists)")
+        raise InputError(
+            f"{type(kernel).__name__} has a value for each candidate of a list; expected a kernel of single "
+            "examples, or call it: kernel(lists, lists)"
+        )
     if logs:
         _check_logs(kernel)
     path = None if out is None else _check_path(out)
