@@ -21,8 +21,8 @@ from treewright.rerank.parse_lists import count_brackets, f1_losses, list_parses
 class Traced:
     """Lists as choices of the network, made anew whenever they are asked for."""
 
-    def __init__(self, parser, lists):
-        self._parser, self._lists = parser, lists
+    def __init__(self, parser, lists, distributions):
+        self._parser, self._lists, self._distributions = parser, lists, distributions
         self.sizes = [len(each.trees) for each in lists]
         self.seconds = 0.0
 
@@ -31,7 +31,7 @@ class Traced:
 
     def __getitem__(self, number):
         begin = time.perf_counter()
-        traced = self._parser.trace(self._lists[number].trees)
+        traced = self._parser.trace(self._lists[number].trees, distributions=self._distributions)
         self.seconds += time.perf_counter() - begin
         return traced
 
@@ -45,7 +45,7 @@ def main(model, path, n_sentences):
     print(f"{len(trees)} sentences, {parser.units} units, {len(parser.vocabulary_.words)} tags with words")
     for name in ("efficient-top", "top-rerank", "fisher", "top", "efficient-top", "top-rerank"):
         kernel = KERNELS[name]()
-        seen = Traced(parser, lists)
+        seen = Traced(parser, lists, distributions=name != "efficient-top")
         begin = time.perf_counter()
         scores = None if name == "top" else [base_scores(kernel, each) for each in lists]
         tw.CandidateReranker(kernel, base_weights=(DERIVED_WEIGHT,)).fit(seen, losses, scores)

@@ -196,6 +196,18 @@ def test_traces_are_lists_for_derived_kernels(parser, treebank):
     np.testing.assert_allclose(candidate_logs(single), lists[0][0].score, rtol=1e-5)
 
 
+def test_the_efficient_kernel_has_the_same_features_without_distributions(parser, treebank):
+    (parses,) = parser.kbest(treebank[60:61], k=5)
+    whole, lean = (parser.trace(parses, distributions=each) for each in (True, False))
+    assert lean.distributions is None
+    np.testing.assert_allclose(lean.log_probabilities, whole.log_probabilities, atol=1e-6)
+    kernel = EfficientTopRerankingKernel()
+    features = (kernel.features([each]).toarray() for each in (whole, lean))
+    np.testing.assert_allclose(*features, atol=1e-5)
+    with pytest.raises(InputError, match="no distributions; expected them for FisherKernel"):
+        FisherKernel().features([lean])
+
+
 def test_traces_are_of_one_sentence(parser, treebank):
     with pytest.raises(InputError, match="candidate 2 has other words or tags than the first; expected"):
         parser.trace(treebank[:2])

@@ -379,7 +379,11 @@ class LeftCornerParser:
         return logs
 
     def trace(
-        self, candidates: Sequence[Parse | ConstTree] | Parse | ConstTree, *, weights: str = "output"
+        self,
+        candidates: Sequence[Parse | ConstTree] | Parse | ConstTree,
+        *,
+        weights: str = "output",
+        distributions: bool = True,
     ) -> DecisionList | GradientList:
         """Return candidates of one sentence as choices of the network, for kernels derived from it.
 
@@ -390,6 +394,9 @@ class LeftCornerParser:
         weights : {"output", "all"}
             By which kernels are to take derivatives: those of the output layer, from a `DecisionList`, or all
             of them, which are in a `GradientList` and were computed by PyTorch.
+        distributions : bool
+            Whether the probabilities of what was not chosen are there, too, which takes longer; all kernels
+            but `EfficientTopRerankingKernel` need them.
         """
         self._check_fitted()
         check_choice("weights", weights, ("output", "all"))
@@ -404,7 +411,9 @@ class LeftCornerParser:
             if (derivation.words, derivation.tags) != (derivations[0].words, derivations[0].tags):
                 raise InputError(f"candidate {at} has other words or tags than the first; expected the same")
         encoded = [encode(each, self.vocabulary_) for each in derivations]
-        return self._differentiate(encoded) if weights == "all" else trace_candidates(self._network, encoded)
+        if weights == "all":
+            return self._differentiate(encoded)
+        return trace_candidates(self._network, encoded, distributions=distributions)
 
     def _differentiate(self, derivations: Sequence[Encoded]) -> GradientList:
         """Return the derivatives of probabilities by all weights."""

@@ -34,6 +34,8 @@ N_SOURCES = 1 + N_LINKS
 """Of the memory of a gated unit: what is new, and the memories that links lead to."""
 N_GATES = {"gated": N_SOURCES + 2, "tanh": 1, "sigmoid": 1}
 """A share for each source, then how much of the memory is shown, then what is new."""
+MANY = 64
+"""Decisions at a time, from which on it pays to look for those that share what they are linked to."""
 IMPOSSIBLE = np.float32(-np.inf)
 
 
@@ -200,6 +202,9 @@ class Network:
         for column, table in enumerate(self._tables[1:], 1):
             total += table[inputs[:, column]]
         for column, matrix in enumerate(self._links):
+            if len(links) < MANY:
+                total += hidden[links[:, column]] @ matrix
+                continue
             # Hypotheses of a search often share what they are linked to.
             rows, places = np.unique(links[:, column], return_inverse=True)
             total += (hidden[rows] @ matrix)[places]

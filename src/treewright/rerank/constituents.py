@@ -341,8 +341,11 @@ class ConstituentReranker:
 
     def _see(self, lists: Sequence[ParseList]) -> Any:  # noqa: ANN401
         """Return lists as the reranker sees them."""
-        if isinstance(self._make_kernel(), DerivedKernel):
-            return _Traced(cast(LeftCornerParser, self.parser_), lists, self.weights)
+        kernel = self._make_kernel()
+        if isinstance(kernel, DerivedKernel):
+            needs_all = not isinstance(kernel, EfficientTopRerankingKernel)
+            how = {"weights": self.weights, "distributions": needs_all}
+            return _Traced(cast(LeftCornerParser, self.parser_), lists, how)
         return [each.trees for each in lists]
 
     def _base(self, lists: Sequence[ParseList]) -> FloatArray:
@@ -478,15 +481,15 @@ class ConstituentReranker:
 class _Traced:
     """Lists as choices of the parser's network, made when they are asked for."""
 
-    def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], weights: str) -> None:
-        self._parser, self._lists, self._weights = parser, lists, weights
+    def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], how: dict[str, Any]) -> None:
+        self._parser, self._lists, self._how = parser, lists, how
         self.sizes = [len(each.trees) for each in lists]
 
     def __len__(self) -> int:
         return len(self._lists)
 
     def __getitem__(self, number: int) -> DecisionList | GradientList:
-        return self._parser.trace(self._lists[number].trees, weights=self._weights)
+        return self._parser.trace(self._lists[number].trees, **self._how)
 
     def __iter__(self) -> Iterator[DecisionList | GradientList]:
         return (self[number] for number in range(len(self)))
