@@ -14,6 +14,7 @@ from treewright.rerank.parse_lists import (
     count_brackets,
     f1_losses,
     join_parses,
+    keep_derivable,
     list_ends,
     list_parses,
     lists_from_state,
@@ -102,13 +103,20 @@ def test_what_the_second_cannot_derive_scores_below_all_that_it_can(leftcorner, 
     assert n_unreachable
 
 
-def test_lists_of_another_parser_are_scored_anew_and_keep_what_can_be_derived(leftcorner, unseen, brackets):
+def test_lists_of_another_parser_keep_what_can_be_derived_or_the_gold_tree(leftcorner, unseen, brackets):
+    lists, gold = list_parses([unseen], brackets[42:], K), brackets[42:]
+    for before, after, tree in zip(lists, keep_derivable(leftcorner, lists, gold), gold, strict=True):
+        places = [at for at, each in enumerate(before.trees) if not is_odd(each)]
+        assert after.trees == ([before.trees[at] for at in places] or [tree])
+        np.testing.assert_array_equal(after.scores, before.scores[places] if places else [[0.0]])
+    assert keep_derivable(leftcorner, [], []) == []
+
+
+def test_lists_of_another_parser_are_scored_anew(leftcorner, unseen, brackets):
     lists = list_parses([unseen], brackets[42:], K)
     for before, after in zip(lists, rescore(leftcorner, lists), strict=True):
-        places = [at for at, tree in enumerate(before.trees) if not is_odd(tree)] or [0]
-        assert after.trees == [before.trees[at] for at in places]
-        np.testing.assert_array_equal(after.scores[:, 0], leftcorner.log_probabilities(after.trees))
-    assert rescore(leftcorner, []) == []
+        assert after.trees == before.trees
+        np.testing.assert_array_equal(after.scores[:, 0], leftcorner.log_probabilities(before.trees))
 
 
 def test_trees_whose_tags_differ_from_those_of_the_first_parser_are_left_out(leftcorner):

@@ -1,7 +1,7 @@
 """ConstituentReranker: the best of a constituency parser's best trees, or of those of two parsers."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any, Self, cast
@@ -15,7 +15,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
 from treewright.kernels.convolution import SubsetTreeKernel
-from treewright.kernels.decisions import DecisionList, GradientList
+from treewright.kernels.decisions import GradientList
 from treewright.kernels.derived import (
     DerivedKernel,
     EfficientTopRerankingKernel,
@@ -42,10 +42,12 @@ from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
     AnyParser,
     ParseList,
+    TracedLists,
     best_f1,
     corpus_f1,
     count_brackets,
     f1_losses,
+    keep_derivable,
     list_ends,
     list_parses,
     lists_from_state,
@@ -268,8 +270,8 @@ class ConstituentReranker:
             rest = [tree for at, tree in enumerate(trees) if at not in aside]
             parser = self._fold_parser(f"fold{number}", rest, dev, tell, steps)
             made = self._list([parser], [*aside.values()], tell, steps and steps / f"fold{number}-lists")
-            if isinstance(self._make_kernel(), DerivedKernel):
-                made = rescore(cast(LeftCornerParser, self.parser_), made)
+            if isinstance(self.parser_, LeftCornerParser):
+                made = keep_derivable(self.parser_, made, [*aside.values()])
             lists.update(zip(aside, made, strict=True))
         return [lists[at] for at in range(len(trees))]
 
@@ -330,6 +332,9 @@ class ConstituentReranker:
             base_weights=(self._score_weight,),
             seed=self.seed,
         )
+        if self.folds is not None and isinstance(self._make_kernel(), DerivedKernel):
+            # Learning begins at the network from which features are derived.
+            lists = rescore(cast(LeftCornerParser, self.parser_), lists)
         scores = np.split(self._base(lists), list_ends(lists))
         return reranker.fit(self._see(lists), losses, scores, progress=tell)
 
@@ -345,7 +350,7 @@ class ConstituentReranker:
         if isinstance(kernel, DerivedKernel):
             needs_all = not isinstance(kernel, EfficientTopRerankingKernel)
             how = {"weights": self.weights, "distributions": needs_all}
-            return _Traced(cast(LeftCornerParser, self.parser_), lists, how)
+            return TracedLists(cast(LeftCornerParser, self.parser_), lists, how)
         return [each.trees for each in lists]
 
     def _base(self, lists: Sequence[ParseList]) -> FloatArray:
@@ -476,23 +481,6 @@ class ConstituentReranker:
         reranker.reranker_ = CandidateReranker.from_state(parts["reranker"]) if "reranker" in parts else None
         reranker.tuning_ = Tuning(*state.values["tuning"])
         return reranker
-
-
-class _Traced:
-    """Lists as choices of the parser's network, made when they are asked for."""
-
-    def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], how: dict[str, Any]) -> None:
-        self._parser, self._lists, self._how = parser, lists, how
-        self.sizes = [len(each.trees) for each in lists]
-
-    def __len__(self) -> int:
-        return len(self._lists)
-
-    def __getitem__(self, number: int) -> DecisionList | GradientList:
-        return self._parser.trace(self._lists[number].trees, **self._how)
-
-    def __iter__(self) -> Iterator[DecisionList | GradientList]:
-        return (self[number] for number in range(len(self)))
 
 
 def _read_parser(state: State) -> AnyParser:

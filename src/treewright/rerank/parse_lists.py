@@ -1,13 +1,14 @@
 """Candidate lists of constituency parsers: their best trees, with the scores of all parsers and F1."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
+from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
 from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.parsing.constituent import ConstituentParser, Parse
@@ -94,19 +95,54 @@ def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:
     return ParseList([trees[at] for at in kept.tolist()], rows)
 
 
-def rescore(parser: LeftCornerParser, lists: Sequence[ParseList]) -> list[ParseList]:
-    """Return lists of another parser with the scores of this one, without trees that it cannot derive.
+def keep_derivable(
+    parser: LeftCornerParser, lists: Sequence[ParseList], gold: Sequence[ConstTree]
+) -> list[ParseList]:
+    """Return lists of another parser without trees that this one, which has learnt `gold`, cannot derive.
 
-    A label may be new to it that it has only seen in chains, which are labels of their own.
+    A label may be new to it that it has only seen in chains, which are labels of their own. Where nothing is
+    left, there is the gold tree alone, from which nothing can be learnt.
     """
+    kept = []
+    for each, rescored, tree in zip(lists, rescore(parser, lists), gold, strict=True):
+        places = np.flatnonzero(rescored.scores[:, 0] > -np.inf).tolist()
+        trees = [each.trees[at] for at in places]
+        kept.append(ParseList(trees, each.scores[places]) if trees else ParseList([tree], np.zeros((1, 1))))
+    return kept
+
+
+def rescore(parser: LeftCornerParser, lists: Sequence[ParseList]) -> list[ParseList]:
+    """Return lists of another parser with the scores of this one."""
     if not lists:
         return []
     logs = parser.log_probabilities([tree for each in lists for tree in each.trees])
-    kept = []
-    for (trees, _), own in zip(lists, np.split(logs, list_ends(lists)), strict=True):
-        places = np.flatnonzero(own > -np.inf).tolist() or [0]
-        kept.append(ParseList([trees[at] for at in places], own[places, np.newaxis]))
-    return kept
+    parts = np.split(logs[:, np.newaxis], list_ends(lists))
+    return [ParseList(each.trees, own) for each, own in zip(lists, parts, strict=True)]
+
+
+class TracedLists:
+    """Lists as choices of a parser's network, made when they are asked for.
+
+    Parameters
+    ----------
+    parser : LeftCornerParser
+    lists : sequence of ParseList
+    how : dict
+        Options of the parser's `trace`.
+    """
+
+    def __init__(self, parser: LeftCornerParser, lists: Sequence[ParseList], how: dict[str, Any]) -> None:
+        self._parser, self._lists, self._how = parser, lists, how
+        self.sizes = [len(each.trees) for each in lists]
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+    def __getitem__(self, number: int) -> DecisionList | GradientList:
+        return self._parser.trace(self._lists[number].trees, **self._how)
+
+    def __iter__(self) -> Iterator[DecisionList | GradientList]:
+        return (self[number] for number in range(len(self)))
 
 
 def count_brackets(gold: Sequence[ConstTree], lists: Sequence[ParseList]) -> list[FloatArray]:
