@@ -26,6 +26,8 @@ from treewright.persist import State
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
+MOST_CACHED = 1 << 18
+"""Words with their tags whose values are remembered."""
 ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4, "n": 5, "f": 6, "l": 7}
 KINDS = {
     "arc": "hm",
@@ -372,6 +374,8 @@ class Encoder:
                 vocabulary.id(value) for vocabulary, value in zip(attributes, _attributes(token), strict=True)
             ]
             found = ids, [number for one in _morphs(token) if (number := morph.id(one))]
+            if len(self._cache) >= MOST_CACHED:
+                self._cache.clear()
             self._cache[token] = found
         return found
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,13 @@ def iter_text(source: str, language: str) -> Iterator[DepTree]:
 
     Words are what stands in the text: multiword tokens are not taken apart.
     """
+    pipeline = load_splitter(language)
+    for paragraph in _paragraphs(source):
+        yield from split_paragraph(pipeline, paragraph)
+
+
+def load_splitter(language: str) -> Any:  # noqa: ANN401
+    """Return spaCy's rules for words and sentences of a language."""
     spacy = require("spacy", "spacy")
     try:
         pipeline = spacy.blank(language)
@@ -115,13 +122,17 @@ def iter_text(source: str, language: str) -> Iterator[DepTree]:
         raise InputError(f"language is {language!r}; expected one that spaCy can split ({reason})") from error
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = sys.maxsize
-    for paragraph in _paragraphs(source):
-        for sentence in pipeline(paragraph).sents:
-            tokens = [token for token in sentence if not token.text.isspace()]
-            if tokens:
-                spaces = ["_" if token.whitespace_ else "SpaceAfter=No" for token in tokens]
-                text = f"# text = {' '.join(sentence.text.split())}"
-                yield DepTree([token.text for token in tokens], misc=spaces, comments=[text])
+    return pipeline
+
+
+def split_paragraph(pipeline: Any, paragraph: str) -> Iterator[DepTree]:  # noqa: ANN401
+    """Split one paragraph by the rules of `load_splitter`."""
+    for sentence in pipeline(paragraph).sents:
+        tokens = [token for token in sentence if not token.text.isspace()]
+        if tokens:
+            spaces = ["_" if token.whitespace_ else "SpaceAfter=No" for token in tokens]
+            text = f"# text = {' '.join(sentence.text.split())}"
+            yield DepTree([token.text for token in tokens], misc=spaces, comments=[text])
 
 
 def _paragraphs(source: str) -> Iterator[str]:
