@@ -1,5 +1,5 @@
 import treewright as tw
-from treewright.report.drawing import draw_constituents, draw_dependencies
+from treewright.data.drawing import draw_constituents, draw_dependencies
 
 
 def test_dependencies_are_drawn_as_arcs_beside_the_words():

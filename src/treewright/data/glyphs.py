@@ -1,0 +1,78 @@
+"""What a word looks like: characters that can be shown, and how wide they are."""
+
+import unicodedata
+
+REPLACEMENT = "\ufffd"
+NARROW, WIDE = frozenset("iljftrI.,:;'`|!()[]{}/\\-\" "), frozenset("mwMW@%&—…")
+EMS = {"narrow": 0.36, "wide": 0.92, "capital": 0.7, "full": 1.04, "other": 0.58}
+"""Widths of characters in ems, a little more than those of common typefaces."""
+LONGEST = 40
+"""Characters of a word that are shown in a picture."""
+
+
+def visible(text: str) -> str:
+    r"""Replace what cannot be shown or stand in XML: control characters by their pictures, the rest by a mark.
+
+    Examples
+    --------
+    >>> visible("a\tb\x7f")
+    'a␉b␡'
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    is_mute = unicodedata.category(character) in ("Cc", "Cs") or code in (0xFFFE, 0xFFFF, 0x2028, 0x2029)
+    return REPLACEMENT if is_mute else character
+
+
+def shorten(text: str) -> str:
+    """Cut a word that is too long for a picture."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns of a terminal `text` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cells, text))
+
+
+def _cells(character: str) -> int:
+    if _is_mark(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def em_width(text: str) -> float:
+    """Estimate how wide `text` is in a proportional typeface, in ems."""
+    return sum(map(_ems, text))
+
+
+def _ems(character: str) -> float:
+    if character in NARROW:
+        return EMS["narrow"]
+    if _is_mark(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return EMS["full"]
+    if character in WIDE:
+        return EMS["wide"]
+    return EMS["capital" if character.isupper() else "other"]
+
+
+def _is_mark(character: str) -> bool:
+    """Tell whether a character stands on or beside another without width of its own."""
+    return unicodedata.category(character) in ("Mn", "Me", "Cf")
+
+
+def runs_leftwards(words: list[str]) -> bool:
+    """Tell whether most letters of a sentence belong to a script that is written from right to left."""
+    directions = [unicodedata.bidirectional(character) for word in words for character in word]
+    leftwards = sum(direction in ("R", "AL") for direction in directions)
+    return leftwards > directions.count("L")
