@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.parsing.decisions import DecisionVocabulary, encode
+from treewright.kernels.decisions import candidate_logs
+from treewright.parsing.decisions import DecisionVocabulary, encode, encode_together
 from treewright.parsing.derivations import N_KINDS, State, derive
 from treewright.parsing.network import CELLS, N_GATES, Network, Sizes, pack
 from treewright.parsing.traces import trace_candidates
@@ -14,6 +15,10 @@ DERIVATIONS = [derive(tree) for tree in TREES]
 VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, threshold=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)
 ENCODED = [encode(derivation, VOCABULARY) for derivation in DERIVATIONS]
+
+
+def share(*numbers):
+    return encode_together([DERIVATIONS[number] for number in numbers], VOCABULARY)
 
 
 def make_network(cell, *, units=6, scale=0.5):
@@ -42,7 +47,8 @@ def test_history_vectors_are_those_of_the_definition(network):
     hidden = [np.zeros(network.units, dtype=np.float32)]
     memory = [np.zeros(network.n_memory, dtype=np.float32)]
     for inputs, links in zip(each.inputs, each.links + 1, strict=True):
-        new = network.step(inputs[None], links[None], np.array(hidden), np.array(memory))
+        given = network.embed(inputs[None])
+        new = network.step(given, links[None], np.array(hidden), np.array(memory))
         hidden.append(new[0][0])
         memory.append(new[1][0])
     np.testing.assert_allclose(network.run(pack([each])), hidden[1:], atol=1e-6)
@@ -101,15 +107,17 @@ def test_shapes_are_those_of_the_vocabulary(cell):
 
 def test_traces_have_the_probabilities_of_candidates(network):
     scores = network.score(ENCODED)
-    for each, score in zip(ENCODED, scores, strict=True):
-        found = trace_candidates(network, [each])
+    together = trace_candidates(network, share(*range(len(ENCODED))))
+    np.testing.assert_allclose(candidate_logs(together), scores, rtol=1e-5)
+    for number, (each, score) in enumerate(zip(ENCODED, scores, strict=True)):
+        found = trace_candidates(network, share(number))
         assert found.log_probabilities.sum() == pytest.approx(score, rel=1e-5)
         assert found.is_observed.sum() == 2 * (each.kinds == 0).sum()
 
 
 def test_traces_give_the_outputs_of_decisions_and_their_vectors(network):
     each = ENCODED[0]
-    found = trace_candidates(network, [each])
+    found = trace_candidates(network, share(0))
     expected, at = [], []
     labels, tags, words = SIZES.starts
     for row, (kind, label, tag, word) in enumerate(zip(*each[:4], strict=True)):
@@ -120,12 +128,34 @@ def test_traces_give_the_outputs_of_decisions_and_their_vectors(network):
     np.testing.assert_allclose(found.hidden[found.steps], network.run(pack([each]))[at], atol=1e-6)
 
 
+def test_choices_without_distributions_are_as_probable_as_with_them(network):
+    decisions = share(*range(len(ENCODED)))
+    with_all, chosen = (trace_candidates(network, decisions, distributions=each) for each in (True, False))
+    np.testing.assert_allclose(chosen.log_probabilities, with_all.log_probabilities, atol=1e-12)
+
+
+def test_derivations_that_begin_alike_share_rows_and_are_as_those_alone():
+    numbers = [0, 1, 0, 2]
+    shared = share(*numbers)
+    before = {tuple(VOCABULARY.decisions(DERIVATIONS[each])[:at]) for each in numbers for at in range(500)}
+    whole = {tuple(VOCABULARY.decisions(DERIVATIONS[each])) for each in numbers}
+    assert len(shared.inputs) == len(before - whole) == shared.starts[-1]
+    for number, begin, end in zip(numbers, shared.first[:-1], shared.first[1:], strict=True):
+        each, rows = ENCODED[number], shared.rows[begin:end]
+        places = {row + 1: at for at, row in enumerate(rows.tolist())} | {0: -1}
+        links = [[places[link] for link in links] for links in shared.links[rows].tolist()]
+        assert links == each.links.tolist()
+        np.testing.assert_array_equal(shared.inputs[rows], each.inputs)
+        np.testing.assert_array_equal(shared.legal[rows], each.legal)
+        for name in ("kinds", "labels", "tags", "words"):
+            np.testing.assert_array_equal(getattr(shared, name)[begin:end], getattr(each, name))
+
+
 def test_candidates_that_begin_alike_share_steps(network):
-    tree = tw.ConstTree.parse(str(TREES[0]))
-    twice = trace_candidates(network, [encode(derive(tree), VOCABULARY)] * 2)
-    once = trace_candidates(network, [ENCODED[0]])
+    twice = trace_candidates(network, share(0, 0))
+    once = trace_candidates(network, share(0))
     assert len(twice.hidden) == len(once.hidden)
     np.testing.assert_allclose(twice.hidden, once.hidden, atol=1e-6)
-    other = trace_candidates(network, [ENCODED[0], ENCODED[1]])
+    other = trace_candidates(network, share(0, 1))
     assert other.steps[0] == other.steps[other.first[1]] == 0
     np.testing.assert_allclose(np.asarray(other.distributions.sum(axis=1)).ravel(), 1, atol=1e-12)

@@ -225,3 +225,76 @@ def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
     tags = np.where(kinds == SHIFT, symbols - 1 - len(vocabulary.labels), NONE).astype(np.int32)
     rows = (np.array(links, dtype=np.int32), np.array(inputs, dtype=np.int32))
     return Encoded(kinds, labels, tags, words, np.array(legal), *rows)
+
+
+class Shared(NamedTuple):
+    """Derivations over the same words, whose decisions share a row where all before them were alike.
+
+    Rows are sorted by how many decisions come before.
+
+    Attributes
+    ----------
+    inputs, links : ndarray of int64, (n_rows, 4)
+        As in `Encoded`, but links are rows from 1 on, and 0 where there is none.
+    legal : ndarray of bool, (n_rows, 4)
+    starts : list of int
+        Where each number of decisions begins, and the end.
+    rows, kinds, labels, tags, words : ndarray of int64, (n_decisions,)
+        The row of each decision, and what is decided, as in `Encoded`; one derivation after the other.
+    first : ndarray of int64, (n_derivations + 1,)
+        Where the decisions of each begin, and the end.
+    """
+
+    inputs: npt.NDArray[np.int64]
+    links: npt.NDArray[np.int64]
+    legal: npt.NDArray[np.bool_]
+    starts: list[int]
+    rows: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+
+
+def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> Shared:
+    """Return derivations as arrays, with one row for what several of them share; raises as `encode`."""
+    states, chosen = _walk_together([vocabulary.decisions(each) for each in derivations])
+    rows, kinds, symbols, words = np.array(chosen, dtype=np.int64).T
+    # A derivation ends in a state in which nothing is decided any more.
+    used = np.unique(rows)
+    used = used[np.argsort([states[row].n_decisions for row in used.tolist()], kind="stable")]
+    before = [states[row] for row in used.tolist()]
+    places = np.zeros(len(states) + 1, dtype=np.int64)  # the last one is for links to nothing
+    places[used] = np.arange(1, len(used) + 1)
+    times = np.bincount([state.n_decisions for state in before])
+    return Shared(
+        np.array([state.inputs() for state in before], dtype=np.int64),
+        places[np.array([state.links() for state in before])],
+        np.array([state.legal() for state in before]),
+        [0, *np.cumsum(times).tolist()],
+        places[rows] - 1,
+        kinds,
+        np.where(kinds == PROJECT, symbols - 1, NONE),
+        np.where(kinds == SHIFT, symbols - 1 - len(vocabulary.labels), NONE),
+        words,
+        np.cumsum([0, *(len(each.kinds) for each in derivations)]),
+    )
+
+
+def _walk_together(
+    derivations: Sequence[Sequence[Decision]],
+) -> tuple[list[State], list[tuple[int, int, int, int]]]:
+    """Return the states that decisions lead to, and each decision with the number of the state before it."""
+    states = [State.start()]
+    following: dict[tuple[int, Decision], int] = {}
+    chosen = []
+    for decisions in derivations:
+        at = 0
+        for decision in decisions:
+            chosen.append((at, *decision))
+            after = following.setdefault((at, decision), len(states))
+            if after == len(states):
+                states.append(states[at].apply(decision, at=at))
+            at = after
+    return states, chosen

@@ -16,7 +16,7 @@ from treewright.kernels.decisions import DecisionList, GradientList, make_gradie
 from treewright.metrics.parseval import parseval
 from treewright.parsing.beam import Found, Limits, find_parses
 from treewright.parsing.constituent import Parse
-from treewright.parsing.decisions import DecisionVocabulary, Encoded, encode
+from treewright.parsing.decisions import DecisionVocabulary, Encoded, encode, encode_together
 from treewright.parsing.derivations import Decision, UnaryChains, derive, rebuild
 from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.inferences import Sentence
@@ -410,10 +410,10 @@ class LeftCornerParser:
         for at, derivation in enumerate(derivations, 1):
             if (derivation.words, derivation.tags) != (derivations[0].words, derivations[0].tags):
                 raise InputError(f"candidate {at} has other words or tags than the first; expected the same")
-        encoded = [encode(each, self.vocabulary_) for each in derivations]
         if weights == "all":
-            return self._differentiate(encoded)
-        return trace_candidates(self._network, encoded, distributions=distributions)
+            return self._differentiate([encode(each, self.vocabulary_) for each in derivations])
+        shared = encode_together(derivations, self.vocabulary_)
+        return trace_candidates(self._network, shared, distributions=distributions)
 
     def _differentiate(self, derivations: Sequence[Encoded]) -> GradientList:
         """Return the derivatives of probabilities by all weights."""

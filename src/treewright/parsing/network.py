@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax
 
-from treewright.parsing.decisions import DecisionVocabulary, Encoded
+from treewright.parsing.decisions import DecisionVocabulary, Encoded, Shared
 from treewright.parsing.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -176,7 +176,7 @@ class Network:
         self.cell = cell
         self.units = weights["output"].shape[1]
         self.n_memory = self.units if cell == "gated" else 0
-        self._links = np.split(weights["links"], N_LINKS)
+        self._links = np.ascontiguousarray(weights["links"])
         self._output = np.ascontiguousarray(weights["output"])
         self._bias = weights["output_bias"]
         words = weights["words"] + weights["tags"][sizes.input_tags]
@@ -186,46 +186,60 @@ class Network:
         self._tables = [table @ part for table, part in zip(tables, parts, strict=True)]
         self._tables[0] += weights["bias"]
 
+    def embed(self, inputs: npt.NDArray[np.integer]) -> Floats:
+        """Return what the inputs of some decisions, (n, 4), give to units."""
+        total = self._tables[0][inputs[:, 0]]
+        for column, table in enumerate(self._tables[1:], 1):
+            total += table[inputs[:, column]]
+        return total
+
     def step(
-        self, inputs: npt.NDArray[np.integer], links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
+        self, given: Floats, links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
     ) -> tuple[Floats, Floats]:
         """Return history vectors and memories of some decisions.
 
         Parameters
         ----------
-        inputs, links : ndarray of int, (n, 4)
-            Links are rows of the following tables.
+        given : ndarray of float32, (n, width)
+            What `embed` has returned.
+        links : ndarray of int, (n, 4)
+            Rows of the following tables.
         hidden, memory : ndarray of float32, (n_rows, units) and (n_rows, n_memory)
             Of earlier decisions.
         """
-        total = self._tables[0][inputs[:, 0]]
-        for column, table in enumerate(self._tables[1:], 1):
-            total += table[inputs[:, column]]
-        for column, matrix in enumerate(self._links):
-            if len(links) < MANY:
-                total += hidden[links[:, column]] @ matrix
-                continue
-            # Hypotheses of a search often share what they are linked to.
-            rows, places = np.unique(links[:, column], return_inverse=True)
-            total += (hidden[rows] @ matrix)[places]
+        total = given + self._follow(links, hidden)
         if self.cell == "gated":
             return self._gate(total, memory[links])
         return (expit(total) if self.cell == "sigmoid" else np.tanh(total)), memory[links[:, 0]]
 
+    def _follow(self, links: npt.NDArray[np.integer], hidden: Floats) -> Floats:
+        """Return what earlier history vectors give to units."""
+        if len(links) < MANY:
+            joined: Floats = hidden[links].reshape(len(links), -1) @ self._links
+            return joined
+        total = np.zeros((len(links), self._links.shape[1]), dtype=np.float32)
+        for column, matrix in enumerate(np.split(self._links, N_LINKS)):
+            # Hypotheses of a search often share what they are linked to.
+            rows, places = np.unique(links[:, column], return_inverse=True)
+            total += (hidden[rows] @ matrix)[places]
+        return total
+
     def _gate(self, total: Floats, memory: Floats) -> tuple[Floats, Floats]:
         units = self.units
-        shares = softmax(total[:, : N_SOURCES * units].reshape(len(total), N_SOURCES, units), axis=1)
-        new = shares[:, 0] * np.tanh(total[:, -units:]) + (shares[:, 1:] * memory).sum(axis=1)
+        sources = total[:, : N_SOURCES * units].reshape(len(total), N_SOURCES, units)
+        shares = np.exp(sources - sources.max(axis=1, keepdims=True))
+        mixed = shares[:, 0] * np.tanh(total[:, -units:]) + (shares[:, 1:] * memory).sum(axis=1)
+        new = mixed / shares.sum(axis=1)
         return expit(total[:, -2 * units : -units]) * new, new
 
-    def run(self, packed: Packed) -> Floats:
-        """Return the history vectors of decisions, (n, units)."""
-        n_rows = len(packed.kinds)
+    def run(self, decisions: Packed | Shared) -> Floats:
+        """Return the history vectors of decisions, (n, units), or of the rows that they share."""
+        n_rows = len(decisions.inputs)
         hidden = np.zeros((n_rows + 1, self.units), dtype=np.float32)
         memory = np.zeros((n_rows + 1, self.n_memory), dtype=np.float32)
-        for begin, end in pairwise(packed.starts):
-            links = packed.links[begin:end]
-            found = self.step(packed.inputs[begin:end], links, hidden, memory)
+        given = self.embed(decisions.inputs)
+        for begin, end in pairwise(decisions.starts):
+            found = self.step(given[begin:end], decisions.links[begin:end], hidden, memory)
             hidden[begin + 1 : end + 1], memory[begin + 1 : end + 1] = found
         return hidden[1:]
 

@@ -5,82 +5,69 @@ and a word. The tag and the word are dictated by the sentence. Outputs are numbe
 Candidates share the steps at which they have decided alike so far.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright.kernels.decisions import DecisionList, make_decision_list
-from treewright.parsing.decisions import Encoded
-from treewright.parsing.derivations import PROJECT, SHIFT
-from treewright.parsing.network import Floats, Network, Packed, Sizes, pack
+from treewright.parsing.decisions import Shared
+from treewright.parsing.derivations import NONE, PROJECT, SHIFT
+from treewright.parsing.network import Floats, Network, Sizes
+
+Numbers = npt.NDArray[np.int64]
 
 KIND_GROUP, LABEL_GROUP, TAG_GROUP, WORD_GROUP = range(4)
 """Soft-max groups; words of tag t are of group `WORD_GROUP` plus t."""
 
 
-def trace_candidates(
-    network: Network, derivations: Sequence[Encoded], *, distributions: bool = True
-) -> DecisionList:
+def trace_candidates(network: Network, decisions: Shared, *, distributions: bool = True) -> DecisionList:
     """Return the candidates of a sentence, given by their derivations, as choices of a network.
 
     `EfficientTopRerankingKernel` does without `distributions`.
     """
-    packed = pack(derivations)
     # Longer sums are more exact: so are then all probabilities, which must add up.
-    hidden = network.run(packed).astype(np.float64)
-    steps: dict[tuple[int, int], int] = {}
-    prefixes: dict[tuple[int, ...], int] = {}
-    places: list[int] = []
-    choices: list[tuple[int, int]] = []
-    first = [0]
-    for own in packed.rows:
-        node = 0
-        for row in own.tolist():
-            for group, output in _choices_at(packed, network.sizes, row):
-                step = steps.setdefault((node, group), len(steps))
-                if step == len(places):
-                    places.append(row)
-                choices.append((step, output))
-            decided = (node, *(int(column[row]) for column in (packed.kinds, packed.labels, packed.words)))
-            node = prefixes.setdefault(decided, len(prefixes) + 1)
-        first.append(len(choices))
-    groups = np.array([group for _, group in steps])
-    chosen = np.array(choices, dtype=np.int64)
-    found = list(_group_logs(network, hidden[places], packed.legal[places], groups))
+    hidden = network.run(decisions).astype(np.float64)
+    rows, groups, outputs, n_choices = _choices(decisions, network.sizes)
+    n_groups = int(groups.max()) + 1
+    numbers, steps = np.unique(rows * n_groups + groups, return_inverse=True)
+    places, group_of = np.divmod(numbers, n_groups)
+    found = list(_group_logs(network, hidden[places], decisions.legal[places], group_of))
     return make_decision_list(
         hidden[places],
-        chosen[:, 0],
-        chosen[:, 1],
-        first,
+        steps,
+        outputs,
+        np.concatenate([[0], np.cumsum(n_choices)])[decisions.first],
         n_outputs=network.sizes.n_outputs,
-        distributions=_distributions(found, (len(groups), network.sizes.n_outputs))
+        distributions=_distributions(found, (len(numbers), network.sizes.n_outputs))
         if distributions
         else None,
-        log_probabilities=None if distributions else _chosen_logs(found, chosen, len(groups)),
-        is_observed=groups[chosen[:, 0]] >= TAG_GROUP,
+        log_probabilities=None if distributions else _chosen_logs(found, steps, outputs),
+        is_observed=groups >= TAG_GROUP,
     )
 
 
-def _choices_at(packed: Packed, sizes: Sizes, row: int) -> list[tuple[int, int]]:
-    """Return the groups and outputs of a decision."""
+def _choices(decisions: Shared, sizes: Sizes) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the rows, groups and outputs of all choices, and how many each decision is."""
     labels, tags, words = sizes.starts
-    kind = int(packed.kinds[row])
-    if kind == PROJECT:
-        return [(KIND_GROUP, kind), (LABEL_GROUP, labels + int(packed.labels[row]))]
-    if kind == SHIFT:
-        tag, word = int(packed.tags[row]), int(packed.words[row])
-        return [(KIND_GROUP, kind), (TAG_GROUP, tags + tag), (WORD_GROUP + tag, words + word)]
-    return [(KIND_GROUP, kind)]
+    kinds = decisions.kinds
+    n_choices = np.select([kinds == PROJECT, kinds == SHIFT], [2, 3], 1)
+    groups = np.stack([np.full_like(kinds, KIND_GROUP), np.full_like(kinds, LABEL_GROUP), kinds], axis=1)
+    outputs = np.stack([kinds, labels + decisions.labels, kinds], axis=1)
+    shifts = kinds == SHIFT
+    groups[shifts, 1], groups[shifts, 2] = TAG_GROUP, WORD_GROUP + decisions.tags[shifts]
+    outputs[shifts, 1], outputs[shifts, 2] = tags + decisions.tags[shifts], words + decisions.words[shifts]
+    is_there = np.arange(3) < n_choices[:, None]
+    return np.repeat(decisions.rows, n_choices), groups[is_there], outputs[is_there], n_choices
 
 
 def _group_logs(
     network: Network,
     hidden: Floats,
     legal: npt.NDArray[np.bool_],
-    groups: npt.NDArray[np.int64],
-) -> Iterator[tuple[npt.NDArray[np.int64], int, Floats]]:
+    groups: Numbers,
+) -> Iterator[tuple[Numbers, int, Floats]]:
     """Yield the steps of each group, its first output, and the logarithms of the probabilities of all."""
     labels, tags, words = network.sizes.starts
     for group in np.unique(groups).tolist():
@@ -97,9 +84,7 @@ def _group_logs(
             yield of_group, words + int(network.sizes.first[tag]), network.word_logs(vectors, tag)
 
 
-def _distributions(
-    found: Iterable[tuple[npt.NDArray[np.int64], int, Floats]], shape: tuple[int, int]
-) -> csr_matrix:
+def _distributions(found: Iterable[tuple[Numbers, int, Floats]], shape: tuple[int, int]) -> csr_matrix:
     """Return the probability of each output of each step, (n_steps, n_outputs)."""
     values, rows, columns = [], [], []
     for of_group, start, logs in found:
@@ -111,14 +96,14 @@ def _distributions(
 
 
 def _chosen_logs(
-    found: Iterable[tuple[npt.NDArray[np.int64], int, Floats]], chosen: npt.NDArray[np.int64], n_steps: int
+    found: Iterable[tuple[Numbers, int, Floats]], steps: Numbers, outputs: Numbers
 ) -> npt.NDArray[np.float64]:
     """Return the logarithm of the probability of each choice, a step and an output."""
-    order = np.argsort(chosen[:, 0], kind="stable")
-    bounds = np.searchsorted(chosen[order, 0], np.arange(n_steps + 1))
-    logs_of = np.zeros(len(chosen))
+    logs_of = np.zeros(len(steps))
+    rows = np.full(steps.max() + 1, NONE)
     for of_group, start, logs in found:
-        for row, step in enumerate(of_group.tolist()):
-            mine = order[bounds[step] : bounds[step + 1]]
-            logs_of[mine] = logs[row, chosen[mine, 1] - start]
+        rows[:] = NONE
+        rows[of_group] = np.arange(len(of_group))
+        mine = np.flatnonzero(rows[steps] != NONE)
+        logs_of[mine] = logs[rows[steps[mine]], outputs[mine] - start]
     return np.minimum(logs_of, 0.0)
