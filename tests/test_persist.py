@@ -72,11 +72,58 @@ def test_a_file_of_another_program_is_refused(tmp_path):
         load_state(tmp_path / "other")
 
 
-def test_a_newer_format_says_to_update(tmp_path):
-    content = {"format": 99, "version": "9.9", "model": {}}
-    save_file({"a": np.zeros(1)}, tmp_path / "newer", {"treewright": json.dumps(content)})
-    with pytest.raises(FormatError, match=r"a model of treewright 9\.9, which is newer"):
-        load_state(tmp_path / "newer")
+@pytest.mark.parametrize(
+    ("format_", "message"),
+    [
+        (99, r"9\.9, in a newer format; .*update treewright"),
+        (1, r"9\.9, in an older format; .*train it again"),
+    ],
+)
+def test_another_format_is_refused_with_a_remedy(tmp_path, format_, message):
+    content = {"format": format_, "version": "9.9", "model": {}}
+    save_file({"a": np.zeros(1)}, tmp_path / "other", {"treewright": json.dumps(content)})
+    with pytest.raises(FormatError, match=message):
+        load_state(tmp_path / "other")
+
+
+def test_every_changed_byte_of_arrays_is_found(tmp_path):
+    path = tmp_path / "model"
+    save_state(nested_state(), path)
+    whole = path.read_bytes()
+    begin = 8 + int.from_bytes(whole[:8], "little")
+    assert begin < len(whole)
+    for at in range(begin, len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(FormatError, match="checksum"):
+            load_state(path)
+
+
+def test_changed_bytes_of_headers_are_refused_or_change_nothing(tmp_path):
+    path = tmp_path / "model"
+    save_state(nested_state(), path)
+    whole = path.read_bytes()
+    for at in range(8 + int.from_bytes(whole[:8], "little")):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        try:
+            found = load_state(path)
+        except FormatError:
+            continue
+        assert_same(found, nested_state())
+
+
+def test_a_header_that_claims_to_be_huge_is_refused(tmp_path):
+    path = tmp_path / "model"
+    for size in (1 << 62, 1 << 40, 10**8 + 1):
+        path.write_bytes(size.to_bytes(8, "little") + b"{}")
+        with pytest.raises(FormatError, match="no model that can be read"):
+            load_state(path)
+
+
+def test_values_nested_without_end_are_refused(tmp_path):
+    deep = "[" * 100_000 + "]" * 100_000
+    save_file({"a": np.zeros(1)}, tmp_path / "deep", {"treewright": deep})
+    with pytest.raises(FormatError, match="no model that can be read"):
+        load_state(tmp_path / "deep")
 
 
 def test_load_refuses_kinds_it_does_not_know(tmp_path):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
 from treewright.persist import State, load_state, save_state
 
 SUFFIX = ".step"
@@ -44,7 +44,10 @@ class Checkpoint:
         path = self._path(name)
         if not path.exists():
             return None
-        state = load_state(path)
+        try:
+            state = load_state(path)
+        except FormatError as error:
+            raise InputError(f"{error}; delete {path} to do that step again") from error
         if state.values["identity"] != self.identity:
             raise InputError(
                 f"{self.folder} is of a training with other data or options; give those, or delete it"

@@ -1,7 +1,7 @@
 """How any model is saved and loaded: one safetensors file, with the rest as JSON in its header.
 
 A model gives its `State`: values that JSON can hold, arrays, and the states of models inside it. Nothing
-in a file is ever executed.
+in a file is ever executed. The header has a checksum of all of it, by which damage is found.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from treewright._version import __version__
 from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SEPARATOR = "/"
 
 
@@ -50,7 +50,8 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
     """Write a model; the file appears whole or not at all, unless it is a pipe or a device."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     header = _pack(state, "", arrays)
-    content = {"format": FORMAT_VERSION, "version": __version__, "model": header}
+    checksum = _digest(header, arrays)
+    content = {"format": FORMAT_VERSION, "version": __version__, "checksum": checksum, "model": header}
     # One entry only: safetensors writes several in no fixed order.
     metadata = {"treewright": _as_json(content)}
     with replacing(Path(path)) as stream:
@@ -60,7 +61,11 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
 def identify(state: State) -> str:
     """Return a name for a model, another one after any change."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    digest = hashlib.sha256(_as_json(_pack(state, "", arrays)).encode())
+    return _digest(_pack(state, "", arrays), arrays)
+
+
+def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256(_as_json(header).encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
@@ -92,8 +97,10 @@ def load_state(path: str | os.PathLike[str]) -> State:
         with safe_open(name, framework="numpy") as stream:
             content = _checked_content(name, stream.metadata() or {})
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+        if _digest(content["model"], arrays) != content["checksum"]:
+            raise FormatError(name, 1, "a checksum that is not that of the model", "a model as it was saved")
         return _unpack(content["model"], "", arrays)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
 
 
@@ -101,9 +108,13 @@ def _checked_content(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "treewright" not in metadata:
         raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
     content: dict[str, Any] = json.loads(metadata["treewright"])
-    if content["format"] > FORMAT_VERSION:
-        found = f"a model of treewright {content['version']}, which is newer"
-        raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; update treewright to read it")
+    if content["format"] != FORMAT_VERSION:
+        is_newer = content["format"] > FORMAT_VERSION
+        found = (
+            f"a model of treewright {content['version']}, in {'a newer' if is_newer else 'an older'} format"
+        )
+        remedy = "update treewright to read it" if is_newer else "train it again"
+        raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}")
     return content
 
 

@@ -1,0 +1,40 @@
+"""What is kept of unfinished work."""
+
+import pytest
+
+from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
+from treewright.persist import State
+
+
+def test_a_saved_step_comes_back(tmp_path):
+    kept = Checkpoint(tmp_path / "kept", "one")
+    assert kept.load("step") is None
+    kept.save("step", State("Step", {"number": 3}))
+    assert kept.load("step") == State("Step", {"number": 3})
+
+
+def test_what_another_training_has_left_is_refused(tmp_path):
+    Checkpoint(tmp_path, "one").save("step", State("Step"))
+    with pytest.raises(InputError, match="of a training with other data or options"):
+        Checkpoint(tmp_path, "other").load("step")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: data[:-1] + b"\xff", lambda data: b""]
+)
+def test_a_damaged_step_is_named_with_the_remedy(tmp_path, damage):
+    kept = Checkpoint(tmp_path, "one")
+    kept.save("step", State("Step", {"number": 3}))
+    path = tmp_path / "step.step"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=r"step\.step:1: .*; delete .*step\.step to do that step again"):
+        kept.load("step")
+    assert path.exists()
+
+
+def test_removing_leaves_files_of_others(tmp_path):
+    Checkpoint(tmp_path, "one").save("step", State("Step"))
+    (tmp_path / "notes.txt").write_text("mine")
+    Checkpoint.remove(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
