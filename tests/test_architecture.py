@@ -12,7 +12,7 @@ PACKAGE = Path(tw.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 
 LEVELS = [
-    ["_version", "_cache"],
+    ["_version", "_cache", "progress"],
     ["native", "errors", "_validate", "_optional"],
     ["data"],
     ["persist", "scale"],
@@ -23,9 +23,9 @@ LEVELS = [
     ["parsing"],
     ["rerank", "srl"],
     ["report"],
-    ["_models"],
-    ["commands"],
-    ["cli", "web"],
+    ["_models", "web"],
+    ["commands", "spacy_component"],
+    ["cli"],
     ["__main__"],
     ["__init__"],
 ]
