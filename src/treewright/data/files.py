@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from treewright.errors import FormatError, InputError
+from treewright.progress import task
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -148,11 +149,23 @@ def _pieces(source: Source) -> Iterator[bytes]:
         yield from _stream_pieces(source)
     elif not _is_standard(source):
         with open(source, "rb") as stream:
-            yield from _stream_pieces(stream)
+            yield from _counted_pieces(stream, os.path.basename(source))
     elif sys.stdin is None:
         raise InputError("standard input is closed; expected a file or an open input")
     else:
         yield from _stream_pieces(getattr(sys.stdin, "buffer", sys.stdin))
+
+
+def _counted_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a file, and tell how far it has been read, if it has an end that is known."""
+    if not stream.seekable():
+        yield from _stream_pieces(stream)
+        return
+    size = os.fstat(stream.fileno()).st_size
+    with task(f"reading {name}", total=size, unit="bytes") as reading:
+        for piece in _stream_pieces(stream):
+            yield piece
+            reading.reach(stream.tell(), size)
 
 
 def _stream_pieces(stream: IO[str] | IO[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import check_examples, count_examples, take_examples
+from treewright.progress import task
 
 Matrix = npt.NDArray[np.floating[Any]]
 Progress = Callable[[str], None]
@@ -111,7 +112,10 @@ def gram(
     others = others if others is None else check_examples(others)
     plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
     make = _list_logs if logs else _list_strips
-    strips = _timed(make(kernel, examples, others, plan), [] if times is None else times)
+    strips = _timed(
+        _counted(make(kernel, examples, others, plan), plan, is_symmetric=others is None),
+        [] if times is None else times,
+    )
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
         for place, values in _told(strips, plan, progress):
@@ -211,6 +215,20 @@ def _list_places(plan: Plan, *, is_symmetric: bool) -> Iterator[Place]:
     n_rows, n_columns = plan.shape
     for begin in range(0, n_rows, plan.n_rows):
         yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
+
+
+def _counted(strips: Iterator[Strip], plan: Plan, *, is_symmetric: bool) -> Iterator[Strip]:
+    """Hand on strips, and tell how many pairs are done."""
+    total = sum(map(_count_pairs, _list_places(plan, is_symmetric=is_symmetric)))
+    with task("comparing", total=total, unit="pairs") as counted:
+        for strip in strips:
+            yield strip
+            counted.advance(_count_pairs(strip[0]))
+
+
+def _count_pairs(place: Place) -> int:
+    rows, columns = place
+    return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
 
 def _timed(strips: Iterator[Strip], times: list[float]) -> Iterator[tuple[Place, FloatArray]]:

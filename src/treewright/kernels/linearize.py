@@ -221,7 +221,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
             measures = Measures(support.weigh(coef * support.scales), np.empty(0))
             return [fragment for fragment, _ in support.find_heaviest(measures, decay, self._limits())]
 
-        found = map_jobs(mine_class, list(machine.dual_coef_), jobs=self.jobs)
+        found = map_jobs(
+            mine_class, list(machine.dual_coef_), jobs=self.jobs, what="heaviest fragments", unit="classes"
+        )
         return list(dict.fromkeys(fragment for fragments in found for fragment in fragments))
 
     def _set_fragments(self, fragments: list[ConstTree]) -> None:

@@ -37,6 +37,7 @@ from treewright.kernels.support import (
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
 from treewright.persist import State
+from treewright.progress import track
 
 N_FOLDS = 5
 """Parts of the training data for decision values that probabilities are learnt from."""
@@ -157,7 +158,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         check_class_weight(self.class_weight, self.classes_)
         cache = self._start(examples)
         solutions, sigmoids = [], []
-        for number in self._machines():
+        for number in track(self._machines(), "training machines", unit="classes"):
             signs = np.where(numbers == number, 1.0, -1.0)
             bounds = self.C * weights * self._class_factors(number, signs)
             name = f"class {self.classes_[number]}"

@@ -73,7 +73,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                     f"{name}: {n_iter} rounds, violation {violation:.2g}, {cache.n_computed} kernel rows"
                 )
 
-        solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, report=report)
+        solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, report=report, name=name)
         if solution.violation >= self.tol:
             warnings.warn(
                 f"{name} stopped after {solution.n_iter} rounds at a violation of {solution.violation:.2g}, "
@@ -288,8 +288,15 @@ def multiply(packed: Packed, examples: Any, factors: FloatArray, *, jobs: int) -
         products: FloatArray = packed.compare(take_examples(examples, batch)) @ factors
         return products
 
-    products = [np.empty((0, factors.shape[1])), *map_jobs(multiply_batch, batches, jobs=jobs)]
-    found = np.concatenate(products)
+    products = map_jobs(
+        multiply_batch,
+        batches,
+        jobs=jobs,
+        what="comparing",
+        unit="examples",
+        count=lambda batch: min(batch.stop, n_examples) - batch.start,
+    )
+    found = np.concatenate([np.empty((0, factors.shape[1])), *products])
     wrong = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if len(wrong):
         raise InputError(f"example {wrong[0]}: its kernel values are not finite; expected finite numbers")

@@ -21,6 +21,7 @@ from treewright.native.svm import (
     optimize,
     store_working,
 )
+from treewright.progress import task
 from treewright.scale import map_jobs
 
 BYTES_PER_VALUE = 4
@@ -184,6 +185,7 @@ def solve(
     max_iter: int | None = None,
     working_size: int = WORKING_SIZE,
     report: Report | None = None,
+    name: str = "machine",
 ) -> Solution:
     """Solve a dual problem.
 
@@ -204,15 +206,19 @@ def solve(
         How many rows are asked for at one time, at least; fewer if memory is short.
     report : callable, optional
         Called now and then, and in the end.
+    name : str
+        Of what is solved, for whoever hears of it (see `treewright.progress`).
     """
     solver = _Solver(problem, cache, working_size)
     n_iter, said = 0, time.monotonic()
-    while solver.violation >= tol and not solver.is_stuck and (max_iter is None or n_iter < max_iter):
-        solver.improve(tol)
-        n_iter += 1
-        if report and time.monotonic() - said > SECONDS_BETWEEN_REPORTS:
-            report(n_iter, solver.violation)
-            said = time.monotonic()
+    with task(name, total=max_iter, unit="rounds") as counted:
+        while solver.violation >= tol and not solver.is_stuck and (max_iter is None or n_iter < max_iter):
+            solver.improve(tol)
+            n_iter += 1
+            counted.advance()
+            if report and time.monotonic() - said > SECONDS_BETWEEN_REPORTS:
+                report(n_iter, solver.violation)
+                said = time.monotonic()
     if report:
         report(n_iter, solver.violation)
     return solver.finish(n_iter)

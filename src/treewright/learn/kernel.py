@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from treewright._validate import check_integer
 from treewright.errors import InputError
+from treewright.progress import track
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -78,8 +79,8 @@ class KernelPerceptron:
         rng = np.random.default_rng(self.seed)
         self.n_updates_: list[int] = []
         for _ in range(self.epochs):
-            mistakes = [ranking.visit(number, rows[number]) for number in rng.permutation(len(rows))]
-            self.n_updates_.append(sum(mistakes))
+            order = track(rng.permutation(len(rows)), "kernel perceptron", unit="lists")
+            self.n_updates_.append(sum(ranking.visit(number, rows[number]) for number in order))
         self.support_, self.coef_ = ranking.average()
         return self
 

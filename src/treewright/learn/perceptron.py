@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.native.perceptron import Sparse, Weights, train_epoch
+from treewright.progress import track
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.zeros(start.shape[1])
         margin = self.margin / self.rate
         self.n_updates_: list[int] = []
-        for epoch in range(self.epochs):
+        for epoch in track(range(self.epochs), "perceptron", unit="epochs"):
             order = rng.permutation(rows.shape[0])
             step = float(epoch * rows.shape[0])
             self.n_updates_.append(train_epoch(sparse, labels, order, weights, margin, scores, step))

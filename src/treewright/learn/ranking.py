@@ -13,6 +13,7 @@ from treewright.errors import InputError
 from treewright.native.perceptron import Weights
 from treewright.native.proximal import Alternatives, Design
 from treewright.native.ranking import rank_epoch
+from treewright.progress import task, track
 
 FloatArray = npt.NDArray[np.float64]
 SMALLEST_TRUST = 1e-12
@@ -85,7 +86,7 @@ class AveragedRanker:
         n_lists = len(alternatives.first) - 1
         rng = np.random.default_rng(self.seed)
         self.n_updates_: list[int] = []
-        for epoch in range(self.epochs):
+        for epoch in track(range(self.epochs), "averaged perceptron", unit="epochs"):
             order, step = rng.permutation(n_lists), float(epoch * n_lists)
             margin = self.margin / self.rate
             self.n_updates_.append(rank_epoch(design, scaled, order, weights, rates, margin, step))
@@ -153,14 +154,18 @@ class LogLinearRanker:
     def _maximize(self, likelihood: "_Likelihood", coef_init: FloatArray | None) -> Self:
         sizes = likelihood.sizes
         start = np.zeros(len(sizes)) if coef_init is None else np.asarray(coef_init) / sizes
-        found = minimize(
-            likelihood,
-            np.append(start, 1.0),
-            args=(self.penalty,),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": self.max_iter},
-        )
+        with task(
+            f"log-linear model, penalty {self.penalty:g}", total=self.max_iter, unit="steps"
+        ) as counted:
+            found = minimize(
+                likelihood,
+                np.append(start, 1.0),
+                args=(self.penalty,),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": self.max_iter},
+                callback=lambda weights: counted.advance(),
+            )
         self.coef_, self.given_weight_ = found.x[:-1] * sizes, float(found.x[-1])
         return self
 

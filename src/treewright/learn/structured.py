@@ -22,6 +22,7 @@ from treewright.learn.lists import (
     products,
 )
 from treewright.learn.voted import check_row_count
+from treewright.progress import task
 
 LEAST, MOST = 1e-12, 1e12
 
@@ -85,11 +86,13 @@ class StructuredSVM:
         rng = np.random.default_rng(self.seed)
         search = _Search(rows, lists, float(self.penalty))
         self.n_iter_, self.gap_, self.objective_ = 0, np.inf, 0.0
-        while self.n_iter_ < self.max_iter and self.gap_ > self.tol * self.objective_:
-            for number in rng.permutation(len(lists.best)).tolist():
-                search.mend(number)
-            self.objective_, self.gap_ = search.measure()
-            self.n_iter_ += 1
+        with task("structured machine", total=self.max_iter, unit="passes") as counted:
+            while self.n_iter_ < self.max_iter and self.gap_ > self.tol * self.objective_:
+                for number in rng.permutation(len(lists.best)).tolist():
+                    search.mend(number)
+                self.objective_, self.gap_ = search.measure()
+                self.n_iter_ += 1
+                counted.advance()
         self.coef_ = search.weights
         return self
 

@@ -28,6 +28,7 @@ from treewright.learn.lists import (
     check_numbers,
     products,
 )
+from treewright.progress import track
 
 
 class Update(NamedTuple):
@@ -107,7 +108,8 @@ class _Voted:
         self.n_updates_ = []
         for epoch in range(self.epochs):
             order = rng.permutation(numbers) if self.shuffle else numbers
-            found = _pass_once(weights, lists, order.tolist(), epoch * n_comparisons)
+            visited = track(order.tolist(), "voted perceptron", unit="lists")
+            found = _pass_once(weights, lists, visited, epoch * n_comparisons)
             self.n_updates_.append(len(found))
             updates += found
         self.support_, self.course_ = _retrace(updates, self.epochs * n_comparisons)

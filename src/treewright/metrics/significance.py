@@ -5,7 +5,7 @@ two systems are exchanged at random, sentence by sentence; how often does that m
 as the one observed? The interval of the difference comes from resampling sentences with replacement.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from treewright.metrics.parseval import sentence_counts as parseval_counts
 from treewright.metrics.roles import COUNTS as ROLE_COUNTS
 from treewright.metrics.roles import METRICS as ROLE_SCORES
 from treewright.metrics.roles import sentence_counts as role_counts
+from treewright.progress import task, track
 
 Counts = npt.NDArray[np.float64]
 Score = Callable[[Counts], Counts]
@@ -156,9 +157,11 @@ def accuracy_significance(
     sizes = np.bincount(numbers)
     won, sizes = won[sizes > 0], sizes[sizes > 0]
     rng = np.random.default_rng(seed)
-    exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in range(n_shuffles)])
+    times = track(range(n_shuffles), "exchanging examples", unit="times")
+    exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in times])
     counts = (
-        np.bincount(rng.integers(len(won), size=len(won)), minlength=len(won)) for _ in range(n_shuffles)
+        np.bincount(rng.integers(len(won), size=len(won)), minlength=len(won))
+        for _ in track(range(n_shuffles), "resampling examples", unit="times")
     )
     resampled = [100 * float(won @ count) / float(sizes @ count) for count in counts]
     low, high = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
@@ -217,7 +220,7 @@ def _exchanged_differences(
     """Return the size of the difference after each random exchange of sentences."""
     total = counts_a.sum(axis=0) + counts_b.sum(axis=0)
     differences = []
-    for n_rows in _block_sizes(n_shuffles, len(counts_a)):
+    for n_rows in _blocks(n_shuffles, len(counts_a), "exchanging sentences"):
         exchanged = rng.integers(0, 2, size=(n_rows, len(counts_a)), dtype=np.int8).astype(np.float64)
         mixed = counts_a.sum(axis=0) + exchanged @ (counts_b - counts_a)
         differences.append(np.abs(score(mixed) - score(total - mixed)))
@@ -230,13 +233,14 @@ def _resampled_differences(
     """Return the difference in each bootstrap sample of sentences."""
     n = len(counts_a)
     differences = []
-    for n_rows in _block_sizes(n_samples, n):
+    for n_rows in _blocks(n_samples, n, "resampling sentences"):
         times = rng.multinomial(n, np.full(n, 1 / n), size=n_rows).astype(np.float64)
         differences.append(score(times @ counts_a) - score(times @ counts_b))
     return np.concatenate(differences)
 
 
-def _block_sizes(n_rows: int, n_columns: int) -> list[int]:
-    """Cut `n_rows` into blocks of at most BLOCK_CELLS cells."""
-    size = max(1, BLOCK_CELLS // n_columns)
-    return [min(size, n_rows - done) for done in range(0, n_rows, size)]
+def _blocks(n_rows: int, n_columns: int, what: str) -> Iterator[int]:
+    """Cut `n_rows` into blocks of at most BLOCK_CELLS cells, and tell how many rows are done."""
+    with task(what, total=n_rows, unit="times") as counted:
+        for block in counted.slices(n_rows, max(1, BLOCK_CELLS // n_columns)):
+            yield block.stop - block.start

@@ -17,6 +17,7 @@ from treewright.native.proximal import (
     score_rows,
     shrink_all,
 )
+from treewright.progress import track
 
 
 class ActiveFeatures:
@@ -132,7 +133,7 @@ class ActiveFeatures:
         paces = rate / np.sqrt(np.maximum(1, self._uses))
         model = Model(self._weights, self._uses, paces, np.zeros(len(self._weights)), penalties)
         step = 0.0
-        for _ in range(n_passes):
+        for _ in track(range(n_passes), "settling weights", unit="passes"):
             order = rng.permutation(n_samples)
             step = descend(self._design, self._problem.alternatives, order, model, rate, step, worst)
         shrink_all(model, step)

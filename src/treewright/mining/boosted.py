@@ -28,6 +28,7 @@ from treewright.mining.estimator import as_plain, choose, hold_out
 from treewright.mining.problem import FloatArray
 from treewright.native.boosting import Forest, Tree
 from treewright.persist import State, save_state
+from treewright.progress import Task, task
 from treewright.scale import map_jobs
 
 PATIENCE = 5
@@ -137,9 +138,12 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         self.steps_: list[PenaltyStep] = []
-        self.penalty_ = self._choose_penalty(rows, labels, progress)
+        with task("choosing the penalty", unit="trees") as counted:
+            self.penalty_ = self._choose_penalty(rows, labels, _counting(counted, progress))
         ensembles = self._ensembles(rows, labels)
-        is_done = map_jobs(lambda each: self._grow(each, self.penalty_, progress), ensembles, jobs=self.jobs)
+        with task("growing trees", unit="trees") as counted:
+            tell = _counting(counted, progress)
+            is_done = map_jobs(lambda each: self._grow(each, self.penalty_, tell), ensembles, jobs=self.jobs)
         if self.penalty != "auto" and not all(is_done):
             found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
             warnings.warn(f"{found}; a larger max_trees is", ConvergenceWarning, stacklevel=2)
@@ -337,6 +341,17 @@ class _HeldOutPath:
     def loss(self) -> float:
         """Return the mean loss."""
         return float(np.logaddexp(0, -self._signs * self._scores).mean())
+
+
+def _counting(counted: Task, progress: Progress | None) -> Progress:
+    """Return what counts trees, and lets `progress` hear of them too."""
+
+    def tell(record: TreeRecord) -> None:
+        counted.advance()
+        if progress is not None:
+            progress(record)
+
+    return tell
 
 
 def _add_leaves(forest: Forest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:

@@ -19,6 +19,7 @@ from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep, Progress
 from treewright.mining.space import FeatureSpace, IntArray, Search, Violations
 from treewright.persist import State
+from treewright.progress import task
 
 PAPER_SETTINGS = {
     "max_iter": 100,
@@ -235,15 +236,22 @@ class MiningRun:
         if self._position.stage < self._stage:
             self._active.forget_uses()
             self._position = _Position(self._stage, 0, 0, False, *self._settle())
-        while self._position.n_rounds < max_iter and not self._position.is_over:
-            stage, n_rounds, n_idle, _, before, worst = self._position
-            n_entered = self._round(degree, worst)
-            objective, settled = self._settle()
-            n_idle = n_idle + 1 if objective > before * (1 - self._miner.tolerance) else 0
-            is_over = n_entered == 0 or (self._miner.tolerance > 0 and n_idle == 2)
-            self._position = _Position(stage, n_rounds + 1, n_idle, is_over, objective, settled)
-            self._report(degree, int((worst >= 0).sum()), n_entered, objective)
-            self._save()
+        what, n_left = f"mining, threshold {self._threshold:.4g}", max_iter - self._position.n_rounds
+        with task(what, total=n_left, unit="rounds") as counted:
+            while self._position.n_rounds < max_iter and not self._position.is_over:
+                self._step_on(degree)
+                counted.advance()
+
+    def _step_on(self, degree: int) -> None:
+        """Take one round, and tell and keep where it leads."""
+        stage, n_rounds, n_idle, _, before, worst = self._position
+        n_entered = self._round(degree, worst)
+        objective, settled = self._settle()
+        n_idle = n_idle + 1 if objective > before * (1 - self._miner.tolerance) else 0
+        is_over = n_entered == 0 or (self._miner.tolerance > 0 and n_idle == 2)
+        self._position = _Position(stage, n_rounds + 1, n_idle, is_over, objective, settled)
+        self._report(degree, int((worst >= 0).sum()), n_entered, objective)
+        self._save()
 
     def _settle(self) -> tuple[float, Integers]:
         """Refine the weights, and return the objective and the violators."""

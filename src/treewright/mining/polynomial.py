@@ -30,6 +30,7 @@ from treewright.native.conjunctions import (
     sift,
     sort_rows,
 )
+from treewright.progress import track
 from treewright.scale import map_jobs
 
 ROOM = 1 << 16
@@ -150,7 +151,8 @@ class PolynomialSearch:
         """Count the extensions of all conjunctions of an order."""
         tasks = self._within_budget(self._plan(levels))
         jobs = self._space.jobs
-        for begin in range(0, len(tasks), JOBS_AT_ONCE * jobs):
+        begins = range(0, len(tasks), JOBS_AT_ONCE * jobs)
+        for begin in track(begins, f"counting conjunctions of order {self._order}", unit="parts"):
             batch = tasks[begin : begin + JOBS_AT_ONCE * jobs]
             for parts in map_jobs(lambda task: self._count(task, keep_places), batch, jobs=jobs):
                 yield from parts

@@ -168,7 +168,14 @@ class SubtreeSpace:
         """Return where features are present, which have been prepared for these basic features."""
         marked, n_features = patterns.marked, patterns.n_features
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
-        parts = map_jobs(lambda span: self._match(span, marked, n_features), spans, jobs=self.jobs)
+        parts = map_jobs(
+            lambda span: self._match(span, marked, n_features),
+            spans,
+            jobs=self.jobs,
+            what="finding subtrees",
+            unit="lists",
+            count=lambda span: span[1] - span[0],
+        )
         nothing = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
         numbers, masks, counts = (np.concatenate(each) for each in zip(nothing, *parts, strict=True))
         return self._as_matrix(numbers, masks, np.cumsum(counts), n_features)
@@ -314,7 +321,8 @@ class SubtreeSearch:
             finally:
                 rooms.put(room)
 
-        found = map_jobs(count, _divide(ends - roots.first[:-1]), jobs=self._space.jobs)
+        spans, what = _divide(ends - roots.first[:-1]), "counting subtrees"
+        found = map_jobs(count, spans, jobs=self._space.jobs, what=what, unit="parts")
         tallies = sum((tally for _, tally in found), np.zeros((self._degree, 3), dtype=np.int64))
         parts = [part for each, _ in found for part in each]
         for order in range(2, self._degree + 1):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from treewright.progress import track
+
 LOWEST_SCALE, HIGHEST_SCALE = 0.02, 20.0
 N_TRIALS = 12
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -28,7 +30,7 @@ def best_scale(loss: Callable[[float], float]) -> float:
     low, high = np.log(LOWEST_SCALE), np.log(HIGHEST_SCALE)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     loss_left, loss_right = loss(float(np.exp(left))), loss(float(np.exp(right)))
-    for _ in range(N_TRIALS):
+    for _ in track(range(N_TRIALS), "calibrating", unit="scales"):
         if loss_left < loss_right:
             high, right, loss_right = right, left, loss_left
             left = high - GOLDEN * (high - low)

@@ -23,6 +23,7 @@ from treewright.native.labeling import (
 from treewright.parsing.features import Corpus, Encoder, compile_templates, max_keys
 from treewright.parsing.weights import FloatTable, average, make_table, pack, table_shift, unpack
 from treewright.persist import State
+from treewright.progress import Task, task
 
 OWN_TEMPLATES = """
 m.word *
@@ -157,7 +158,8 @@ class Labeler:
         n_tags = len(encoder.vocabularies[0]) + ROOT + 1
         self._allowed = _Allowed.from_corpus(corpus, gold, n_tags)
         # Predictions must not change by saving, so the weights are rounded now.
-        self.weights_ = unpack(pack(self._learn(corpus, gold, progress)))
+        with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
+            self.weights_ = unpack(pack(self._learn(corpus, gold, progress, counted)))
         return self
 
     def predict(self, trees: Sequence[DepTree], corpus: Corpus | None = None) -> list[list[str]]:
@@ -225,7 +227,9 @@ class Labeler:
             own, child, sibling, allowed.first, allowed.labels, weights, table_shift(weights), most
         )
 
-    def _learn(self, corpus: Corpus, gold: npt.NDArray[np.int32], progress: Progress | None) -> FloatTable:
+    def _learn(
+        self, corpus: Corpus, gold: npt.NDArray[np.int32], progress: Progress | None, counted: Task
+    ) -> FloatTable:
         """Return the averaged weights."""
         weights = make_table(self.table_bits)
         totals = np.zeros(weights.size)
@@ -235,9 +239,14 @@ class Labeler:
         count_keys(model, corpus, gold, counts)
         rng = np.random.default_rng(self.seed)
         n_words = int(corpus.sizes.sum())
+        n_passed = 0
         for epoch in range(self.epochs):
             order = rng.permutation(corpus.n_sentences)
-            n_wrong = learn_labels(model, corpus, groups, gold, counts, totals, order, epoch * n_words)
+            n_wrong = 0
+            for part in counted.slices(len(order)):
+                block = order[part]
+                n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
+                n_passed += int(corpus.sizes[block].sum())
             if progress:
                 right = 100 - 100 * n_wrong / n_words
                 progress(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")

@@ -1,5 +1,6 @@
 """The ensembles of all labels, grown side by side under one penalty that is lowered step by step."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -91,7 +92,13 @@ class Learners:
     ) -> None:
         self._runs, self._jobs, self._checkpoint = runs, jobs, checkpoint
         self._n_labels = training.n_classifiers
-        examples = map_jobs(partial(training.examples, jobs=jobs), range(self._n_labels), jobs=jobs)
+        examples = map_jobs(
+            partial(training.examples, jobs=jobs),
+            range(self._n_labels),
+            jobs=jobs,
+            what="making examples",
+            unit="labels",
+        )
 
         def make(number: int) -> BoostedTrees:
             mine: LabelExamples = examples[number % self._n_labels]
@@ -116,7 +123,7 @@ class Learners:
         found = self._load("start")
         if found is not None:
             return float(found.values["penalty"])
-        map_jobs(lambda learner: learner.grow(), self._all, jobs=self._jobs)
+        map_jobs(lambda learner: learner.grow(), self._all, jobs=self._jobs, what="first look", unit="labels")
         return max(learner.largest or 0.0 for learner in self._all)
 
     def begin(self, lowest: float) -> None:
@@ -136,12 +143,17 @@ class Learners:
         while self.penalty * STEP > end:
             self.lower(lowest)
 
+    def count_steps(self, lowest: float) -> int:
+        """Return how many steps there are from the penalty down to the lowest."""
+        return max(0, math.ceil(math.log(lowest / self.penalty, STEP)))
+
     def lower(self, lowest: float) -> None:
         """Go a step down, and grow all ensembles until nothing gains."""
         self.penalty = max(self.penalty * STEP, lowest)
         # The slowest first, so that no thread waits long for another at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
-        map_jobs(partial(_grow_to, self.penalty), order, jobs=self._jobs)
+        what = f"growing trees, penalty {self.penalty:.3g}"
+        map_jobs(partial(_grow_to, self.penalty), order, jobs=self._jobs, what=what, unit="labels")
 
     def look(self, f1: float) -> None:
         """Take down the dev score of a step, and keep the step."""

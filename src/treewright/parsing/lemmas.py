@@ -131,6 +131,8 @@ class Lemmatizer:
             n_seen,
             epochs=self.epochs,
             seed=self.seed,
+            what="learning lemmas",
+            unit="words",
         )
         return self
 

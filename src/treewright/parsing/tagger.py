@@ -317,7 +317,10 @@ def jackknife(
     parts = np.array_split(np.random.default_rng(seed).permutation(len(trees)), folds)
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
-    for part, tags in zip(parts, map_jobs(partial(_tag_part, bare, options), parts, jobs=jobs), strict=True):
+    found = map_jobs(
+        partial(_tag_part, bare, options), parts, jobs=jobs, what="tagging as if new", unit="folds"
+    )
+    for part, tags in zip(parts, found, strict=True):
         for number, each in zip(part.tolist(), tags, strict=True):
             tagged[number] = _retagged(trees[number], each)
     return tagged

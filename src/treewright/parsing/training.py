@@ -221,7 +221,7 @@ class ParserTraining(ABC):
                     kept.save(f"fold{fold}", found)
             return found.arrays["heads"], found.values["scale"]
 
-        found = map_jobs(parse_fold, range(n_folds), jobs=self.jobs)
+        found = map_jobs(parse_fold, range(n_folds), jobs=self.jobs, what="parsing as if new", unit="folds")
         tell(f"parsed {len(trees)} sentences by parsers that have not seen them")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
         for fold, (heads_of_fold, _) in enumerate(found):

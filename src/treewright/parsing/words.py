@@ -34,6 +34,7 @@ from treewright.native.tagging import (
     learn,
 )
 from treewright.parsing.weights import average, pack, unpack
+from treewright.progress import task
 
 IntArray = npt.NDArray[np.int32]
 
@@ -57,6 +58,7 @@ KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Nd": "0"}
 MARGIN = 30.0
 SMALLEST = 0.5
 """Weights below it are forgotten."""
+LEARNT_AT_A_TIME = 1000
 HIDING = 0.5
 """A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
 
@@ -94,6 +96,8 @@ class WordClassifier:
         seed: int,
         min_count: int = 1,
         after_epoch: Callable[[int, float], None] | None = None,
+        what: str = "learning tags",
+        unit: str = "sentences",
     ) -> Self:
         """Learn the outcomes of the words of a text.
 
@@ -112,20 +116,27 @@ class WordClassifier:
             How often a feature must occur.
         after_epoch : callable, optional
             Called with the number of the epoch and the percentage of words that needed no update.
+        what, unit : str
+            What is done, and to what, for whoever hears of it (see `treewright.progress`).
         """
         keys = self._keys(self._fixed, text, given)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
         rows = _find_rows(table, keys)
         rng = np.random.default_rng(seed)
         hiding = HIDING / np.sqrt(np.maximum(1, n_seen))
-        for epoch in range(epochs):
-            order = rng.permutation(len(text.first) - 1)
-            is_hidden = rng.random(len(gold)) < hiding
-            step = epoch * len(gold)
-            model = self._model(table)
-            table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, order, step)
-            if after_epoch:
-                after_epoch(epoch, 100 - 100 * n_updates / len(gold))
+        n_sentences, step = len(text.first) - 1, 0
+        with task(what, total=epochs * n_sentences, unit=unit) as counted:
+            for epoch in range(epochs):
+                order = rng.permutation(n_sentences)
+                is_hidden = rng.random(len(gold)) < hiding
+                n_safe = len(gold)
+                for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
+                    block, model = order[part], self._model(table)
+                    table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, block, step)
+                    step += int((text.first[block + 1] - text.first[block]).sum())
+                    n_safe -= n_updates
+                if after_epoch:
+                    after_epoch(epoch, 100 * n_safe / len(gold))
         self.table_ = _averaged(table, epochs * len(gold))
         return self
 

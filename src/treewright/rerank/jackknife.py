@@ -68,7 +68,13 @@ def jackknife_lists(
     kept = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     parts = np.array_split(np.random.default_rng(parser.seed).permutation(len(trees)), folds)
     work = _FoldWork(fold_parser, trees, k, kept, tell)
-    lists = map_jobs(lambda fold: work.parse(fold, np.sort(parts[fold])), range(folds), jobs=jobs)
+    lists = map_jobs(
+        lambda fold: work.parse(fold, np.sort(parts[fold])),
+        range(folds),
+        jobs=jobs,
+        what="lists of candidates",
+        unit="folds",
+    )
     order = np.argsort(np.concatenate([np.sort(part) for part in parts]))
     return CandidateLists.joined(lists).select(order.tolist())
 

@@ -72,7 +72,7 @@ class KernelScorer:
             progress(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
             return found
 
-        voters = map_jobs(learn, range(len(parts)), jobs=self.jobs)
+        voters = map_jobs(learn, range(len(parts)), jobs=self.jobs, what="reranker", unit="perceptrons")
         self._support = [tree for trees, _ in voters for tree in trees]
         self._coef = np.zeros((len(self._support), len(voters)))
         begin = 0

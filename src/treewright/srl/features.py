@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
 from treewright.persist import State
+from treewright.progress import track
 from treewright.srl.arguments import Argument, Shape, iter_shapes
 
 STANDARD = """
@@ -425,7 +426,7 @@ class FeatureTable:
         used = {name: VALUES[name] for template in self._templates for name in template}
         heads = [" ".join(template) for template in self._templates]
         found = []
-        for argument, shape in iter_shapes(arguments):
+        for argument, shape in track(iter_shapes(arguments), "describing arguments", unit="arguments"):
             view = view_argument(argument, shape)
             values = {name: function(view) for name, function in used.items()}
             found.append(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from treewright.data.consttree import ConstTree
 from treewright.data.propbank import Proposition
+from treewright.progress import track
 from treewright.srl.arguments import VERB, Argument, Shape, find_candidates, iter_shapes
 from treewright.srl.codes import Codes, encode, join_codes
 from treewright.srl.features import NOTHING, VALUES, View, read_templates, view_argument
@@ -121,7 +122,8 @@ def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
     templates = read_templates(features) + [line.split() for line in TEMPLATES.splitlines() if line]
     names = sorted({name for template in templates for name in template})
     functions = [ALL_VALUES[name] for name in names]
-    views = (view_argument(argument, shape) for argument, shape in iter_shapes(candidates))
+    shaped = track(iter_shapes(candidates), "describing constituents", total=len(candidates), unit="places")
+    views = (view_argument(argument, shape) for argument, shape in shaped)
     values = encode(([function(view) for function in functions] for view in views), len(names))
     return join_codes(values, names, templates)
 

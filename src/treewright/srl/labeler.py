@@ -13,6 +13,7 @@ from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
 from treewright.persist import State, save_state
+from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
     CONTINUED,
     PREDICATE,
@@ -177,9 +178,9 @@ class RoleLabeler:
         if sentences is not None:
             sentences = [sentence for _, sentence in pair_sentences(trees, sentences)]
         labelled: list[PropSentence] = []
-        for begin in range(0, len(trees), BATCH_SIZE):
-            batch = slice(begin, begin + BATCH_SIZE)
-            labelled += self._label(trees[batch], sentences[batch] if sentences is not None else None)
+        with begin_task("labelling roles", total=len(trees)) as counted:
+            for batch in counted.slices(len(trees), BATCH_SIZE):
+                labelled += self._label(trees[batch], sentences[batch] if sentences is not None else None)
         return labelled
 
     def _label(

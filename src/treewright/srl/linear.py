@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from treewright.persist import State
+from treewright.progress import task
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROUNDS = 300
@@ -51,7 +52,7 @@ class LinearMachine:
             if self.loss == "hinge"
             else LogisticRegression(C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS)
         )
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), task("linear machine", unit="machines"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(rows, labels)
         coef, intercept = model.coef_, np.asarray(model.intercept_)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
 from treewright.parsing.lemmas import Script
 from treewright.persist import State
+from treewright.progress import track
 from treewright.srl.arguments import VERB, Shape, is_verbal
 from treewright.srl.codes import Codes, Decider, encode, join_codes
 
@@ -289,7 +290,8 @@ class PredicateFinder:
 
 def _encode(words: Sequence[Word]) -> Codes:
     templates = [line.split() for line in TEMPLATES.split("\n") if line]
-    values = encode(([function(word) for function in VALUES.values()] for word in words), len(VALUES))
+    described = track(words, "describing words", unit="words")
+    values = encode(([function(word) for function in VALUES.values()] for word in described), len(VALUES))
     return join_codes(values, list(VALUES), templates)
 
 
