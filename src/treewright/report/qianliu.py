@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from treewright.errors import InputError
+from treewright.progress import track
 from treewright.report.corpora import find_corpora, find_corpus
 from treewright.report.experiment import Bench, Inputs, Outcome, Ranking, Settings, describe_settings
 from treewright.report.plots import Panel, Series, draw_gains, draw_panels
@@ -27,7 +28,7 @@ from treewright.report.tables import (
     show_score,
     show_time,
 )
-from treewright.rerank.reranker import DEGREES
+from treewright.rerank.training import DEGREES
 
 PAPER = "Qian & Liu (2015)"
 PARSER = "third-order parser"
@@ -123,7 +124,7 @@ def table2(inputs: Inputs) -> Findings:
     bench = Bench(find_corpus(inputs.data), inputs)
     base = bench.base()
     rows = [_system_row("parser", PARSER, bench, base, None)]
-    for system in systems:
+    for system in track(systems, "rows of the table", unit="systems"):
         inputs.tell(f"{bench.corpus.name}: {system.title}")
         threshold = float(inputs.settings.threshold)
         outcome = bench.reranked(Ranking(system.space, system.learner, system.degree, threshold))
@@ -242,7 +243,7 @@ def table3(inputs: Inputs) -> Findings:
     bench = Bench(find_corpus(inputs.data), inputs)
     base = bench.base()
     rows = []
-    for threshold in inputs.settings.thresholds:
+    for threshold in track(inputs.settings.thresholds, "rows of the table", unit="thresholds"):
         inputs.tell(f"{bench.corpus.name}: threshold {threshold:g}")
         outcome = bench.reranked(Ranking("subtree", "mined", None, float(threshold)))
         rows.append(_threshold_row(threshold, bench, outcome, base))
@@ -311,7 +312,7 @@ def _draw_thresholds(figure: Any, *, rows: Sequence[Row]) -> None:  # noqa: ANN4
 def table4(inputs: Inputs) -> Findings:
     """Rerank every treebank of a folder with features of the dependency tree kernel space."""
     rows = []
-    for files in find_corpora(inputs.data):
+    for files in track(find_corpora(inputs.data), "rows of the table", unit="treebanks"):
         bench = Bench(files, inputs)
         base = bench.base()
         inputs.tell(f"{files.name}: reranking")
