@@ -27,6 +27,10 @@ from .data.interop import from_nltk as from_nltk
 from .data.interop import from_spacy as from_spacy
 from .data.interop import to_nltk as to_nltk
 from .data.interop import to_spacy as to_spacy
+from .data.pictures import SideBySide as SideBySide
+from .data.pictures import compare_trees as compare_trees
+from .data.pictures import draw as draw
+from .data.pictures import draw_svg as draw_svg
 from .data.planted import Planted as Planted
 from .data.planted import make_conjunctions as make_conjunctions
 from .data.projective import deprojectivize as deprojectivize

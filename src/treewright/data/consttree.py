@@ -264,6 +264,11 @@ class ConstTree:
             return f"<ConstTree {self.label} with {self.n_nodes} nodes>"
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
 
+    def _repr_svg_(self) -> str | None:
+        from treewright.data.pictures import notebook_svg  # pictures are built on this module
+
+        return notebook_svg(self)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle what is under this node only, not the whole tree that it is a view on."""
         return type(self).from_arrays, (self.labels, self.sizes)

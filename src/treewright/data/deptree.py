@@ -107,6 +107,11 @@ class DepTree:
         shown = " ".join(self.words[:8]) + (" ..." if len(self) > 8 else "")
         return f"DepTree({shown!r}, n={len(self)})"
 
+    def _repr_svg_(self) -> str | None:
+        from treewright.data.pictures import notebook_svg  # pictures are built on this module
+
+        return notebook_svg(self)
+
     @property
     def metadata(self) -> dict[str, str]:
         """The comments of the form ``# key = value``."""

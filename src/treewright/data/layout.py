@@ -15,7 +15,7 @@ Tree: TypeAlias = DepTree | ConstTree
 SIZES = {"word": 16.0, "tag": 12.0, "relation": 12.0, "label": 14.0}
 """Of the letters of each kind of text."""
 MARGIN = 14.0
-WORD_GAP, LEAF_GAP = 14.0, 12.0
+WORD_GAP, LEAF_GAP = 16.0, 14.0
 LEVEL, FIRST_LEVEL = 23.0, 24.0
 """Height of an arc over those that it passes over, and of the lowest."""
 PORT = 8.0
@@ -86,9 +86,9 @@ class Arc(NamedTuple):
 
 def lay_out(tree: Tree, *, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> Layout:
     """Find the places of all parts of a tree; see `treewright.data.pictures.draw_svg`."""
-    n, first = (len(tree), 1) if isinstance(tree, DepTree) else (tree.n_nodes, 0)
-    _check_marked(marked, first, n)
-    sure = _checked_confidence(confidence, n)
+    check_notes(tree, marked, confidence)
+    n = len(tree) if isinstance(tree, DepTree) else tree.n_nodes
+    sure = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
     if isinstance(tree, DepTree):
         words, layout = tree.words, _lay_out_dependencies(tree, frozenset(marked), sure)
     else:
@@ -96,25 +96,26 @@ def lay_out(tree: Tree, *, marked: Collection[int] = (), confidence: Sequence[fl
     return _mirrored(layout) if runs_leftwards(words) else layout
 
 
-def _check_marked(marked: Collection[int], first: int, n: int) -> None:
-    wrong = [number for number in marked if not first <= number < first + n]
-    if wrong:
-        kind = "words" if first else "nodes"
-        expected = (
-            f"numbers of {kind} from {first} to {first + n - 1}" if n else f"none, as there are no {kind}"
-        )
-        raise InputError(f"marked has {wrong[0]!r}; expected {expected}")
-
-
-def _checked_confidence(confidence: Sequence[float] | None, n: int) -> list[float | None]:
+def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float] | None) -> None:
+    """Check that what is to be drawn with a tree is about its words or nodes."""
+    kind, n, first = ("word", len(tree), 1) if isinstance(tree, DepTree) else ("node", tree.n_nodes, 0)
+    for number in marked:
+        if not first <= number < first + n:
+            raise InputError(
+                f"marked has {number!r}; expected numbers of {kind}s, of which there are {n} from {first} on"
+            )
     if confidence is None:
-        return [None] * n
+        return
     if len(confidence) != n:
-        raise InputError(f"confidence has {len(confidence)} values; expected {n}")
+        raise InputError(f"confidence has {len(confidence)} values; expected {n}, one a {kind}")
     for value in confidence:
         if not -TOLERANCE <= value <= 1 + TOLERANCE:
             raise InputError(f"confidence has {value!r}; expected numbers from 0 to 1")
-    return [min(max(float(value), 0.0), 1.0) for value in confidence]
+
+
+def line_looks(confidence: float) -> tuple[float, float]:
+    """Return how wide and how opaque a line is that is so sure."""
+    return 1 + 1.2 * confidence, 0.3 + 0.7 * confidence
 
 
 def _width(kind: str, text: str) -> float:

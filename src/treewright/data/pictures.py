@@ -1,10 +1,20 @@
 """Pictures of trees: SVG, PNG, text, and candidates side by side."""
 
+import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 from html import escape
+from pathlib import Path
+from typing import Protocol
 
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.data.drawing import draw_constituents, draw_dependencies
+from treewright.data.files import replacing
 from treewright.data.glyphs import visible
-from treewright.data.layout import SIZES, Group, Stroke, Text, Tree, lay_out
+from treewright.data.layout import SIZES, Group, Layout, Stroke, Text, Tree, check_notes, lay_out, line_looks
+from treewright.data.raster import write_png
+from treewright.errors import InputError
 
 STYLE = (
     ".tw-tree{font-family:system-ui,-apple-system,'Segoe UI','Noto Sans',Roboto,Arial,sans-serif;"
@@ -28,6 +38,17 @@ STYLE = (
 )
 """Inside a page a picture has the colour of its text, on its own one that fits the reader's screen."""
 LONGEST_TITLE = 200
+MOST_WORDS, MOST_NODES = 300, 2000
+"""Of trees that notebooks are given pictures of."""
+SUFFIXES = (".svg", ".png", ".txt")
+
+
+class HasTree(Protocol):
+    """A candidate of a parser."""
+
+    @property
+    def tree(self) -> Tree:
+        """What the parser makes of the sentence."""
 
 
 def draw_svg(
@@ -68,7 +89,10 @@ def draw_svg(
     >>> draw_svg(DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])).count('class="arc"')
     2
     """
-    layout = lay_out(tree, marked=marked, confidence=confidence)
+    return _write_svg(lay_out(tree, marked=marked, confidence=confidence), title)
+
+
+def _write_svg(layout: Layout, title: str | None = None) -> str:
     shown = visible(layout.title if title is None else title)
     if len(shown) > LONGEST_TITLE:
         shown = shown[: LONGEST_TITLE - 1] + "…"
@@ -112,11 +136,175 @@ def _write_text(text: Text) -> str:
     return f'<text class="{text.kind}" x="{x}" y="{y}">{escape(text.text)}</text>'
 
 
-def line_looks(confidence: float) -> tuple[float, float]:
-    """Return how wide and how opaque a line is that is so sure."""
-    return 1 + 1.2 * confidence, 0.3 + 0.7 * confidence
-
-
 def _number(value: float) -> str:
     """Write a coordinate without digits that nobody sees."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def draw(
+    tree: Tree | HasTree,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    marked: Collection[int] = (),
+    confidence: Sequence[float] | None = None,
+) -> str | None:
+    """Draw a tree into a file or, without one, as text for the terminal.
+
+    Parameters
+    ----------
+    tree : DepTree, ConstTree or candidate
+        Of a candidate of a parser, its tree.
+    path : path-like, optional
+        Ends in ``.svg``, ``.png`` (for which Matplotlib is needed: ``pip install 'treewright[report]'``) or
+        ``.txt``. The file appears whole or not at all.
+    marked : collection of int
+        Words, counted from 1, or nodes, counted from 0 in post-order, to point out.
+    confidence : sequence of float, optional
+        From 0 to 1, one a word or one a node.
+
+    Returns
+    -------
+    text : str or None
+        The drawing, if there is no path.
+
+    Examples
+    --------
+    >>> print(draw(DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"]), marked=[1]))
+    ┌─► Mary    _  nsubj *
+    └── sleeps  _  root
+    """
+    tree = _tree_of(tree)
+    if path is None:
+        return _draw_text(tree, marked, confidence)
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"path is {os.fspath(path)!r}; expected a name in {', '.join(SUFFIXES)}")
+    if suffix == ".txt":
+        text = _draw_text(tree, marked, confidence) + "\n"
+    else:
+        layout = lay_out(tree, marked=marked, confidence=confidence)
+        text = _write_svg(layout) + "\n" if suffix == ".svg" else ""
+    with replacing(Path(path)) as stream:
+        if suffix == ".png":
+            write_png(layout, stream)
+        else:
+            stream.write(text.encode("utf-8"))
+    return None
+
+
+def _draw_text(tree: Tree, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> str:
+    check_notes(tree, marked, confidence)
+    if isinstance(tree, DepTree):
+        return draw_dependencies(tree, marked=marked, confidence=confidence)
+    return draw_constituents(tree, marked=marked, confidence=confidence)
+
+
+def _tree_of(given: Tree | HasTree) -> Tree:
+    """Return a tree, or that of a candidate."""
+    tree = given if isinstance(given, DepTree | ConstTree) else getattr(given, "tree", None)
+    if not isinstance(tree, DepTree | ConstTree):
+        raise InputError(
+            f"tree is {type(given).__name__}; expected DepTree, ConstTree or a candidate of a parser"
+        )
+    return tree
+
+
+def notebook_svg(tree: Tree, *, marked: Collection[int] = ()) -> str | None:
+    """Draw a tree for a notebook; None where it is too large, so that its text is shown instead."""
+    is_small = len(tree) <= MOST_WORDS if isinstance(tree, DepTree) else tree.n_nodes <= MOST_NODES
+    return draw_svg(tree, marked=marked) if is_small else None
+
+
+def notebook_html(candidate: Tree | HasTree, *, marked: Collection[int] = ()) -> str:
+    """Show a candidate in a notebook: how good it is, and its picture if it is not too large."""
+    tree = _tree_of(candidate)
+    picture = notebook_svg(tree, marked=marked) or f"<p>{escape(visible(repr(tree)))}</p>"
+    return (
+        '<figure style="margin:0;max-width:100%"><figcaption style="font-variant-numeric:tabular-nums">'
+        f'{_describe(candidate)}</figcaption><div style="overflow-x:auto">{picture}</div></figure>'
+    )
+
+
+def _describe(candidate: Tree | HasTree) -> str:
+    """Tell how probable a candidate is, and its score, as far as it says so."""
+    probability, score = (getattr(candidate, name, None) for name in ("probability", "score"))
+    told = [] if probability is None else [f"probability {probability:.4f}"]
+    told += [] if score is None else [f"score {score:.3f}"]
+    return " · ".join(told)
+
+
+def find_differences(tree: Tree, other: Tree) -> list[int]:
+    """List what a tree has and another of the same sentence has not, as `draw_svg` marks it.
+
+    Returns
+    -------
+    numbers : list of int
+        Words, counted from 1, whose heads or relations differ; or nodes, counted from 0 in post-order, whose
+        labels do not stand over the same words in the other tree.
+    """
+    if isinstance(tree, DepTree) and isinstance(other, DepTree) and tree.words == other.words:
+        columns = zip(tree.heads, other.heads, tree.deprels, other.deprels, strict=True)
+        pairs = enumerate(columns, start=1)
+        return [number for number, (head, its, rel, own) in pairs if head != its or rel != own]
+    if isinstance(tree, ConstTree) and isinstance(other, ConstTree) and tree.words() == other.words():
+        left = Counter(other.spans())
+        inner = [node for node, size in enumerate(tree.sizes.tolist()) if size > 1]
+        found = []
+        for node, span in zip(inner, tree.spans(), strict=True):
+            left[span] -= 1
+            found += [node] if left[span] < 0 else []
+        return found
+    raise InputError("the trees have different words; expected trees of one kind of the same sentence")
+
+
+class SideBySide:
+    """Candidates of a sentence next to each other in notebooks and, as text, one under the other.
+
+    Attributes
+    ----------
+    trees : list of DepTree or ConstTree
+    differences : list of list of int
+        What each tree has and the first has not, as `draw` marks it.
+    """
+
+    def __init__(self, candidates: Sequence[Tree | HasTree]) -> None:
+        self._candidates = list(candidates)
+        self.trees = [_tree_of(candidate) for candidate in self._candidates]
+        self.differences = [find_differences(tree, self.trees[0]) for tree in self.trees]
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def __repr__(self) -> str:
+        captions = [f"{rank}. {_describe(each)}" for rank, each in enumerate(self._candidates, start=1)]
+        drawn = map(_draw_text, self.trees, self.differences)
+        return "\n\n".join("\n".join(parts) for parts in zip(captions, drawn, strict=True))
+
+    def _repr_html_(self) -> str:
+        figures = [
+            notebook_html(candidate, marked=marked)
+            for candidate, marked in zip(self._candidates, self.differences, strict=True)
+        ]
+        return f'<div style="display:flex;flex-wrap:wrap;gap:1.5rem 2.5rem">{"".join(figures)}</div>'
+
+
+def compare_trees(candidates: Sequence[Tree | HasTree]) -> SideBySide:
+    """Show trees of one sentence next to each other, with what differs from the first marked.
+
+    Parameters
+    ----------
+    candidates : sequence of DepTree, ConstTree or candidate
+        Such as one of the lists that ``kbest`` of a parser returns, or trees of several parsers.
+
+    Returns
+    -------
+    shown : SideBySide
+        A notebook shows pictures of it, a terminal drawings.
+
+    Examples
+    --------
+    >>> mary = DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])
+    >>> compare_trees([mary, mary.with_heads([0, 1])]).differences
+    [[], [1, 2]]
+    """
+    return SideBySide(candidates)

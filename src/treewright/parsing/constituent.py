@@ -12,6 +12,7 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RULES
+from treewright.data.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.trees import forest_arrays, forest_from, join_trees, split_forest
 from treewright.metrics.parseval import parseval
@@ -66,6 +67,9 @@ class Parse(NamedTuple):
 
     tree: ConstTree
     score: float
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
 
 class ConstituentParser:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from treewright._validate import check_integer
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
+from treewright.data.pictures import notebook_html
 from treewright.data.projective import deprojectivize
 from treewright.errors import InputError
 from treewright.parsing.features import Corpus, TemplateSet
@@ -31,6 +32,9 @@ class Candidate(NamedTuple):
     tree: DepTree
     score: float
     probability: float
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
 
 class Structures(NamedTuple):
