@@ -1,11 +1,10 @@
 """Mining from the command line."""
 
-import io
+import re
 
 import numpy as np
 import pytest
 from commands import run
-from rich.console import Console
 
 import treewright as tw
 from treewright.report import mining
@@ -139,14 +138,13 @@ def test_bad_input_is_one_line(tmp_path, fail, text, options, message):
     assert not (tmp_path / "f.tsv").exists()
 
 
-def test_a_terminal_shows_a_table_that_changes(monkeypatch, data):
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr(mining, "Console", lambda stderr: console)
+def test_a_line_is_told_for_each_round():
+    lines = []
     X = np.random.default_rng(0).integers(2, size=(60, 5))
-    with mining.mining_display() as progress:
-        tw.ConjunctionMiner(degree=2, threshold=2).fit(X, X[:, 0] ^ X[:, 1], progress=progress)
-    shown = screen.getvalue()
-    assert "candidates" in shown
-    assert "survivors" in shown
-    assert "selected" in shown
+    miner = tw.ConjunctionMiner(degree=2, threshold=2).fit(
+        X, X[:, 0] ^ X[:, 1], progress=mining.MiningLines(lines.append)
+    )
+    n_rounds = len(lines)
+    assert miner.conjunctions_
+    assert [line.split(",")[0] for line in lines] == [f"round {number}" for number in range(1, n_rounds + 1)]
+    assert re.search(r"threshold 2, .*; candidates > survivors: \d+ > \d+ of order 1, .* MiB$", lines[0])

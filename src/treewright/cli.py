@@ -7,10 +7,11 @@ import sys
 from typing import Annotated, Any, cast
 
 import typer
-from typer.core import TyperGroup
 
 from treewright._version import __version__
 from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, treebanks
+from treewright.commands.options import LOG_JSON, ToldCommand, ToldCommands
+from treewright.commands.telling import say, write_event
 from treewright.errors import TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
@@ -24,7 +25,7 @@ class ClosedPipeError(Exception):
     """The reader of our output has left."""
 
 
-class _Commands(TyperGroup):
+class _Commands(ToldCommands):
     """Commands whose interruptions reach `run`; Typer would end the program in silence."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
@@ -34,6 +35,13 @@ class _Commands(TyperGroup):
             raise InterruptedRunError from error
         except BrokenPipeError as error:
             raise ClosedPipeError from error
+
+
+class _SayHandler(logging.Handler):
+    """What is logged is told as lines are."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record))
 
 
 app = typer.Typer(
@@ -48,7 +56,7 @@ app = typer.Typer(
 
 def run() -> int:
     """Run the command line, turn expected errors into one line, and return the exit code."""
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
     _use_writable_encodings()
     try:
         return app(standalone_mode=False) or 0
@@ -67,7 +75,11 @@ def run() -> int:
 
 def fail(message: str, *, code: int = 2) -> int:
     """Say in one line what went wrong and return the exit code."""
-    print(f"treewright: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    if LOG_JSON in sys.argv[1:]:  # wherever it stands: the command line may be what is wrong
+        write_event("error", text=line)
+    else:
+        print(f"treewright: {line}", file=sys.stderr)
     return code
 
 
@@ -96,18 +108,18 @@ def _root(
 
 
 train = typer.Typer(help="Train a model.", cls=_Commands)
-app.command()(experiments.demo)
-app.command()(treebanks.convert)
-app.command()(treebanks.evaluate)
+app.command(cls=ToldCommand)(experiments.demo)
+app.command(cls=ToldCommand)(treebanks.convert)
+app.command(cls=ToldCommand)(treebanks.evaluate)
 app.add_typer(train, name="train")
-train.command()(parsing.dependency)
-train.command()(constituents.constituent)
-train.command()(constituents.leftcorner)
-train.command()(parsing.tagger)
-train.command()(roles.roles)
-app.command()(parsing.parse)
-app.command()(parsing.explain)
-app.command()(mining.mine)
-app.command()(kernels.kernel)
-app.command()(experiments.reproduce)
-app.command()(treebanks.fetch)
+train.command(cls=ToldCommand)(parsing.dependency)
+train.command(cls=ToldCommand)(constituents.constituent)
+train.command(cls=ToldCommand)(constituents.leftcorner)
+train.command(cls=ToldCommand)(parsing.tagger)
+train.command(cls=ToldCommand)(roles.roles)
+app.command(cls=ToldCommand)(parsing.parse)
+app.command(cls=ToldCommand)(parsing.explain)
+app.command(cls=ToldCommand)(mining.mine)
+app.command(cls=ToldCommand)(kernels.kernel)
+app.command(cls=ToldCommand)(experiments.reproduce)
+app.command(cls=ToldCommand)(treebanks.fetch)

@@ -5,10 +5,11 @@ Whoever wants to know installs a listener with `listening`. Without one, nothing
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from itertools import count
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TextIO, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 
@@ -36,6 +37,8 @@ class Step(NamedTuple):
         Since the task began.
     is_over : bool
         Whether this is the last that is heard of the task.
+    before : int
+        How many had been done when it began.
     """
 
     task: int
@@ -45,11 +48,13 @@ class Step(NamedTuple):
     unit: str
     seconds: float
     is_over: bool
+    before: int = 0
 
     @property
     def rate(self) -> float | None:
         """How many are done in a second; None before that can be told."""
-        return self.done / self.seconds if self.done and self.seconds > 0 else None
+        n_new = self.done - self.before
+        return n_new / self.seconds if n_new > 0 and self.seconds > 0 else None
 
     @property
     def seconds_left(self) -> float | None:
@@ -105,9 +110,9 @@ def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.m
 class Task:
     """Some work that is counted as it is done, by one thread or by several."""
 
-    def __init__(self, what: str, total: int | None, unit: str) -> None:
+    def __init__(self, what: str, total: int | None, unit: str, before: int = 0) -> None:
         self._what, self._unit = what, unit
-        self._total, self._done = total, 0
+        self._total, self._done, self._before = total, before, before
         self._hearing = _hearing
         self._lock = threading.Lock()
         if self._hearing is not None:
@@ -151,14 +156,12 @@ class Task:
             self._tell(hearing, now)
 
     def _tell(self, hearing: _Hearing, now: float, *, is_over: bool = False) -> None:
-        seconds = now - self._begin
-        hearing.tell(
-            Step(self._number, self._what, self._done, self._total, self._unit, seconds, is_over=is_over)
-        )
+        counts = (self._done, self._total, self._unit)
+        hearing.tell(Step(self._number, self._what, *counts, now - self._begin, is_over, self._before))
 
 
 @contextmanager
-def task(what: str, *, total: int | None = None, unit: str = "sentences") -> Iterator[Task]:
+def task(what: str, *, total: int | None = None, unit: str = "sentences", before: int = 0) -> Iterator[Task]:
     """Give a task to be advanced by whoever does the work; it is over at the end of the block.
 
     Parameters
@@ -169,8 +172,10 @@ def task(what: str, *, total: int | None = None, unit: str = "sentences") -> Ite
         How many there are to do, if that is known.
     unit : str
         What is counted, in the plural.
+    before : int
+        How many have been done already, such as the bytes of a file that goes on arriving.
     """
-    begun = Task(what, total, unit)
+    begun = Task(what, total, unit, before)
     try:
         yield begun
     finally:
@@ -193,3 +198,22 @@ def track(
         for item in items:
             yield item
             begun.advance()
+
+
+@contextmanager
+def warnings_told(tell: Callable[[str], None]) -> Iterator[None]:
+    """Let warnings be told as lines of text, where they must not be printed beside what else is told."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        tell(f"warning: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,6 +1,5 @@
 import errno
 import hashlib
-import io
 import json
 import logging
 import random
@@ -12,15 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from treewright.data import remote
 from treewright.data.conllu import read_conllu
 from treewright.data.languages import CODES, REPOSITORIES, TRAIN_PIECES, resolve_name
 from treewright.data.remote import ATTEMPTS, TreebankFiles, fetch_treebank
 from treewright.errors import FetchError, InputError
-from treewright.report import progress as progress_module
-from treewright.report.progress import download_bar
+from treewright.progress import listening
 
 NAME = "UD_English-EWT"
 TRAIN, DEV, TEST = (f"en_ewt-ud-{part}.conllu" for part in ("train", "dev", "test"))
@@ -689,21 +686,14 @@ def test_fetching_is_logged(server, fetch, caplog):
     assert f"fetching {server.base_url}/{NAME}/r2.14/{TRAIN}" in caplog.text
 
 
-def test_bar_is_silent_without_a_terminal(fetch, capfd):
-    with download_bar() as progress:
-        fetch(progress=progress)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_bar_shows_each_file_on_a_terminal(fetch, monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr(
-        progress_module, "Console", lambda **_: Console(file=screen, force_terminal=True, width=100)
-    )
-    with download_bar() as progress:
-        fetch(progress=progress)
+def test_a_listener_hears_how_many_bytes_of_each_file_have_come(server, fetch):
+    steps = []
+    with listening(steps.append, every=0):
+        fetch()
+    ends = {step.what: (step.done, step.total, step.unit) for step in steps if step.is_over}
     for name in (TRAIN, DEV, TEST):
-        assert name in screen.getvalue()
+        size = len(content_of(server, name))
+        assert ends[f"fetching {name}"] == (size, size, "bytes")
 
 
 def test_a_cache_that_is_a_file_is_refused(tmp_path):

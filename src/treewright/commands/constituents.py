@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from treewright._validate import check_choice
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
 
@@ -68,15 +70,26 @@ def constituent(
         int | None, typer.Option(min=1, help="Only sentences of up to so many words, with punctuation.")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="shift-reduce, or original: as in the paper, with many more examples.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.STRATEGIES),
+            help="shift-reduce, or original: as in the paper, with many more examples.",
+        ),
     ] = "shift-reduce",
-    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    tags: Annotated[
+        str,
+        typer.Option(
+            autocompletion=offer(choices.TAGS), help="gold: as in the files; predicted: by an own tagger."
+        ),
+    ] = "gold",
     max_children: Annotated[int, typer.Option(min=1, help="Children of a constituent at the most.")] = 5,
     any_children: Annotated[
         bool,
         typer.Option("--any-children", help="Consider labels over children they were never seen with."),
     ] = False,
-    head_rules: Annotated[str, typer.Option(help="collins or yamada-matsumoto.")] = "collins",
+    head_rules: Annotated[
+        str, typer.Option(autocompletion=offer(choices.HEAD_RULES), help="collins or yamada-matsumoto.")
+    ] = "collins",
     min_count: Annotated[int, typer.Option(min=1, help="A word must occur so often to be asked for.")] = 2,
     sample_size: Annotated[
         int, typer.Option(min=1, help="Examples on which each decision tree is built.")
@@ -100,7 +113,11 @@ def constituent(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
     rerank: Annotated[
-        str | None, typer.Option(help="Also learn to choose among the best trees: sst, or none (--second).")
+        str | None,
+        typer.Option(
+            autocompletion=offer(choices.TREE_RERANKERS),
+            help="Also learn to choose among the best trees: sst, or none (--second).",
+        ),
     ] = None,
     second: Second = None,
     trained: Trained = None,
@@ -150,9 +167,18 @@ def leftcorner(
     max_length: Annotated[
         int | None, typer.Option(min=1, help="Only sentences of up to so many words, with punctuation.")
     ] = None,
-    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    tags: Annotated[
+        str,
+        typer.Option(
+            autocompletion=offer(choices.TAGS), help="gold: as in the files; predicted: by an own tagger."
+        ),
+    ] = "gold",
     cell: Annotated[
-        str, typer.Option(help="What a unit is: gated, tanh, or sigmoid, as in the paper.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.CELLS),
+            help="What a unit is: gated, tanh, or sigmoid, as in the paper.",
+        ),
     ] = "gated",
     units: Annotated[int, typer.Option(min=1, help="Of a history vector.")] = 80,
     embedding: Annotated[int, typer.Option(min=1, help="Size of vectors of labels, tags and words.")] = 60,
@@ -162,7 +188,9 @@ def leftcorner(
     min_chain: Annotated[
         int, typer.Option(min=1, help="A chain of only children must occur so often to be one label.")
     ] = 10,
-    optimizer: Annotated[str, typer.Option(help="adam or momentum.")] = "adam",
+    optimizer: Annotated[
+        str, typer.Option(autocompletion=offer(choices.OPTIMIZERS), help="adam or momentum.")
+    ] = "adam",
     learning_rate: Annotated[float, typer.Option(help="At first; it falls to nearly zero.")] = 0.008,
     weight_decay: Annotated[float, typer.Option(help="In a step, at first; it falls, too.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="Share that is left out at random in training.")] = 0.2,
@@ -179,14 +207,19 @@ def leftcorner(
     folds: Annotated[int, typer.Option(min=2, help="Parts that are tagged as if new.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model (on a CPU).")] = 0,
     device: Annotated[
-        str, typer.Option(help="Where training runs: cpu, cuda, or auto: a GPU where there is one.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.DEVICES),
+            help="Where training runs: cpu, cuda, or auto: a GPU where there is one.",
+        ),
     ] = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
     rerank: Annotated[
         str | None,
         typer.Option(
+            autocompletion=offer(choices.DERIVED_RERANKERS),
             help="Also learn to choose among the best trees, by a kernel: "
-            "efficient-top, top-rerank, top, fisher, sst, or none (--second)."
+            "efficient-top, top-rerank, top, fisher, sst, or none (--second).",
         ),
     ] = None,
     second: Second = None,
@@ -249,7 +282,7 @@ def _train(parser: "AnyParser", reranking: Reranking, work: Work) -> None:
     learner.fit(training, development, progress=say, checkpoint=checkpoint).save(work.model)
     for folder in (*checkpoint.glob("*/"), checkpoint):
         Checkpoint.remove(folder)
-    say(f"written: {work.model}")
+    say(f"written: {work.model}", event="result")
 
 
 def _check_options(context: typer.Context, reranking: Reranking) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.commands.work import say
 from treewright.errors import InputError
 
@@ -71,7 +73,12 @@ def demo(
 
 def reproduce(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the names above.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT", autocompletion=offer(choices.EXPERIMENTS), help="One of the names above."
+        ),
+    ],
     data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
     out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
     tags: Annotated[
@@ -81,7 +88,11 @@ def reproduce(
         ),
     ] = None,
     punctuation: Annotated[
-        str, typer.Option(help="all: scored like words; unicode or penn: left out by that rule.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.PUNCTUATION),
+            help="all: scored like words; unicode or penn: left out by that rule.",
+        ),
     ] = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Of the parser, if not its own.")] = None,
@@ -127,7 +138,11 @@ def reproduce(
         Path | None, typer.Option(help="Of questions; one that was trained with predicted tags.")
     ] = None,
     adjuncts: Annotated[
-        str, typer.Option(help="Kinds of ArgM as roles of their own: merged, separate, or both.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.ADJUNCTS),
+            help="Kinds of ArgM as roles of their own: merged, separate, or both.",
+        ),
     ] = "both",
     framenet: Annotated[
         Path | None, typer.Option(help="FrameNet's XML release, for moschitti-table2.")
@@ -141,7 +156,12 @@ def reproduce(
     units: Annotated[
         int | None, typer.Option(min=1, help="Of the networks of titov, if not the parser's own.")
     ] = None,
-    cell: Annotated[str, typer.Option(help="Of the networks of titov: gated, tanh, sigmoid.")] = "gated",
+    cell: Annotated[
+        str,
+        typer.Option(
+            autocompletion=offer(choices.CELLS), help="Of the networks of titov: gated, tanh, sigmoid."
+        ),
+    ] = "gated",
     list_sentences: Annotated[
         int | None, typer.Option(min=1, help="Whose lists rerankers learn from, in titov; all otherwise.")
     ] = None,
@@ -231,7 +251,7 @@ def reproduce(
         experiment, data, out, settings=settings, cache=cache, command=command, progress=say
     )
     print(files[0].read_text(encoding="utf-8"))
-    say(f"written: {', '.join(map(str, files))}")
+    say(f"written: {', '.join(map(str, files))}", event="result")
 
 
 def _given_settings(context: typer.Context) -> list[str]:

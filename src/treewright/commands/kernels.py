@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.commands.work import check_results, say
 from treewright.errors import InputError
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from treewright.kernels.base import Kernel
     from treewright.kernels.files import Examples
 
-KERNELS = ("st", "sst", "pt", "spt")
+KERNELS = choices.KERNELS
 PARTIAL = ("pt", "spt")
 OPTIONS = {
     "normalize=True": "--normalize",
@@ -38,7 +40,11 @@ def kernel(
     out: Annotated[Path, typer.Option(help="File for the matrix, for numpy.load.")],
     kind: Annotated[
         str,
-        typer.Option("--kernel", help="st: subtrees, sst: subset trees, pt: partial trees, spt: smoothed."),
+        typer.Option(
+            "--kernel",
+            autocompletion=offer(choices.KERNELS),
+            help="st: subtrees, sst: subset trees, pt: partial trees, spt: smoothed.",
+        ),
     ] = "sst",
     other: Annotated[
         str | None, typer.Option(help="Trees to compare those of DATA with, instead of each other.")
@@ -55,10 +61,18 @@ def kernel(
         bool, typer.Option("--logs", help="Write logarithms; of values too large for a number too.")
     ] = False,
     words: Annotated[
-        str, typer.Option(help="nodes: as others; none: left out; bag (st, sst): counted also alone.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.WORDS),
+            help="nodes: as others; none: left out; bag (st, sst): counted also alone.",
+        ),
     ] = "nodes",
     centre: Annotated[
-        str, typer.Option(help="What nodes of dependency trees are: relation, tag or word.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.CENTRES),
+            help="What nodes of dependency trees are: relation, tag or word.",
+        ),
     ] = "relation",
     vectors: Annotated[
         str | None, typer.Option(help="For spt: a text file, a word and its numbers in each line.")
@@ -114,7 +128,7 @@ def kernel(
         if stream:
             stream.writelines(f"{item.label}\n" for item in groups[0].items)
     typer.echo(_summary(groups, sum(times)))
-    say(f"written: {out}")
+    say(f"written: {out}", event="result")
 
 
 @contextmanager

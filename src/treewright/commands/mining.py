@@ -45,7 +45,7 @@ def mine(
     from treewright.data.svmlight import read_svmlight
     from treewright.mining.gradient import PAPER_SETTINGS
     from treewright.mining.miner import ConjunctionMiner
-    from treewright.report.mining import mining_display, write_conjunctions
+    from treewright.report.mining import MiningLines, write_conjunctions
 
     checkpoint = begin_checkpoint(out, resume=resume)
     check_results({"--model": model, "--out": out}, {"DATA": source})
@@ -63,14 +63,17 @@ def mine(
         **options,
     )
     samples = read_svmlight(source)
-    with mining_display() as progress, warnings.catch_warnings(action="ignore", category=UserWarning):
-        miner.fit(samples.X, samples.y, progress=progress, checkpoint=checkpoint)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        miner.fit(samples.X, samples.y, progress=MiningLines(say), checkpoint=checkpoint)
     write_conjunctions(miner, samples, out)
     if model is not None:
         miner.feature_names_in_ = np.array(samples.names, dtype=object)
         miner.save(model)
     Checkpoint.remove(checkpoint)
-    say(f"threshold {miner.threshold_:.4g}: {len(miner.conjunctions_):,} conjunctions written: {out}")
+    say(
+        f"threshold {miner.threshold_:.4g}: {len(miner.conjunctions_):,} conjunctions written: {out}",
+        event="result",
+    )
     if not miner.conjunctions_:
         say("a lower --threshold selects more")
 

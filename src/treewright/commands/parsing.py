@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.commands.roles import write_roles
 from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
@@ -19,9 +21,18 @@ def dependency(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 6,
     runs: Annotated[int, typer.Option(min=1, help="Trainings of which the mean is taken.")] = 4,
     k: Annotated[int, typer.Option(min=1, help="Length of candidate lists in training.")] = 10,
-    tags: Annotated[str, typer.Option(help="gold: as in the files; predicted: by an own tagger.")] = "gold",
+    tags: Annotated[
+        str,
+        typer.Option(
+            autocompletion=offer(choices.TAGS), help="gold: as in the files; predicted: by an own tagger."
+        ),
+    ] = "gold",
     decoder: Annotated[
-        str, typer.Option(help="projective, or spanning: any tree, crossing arcs or not (order 1).")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.DECODERS),
+            help="projective, or spanning: any tree, crossing arcs or not (order 1).",
+        ),
     ] = "projective",
     jackknife: Annotated[
         bool, typer.Option("--jackknife", help="Learn labels and probabilities from folds; takes longer.")
@@ -37,14 +48,22 @@ def dependency(
     max_heads: Annotated[int, typer.Option(min=1, help="Heads that are scored a word at the most.")] = 8,
     folds: Annotated[int, typer.Option(min=1, help="Parts that are pruned and tagged as if new.")] = 5,
     lifting: Annotated[
-        str, typer.Option(help="How crossing arcs are lifted: path, head, head+path or baseline.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.LIFTINGS),
+            help="How crossing arcs are lifted: path, head, head+path or baseline.",
+        ),
     ] = "path",
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Also learn to choose among the parser's best trees.")
     ] = False,
     space: Annotated[
-        str, typer.Option(help="What the reranker looks at: subtree, polynomial or template.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.SPACES),
+            help="What the reranker looks at: subtree, polynomial or template.",
+        ),
     ] = "subtree",
     degree: Annotated[
         int | None, typer.Option(min=1, help="Highest order of the reranker's features.")
@@ -112,7 +131,7 @@ def dependency(
     else:
         parser.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
-    say(f"written: {model}")
+    say(f"written: {model}", event="result")
 
 
 def tagger(
@@ -134,7 +153,7 @@ def tagger(
     development = read_conllu(dev, require_heads=False) if dev else None
     sentences = read_conllu(trees, require_heads=False)
     Tagger(epochs=epochs, seed=seed).fit(sentences, development, progress=say).save(model)
-    say(f"written: {model}")
+    say(f"written: {model}", event="result")
 
 
 def parse(
@@ -148,7 +167,11 @@ def parse(
     ],
     output: Annotated[str, typer.Option(help="File for the result.")] = "-",
     tags: Annotated[
-        str | None, typer.Option(help="gold: as in INPUT; predicted: by the parser; as trained otherwise.")
+        str | None,
+        typer.Option(
+            autocompletion=offer(choices.TAGS),
+            help="gold: as in INPUT; predicted: by the parser; as trained otherwise.",
+        ),
     ] = None,
     kbest: Annotated[int, typer.Option(min=1, max=10_000, help="Write so many trees a sentence.")] = 1,
     confidence: Annotated[
@@ -156,7 +179,11 @@ def parse(
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
     language: Annotated[
-        str | None, typer.Option(help="Language of the words of --raw, as en; xx, for any, otherwise.")
+        str | None,
+        typer.Option(
+            autocompletion=choices.offer_languages,
+            help="Language of the words of --raw, as en; xx, for any, otherwise.",
+        ),
     ] = None,
     predicates_from: Annotated[
         str | None, typer.Option(help="PropBank columns whose predicates are known (semantic roles).")
@@ -221,7 +248,10 @@ def explain(
     candidates: Annotated[int, typer.Option(min=1, help="Trees to show for each sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Explain the first so many sentences.")] = 10,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
-    language: Annotated[str, typer.Option(help="Language of the words of --raw, as en.")] = "xx",
+    language: Annotated[
+        str,
+        typer.Option(autocompletion=choices.offer_languages, help="Language of the words of --raw, as en."),
+    ] = "xx",
 ) -> None:
     """Show why a tree won: the best candidates, and the features that decided between the first two.
 

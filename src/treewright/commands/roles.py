@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.commands.work import check_results, check_writable, say
 from treewright.errors import InputError
 
@@ -21,13 +23,23 @@ def roles(
     dev: Annotated[str | None, typer.Option(help="Trees to score at the end, with --dev-props.")] = None,
     dev_props: Annotated[str | None, typer.Option(help="PropBank columns of those.")] = None,
     predicates: Annotated[
-        str, typer.Option(help="verbs, or all: also nouns and others that were some in TRAIN.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.PREDICATES),
+            help="verbs, or all: also nouns and others that were some in TRAIN.",
+        ),
     ] = "verbs",
     kernel: Annotated[
         str,
-        typer.Option(help="What names arguments: linear, st, sst, pt, linear+sst, ..., fragments or mined."),
+        typer.Option(
+            autocompletion=offer(choices.ROLE_KERNELS),
+            help="What names arguments: linear, st, sst, pt, linear+sst, ..., fragments or mined.",
+        ),
     ] = "linear",
-    features: Annotated[str, typer.Option(help="Of arguments: standard or extended.")] = "extended",
+    features: Annotated[
+        str,
+        typer.Option(autocompletion=offer(choices.ROLE_FEATURES), help="Of arguments: standard or extended."),
+    ] = "extended",
     cost: Annotated[
         float | None, typer.Option("--cost", help="Of wrong names in training; one for the kernel otherwise.")
     ] = None,
@@ -53,7 +65,7 @@ def roles(
     training = read_pairs(trees, props)
     development = read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
     labeler.fit(*training, progress=say).save(model)
-    say(f"written: {model}")
+    say(f"written: {model}", event="result")
     if development:
         _tell_scores(labeler, *development)
 

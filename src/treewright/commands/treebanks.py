@@ -6,29 +6,49 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from treewright.commands import choices
+from treewright.commands.choices import offer
 from treewright.errors import InputError
 
-FORMAT_NAMES = "conllu, conllx, conll2009, brackets or props"
+FORMAT_NAMES = f"{', '.join(choices.FORMATS[:-1])} or {choices.FORMATS[-1]}"
 
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, or - for standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
     from_format: Annotated[
-        str | None, typer.Option("--from", help=f"{FORMAT_NAMES}; told by name or content otherwise.")
+        str | None,
+        typer.Option(
+            "--from",
+            autocompletion=offer(choices.FORMATS),
+            help=f"{FORMAT_NAMES}; told by name or content otherwise.",
+        ),
     ] = None,
     to_format: Annotated[
-        str | None, typer.Option("--to", help=f"{FORMAT_NAMES}; told by the name of OUT otherwise.")
+        str | None,
+        typer.Option(
+            "--to",
+            autocompletion=offer(choices.FORMATS),
+            help=f"{FORMAT_NAMES}; told by the name of OUT otherwise.",
+        ),
     ] = None,
     rules: Annotated[
-        str, typer.Option(help="Head rules from brackets to dependencies: yamada-matsumoto or collins.")
+        str,
+        typer.Option(
+            autocompletion=offer(choices.HEAD_RULES),
+            help="Head rules from brackets to dependencies: yamada-matsumoto or collins.",
+        ),
     ] = "yamada-matsumoto",
     functions: Annotated[bool, typer.Option("--functions", help="Keep function tags in brackets.")] = False,
     traces: Annotated[bool, typer.Option("--traces", help="Keep traces in brackets.")] = False,
     unescape: Annotated[bool, typer.Option("--unescape", help="Write words -LRB- as brackets.")] = False,
     lift: Annotated[
         str | None,
-        typer.Option("--projectivize", help="Lift crossing arcs: baseline, head, path or head+path."),
+        typer.Option(
+            "--projectivize",
+            autocompletion=offer(choices.LIFTINGS),
+            help="Lift crossing arcs: baseline, head, path or head+path.",
+        ),
     ] = None,
     lower: Annotated[bool, typer.Option("--deprojectivize", help="Undo that lifting.")] = False,
 ) -> None:
@@ -114,7 +134,14 @@ def evaluate(
 
 
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A treebank, as UD_English-EWT or en_ewt.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=choices.offer_treebanks,
+            help="A treebank, as UD_English-EWT or en_ewt.",
+        ),
+    ],
     release: Annotated[str, typer.Option(help="Release of Universal Dependencies.")] = "2.14",
     base_url: Annotated[
         str | None, typer.Option(help="Where the repositories are, if not on GitHub.")
@@ -126,12 +153,8 @@ def fetch(
     Example: `treewright fetch UD_Hungarian-Szeged`
     """
     from treewright.data.remote import BASE_URL, fetch_treebank
-    from treewright.report.progress import download_bar
 
-    with download_bar() as progress:
-        files = fetch_treebank(
-            name, release=release, base_url=base_url or BASE_URL, cache=cache, progress=progress
-        )
+    files = fetch_treebank(name, release=release, base_url=base_url or BASE_URL, cache=cache)
     for path in files:
         if path:
             print(path)

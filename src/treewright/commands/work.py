@@ -1,18 +1,13 @@
 """What commands have in common: telling, and work that takes long."""
 
-import sys
 import tempfile
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
+from treewright.commands.telling import say as say
 from treewright.data.files import Target, is_same_file, is_special
 from treewright.errors import InputError
-
-
-def say(line: str) -> None:
-    """Tell how far work has come."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def check_writable(path: Path) -> None:

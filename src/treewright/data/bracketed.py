@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from treewright.data.consttree import ConstTree, unescape_word
-from treewright.data.files import Source, Target, numbered_lines, open_target, source_name
+from treewright.data.files import Source, Target, numbered_lines, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
 
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
@@ -54,7 +54,7 @@ def read_brackets(
 def write_brackets(trees: Iterable[ConstTree], target: Target) -> None:
     """Write one tree a line; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
     with open_target(target) as stream:
-        for tree in trees:
+        for tree in track_writing(trees, target):
             if tree.is_leaf:
                 raise InputError(f"the tree is the lone word {quote(tree.label)}; expected a bracket")
             stream.write(f"{tree}\n")

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
-from treewright.data.files import Source, Target, iter_chunks, open_target, source_name
+from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
 
 Layout: TypeAlias = tuple[str, ...]
@@ -346,7 +346,7 @@ def _head_values(n: int) -> dict[str, int]:
 
 def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> None:
     with open_target(target) as stream:
-        for index, tree in enumerate(trees):
+        for index, tree in enumerate(track_writing(trees, target)):
             if layout is CONLLU and index == 0 and tree.comments:
                 layout = _declared_layout(Block(str(target), 1, tree.comments, [])) or layout
             stream.write(format_tree(tree, layout))

@@ -6,18 +6,19 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, cast
 
 from treewright.errors import FormatError, InputError
-from treewright.progress import task
+from treewright.progress import task, track
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+Item = TypeVar("Item")
 Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str]
 
@@ -110,6 +111,12 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     else:
         with replacing(path) as raw, _compressed(raw, path) as body, _text(body) as stream:
             yield stream
+
+
+def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
+    """Hand on what is written to `target`, and tell how much of it has been."""
+    name = "" if _is_standard(target) else f" {os.path.basename(target)}"
+    return track(items, f"writing{name}")
 
 
 def is_special(path: Target) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from treewright.data.conllu import Block, iter_blocks, join_lines, wrong_column_count
 from treewright.data.consttree import Span
-from treewright.data.files import Source, Target, open_target
+from treewright.data.files import Source, Target, open_target, track_writing
 from treewright.errors import InputError, quote
 
 N_FIXED_COLUMNS = 5
@@ -59,7 +59,7 @@ def read_props(source: Source) -> list[PropSentence]:
 def write_props(sentences: Iterable[PropSentence], target: Target) -> None:
     """Write PropBank columns; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
     with open_target(target) as stream:
-        for sentence in sentences:
+        for sentence in track_writing(sentences, target):
             stream.write(_format_sentence(sentence))
 
 

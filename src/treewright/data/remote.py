@@ -31,6 +31,7 @@ from treewright._version import __version__
 from treewright.data.files import CHUNK_SIZE, open_target
 from treewright.data.languages import resolve_name, suggest_names, train_pieces
 from treewright.errors import FetchError, InputError, quote
+from treewright.progress import task
 
 if sys.platform == "win32":
     import msvcrt
@@ -429,10 +430,12 @@ def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> 
         if not done:  # only now, since a new tag must never stand beside old bytes
             _tag_path(part).write_text(response.headers.get("ETag", ""), "utf-8")
         _report(source, name, done, total)
-        for data in _chunks(response):
-            stream.write(data)
-            done += len(data)
-            _report(source, name, done, total)
+        with task(f"fetching {name}", total=total, unit="bytes", before=done) as counted:
+            for data in _chunks(response):
+                stream.write(data)
+                done += len(data)
+                counted.advance(len(data))
+                _report(source, name, done, total)
     if total is not None and done < total:
         raise _InterruptedTransferError(f"the connection broke after {done} of {total} bytes")
 

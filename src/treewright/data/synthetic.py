@@ -30,6 +30,7 @@ from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
 from treewright.data.lexicon import Word
 from treewright.data.propbank import Proposition, PropSentence
+from treewright.progress import track
 
 T = TypeVar("T")
 
@@ -148,7 +149,7 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
     check_number("crossing", crossing, low=0, high=1)
     random = Random(int(seed)).random
     bank = Treebank([], [], [], [])
-    for number in range(1, n_sentences + 1):
+    for number in track(range(1, n_sentences + 1), "making sentences"):
         draft = _Draft(random)
         draft.write("crossing" if random() < crossing else "sentence")
         draft.add_to(bank, number)

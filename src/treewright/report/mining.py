@@ -1,43 +1,32 @@
-"""What was mined: progress on the terminal, and a table of conjunctions."""
+"""What was mined: a line for each round, and a table of conjunctions."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
 
 from treewright.data.files import Target, open_target
 from treewright.data.svmlight import Samples
 from treewright.mining.miner import ConjunctionMiner
-from treewright.mining.reports import IterationReport, OrderReport, Progress, Report
+from treewright.mining.reports import IterationReport, OrderReport, Report
 
 MEBIBYTE = 1 << 20
 
 
-@contextmanager
-def mining_display() -> Iterator[Progress]:
-    """Yield a callback for `fit` that shows each round on standard error.
+class MiningLines:
+    """A callback for `fit` that tells a line for each round.
 
-    On a terminal it is a table of the orders that changes as they are counted; elsewhere, a line a round.
+    Parameters
+    ----------
+    tell : callable
+        Called with the line.
     """
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Lines(console)
-        return
-    with Live(console=console, transient=True) as live:
-        yield _LiveTable(live)
 
-
-class _Lines:
-    """A line for each round."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self._orders: list[OrderReport] = []
 
     def __call__(self, report: Report) -> None:
+        """Keep the report of an order, or tell of a round and its orders."""
         if isinstance(report, OrderReport):
             self._orders.append(report)
             return
@@ -46,31 +35,7 @@ class _Lines:
         )
         memory = max((each.n_bytes + each.n_bytes_on_disk for each in self._orders), default=0)
         self._orders = []
-        text = f"{_headline(report)}; candidates > survivors: {counted}; {_size(memory)}"
-        self._console.print(text, soft_wrap=True, highlight=False, markup=False)
-
-
-class _LiveTable:
-    """A table that is drawn anew with each order."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self._orders: dict[int, OrderReport] = {}
-        self._title = "mining"
-
-    def __call__(self, report: Report) -> None:
-        if isinstance(report, IterationReport):
-            self._title = _headline(report)
-        else:
-            if report.order == 1:
-                self._orders = {}
-            self._orders[report.order] = report
-        table = Table("order", "candidates", "survivors", "enter", "memory", "disk", title=self._title)
-        for each in self._orders.values():
-            counts = (each.order, each.n_candidates, each.n_survivors, each.n_entering)
-            sizes = (_size(each.n_bytes), _size(each.n_bytes_on_disk))
-            table.add_row(*(f"{count:,}" for count in counts), *sizes)
-        self._live.update(table)
+        self._tell(f"{_headline(report)}; candidates > survivors: {counted}; {_size(memory)}")
 
 
 def _headline(report: IterationReport) -> str:

@@ -1,0 +1,188 @@
+"""Bars on a terminal, with rate and time left, below all that is printed there."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+
+from treewright.progress import Step
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+SECONDS_UNSEEN = 0.3
+"""A task that is over before has no bar, as nobody could read it."""
+MAX_BARS = 8
+BAR_WIDTH = 28
+DRAWN_A_SECOND = 8
+UNITS = ("", "k", "M", "G", "T")
+
+
+class Bars:
+    """A bar for each task that is not over, drawn anew some times a second.
+
+    Parameters
+    ----------
+    stream : file
+        The terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+
+        self._console = Console(file=stream)
+        self._steps: dict[int, tuple[Step, float]] = {}
+        """The last step of each task, and when it was heard of."""
+        self._live: Live | None = None
+        self._is_allowed = self._is_at_line_start = True
+        self._lock = threading.RLock()
+
+    def say(self, line: str, event: str) -> None:
+        """Print a line above the bars."""
+        self.write_above(self._console.file, f"{line}\n")
+
+    def hear(self, step: Step) -> None:
+        """Let a bar grow, or go when its task is over."""
+        with self._lock:
+            if step.is_over:
+                self._steps.pop(step.task, None)
+            else:
+                self._steps[step.task] = step, time.monotonic()
+                self._show()
+
+    def write_above(self, stream: IO[str], text: str) -> int:
+        """Write to a stream that leads to the same terminal while no bars are seen."""
+        with self._lock:
+            self._hide()
+            n_written = stream.write(text)
+            stream.flush()
+            if text:
+                self._is_at_line_start = text.endswith("\n")
+            if self._steps:
+                self._show()
+        return n_written
+
+    def forbid(self) -> None:
+        """Draw no bars any more."""
+        with self._lock:
+            self._is_allowed = False
+            self._hide()
+
+    def _show(self) -> None:
+        from rich.live import Live
+
+        if self._live is None and self._is_allowed and self._is_at_line_start:
+            self._live = Live(
+                get_renderable=self._draw,
+                console=self._console,
+                transient=True,
+                refresh_per_second=DRAWN_A_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def _hide(self) -> None:
+        if self._live is not None:
+            live, self._live = self._live, None
+            live.stop()
+
+    def _draw(self) -> "RenderableType":
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        now = time.monotonic()
+        found = [(step, now - heard) for step, heard in list(self._steps.values())]
+        shown = [(step, since) for step, since in found if step.seconds + since >= SECONDS_UNSEEN]
+        if not shown:
+            return Text("")
+        table = Table.grid(padding=(0, 1))
+        for _ in range(5):
+            table.add_column(no_wrap=True)
+        for step, since in shown[-MAX_BARS:]:
+            bar = ProgressBar(step.total or 1, step.done, width=BAR_WIDTH, pulse=step.total is None)
+            table.add_row(
+                step.what, bar, describe_count(step), describe_rate(step), describe_rest(step, since)
+            )
+        return table
+
+
+def describe_count(step: Step) -> str:
+    """Say how many are done of how many."""
+    if step.unit == "bytes":
+        total = "" if step.total is None else f"/{_shorten(step.total)}"
+        return f"{_shorten(step.done)}{total}B"
+    total = "" if step.total is None else f"/{step.total:,}"
+    return f"{step.done:,}{total} {step.unit}"
+
+
+def describe_rate(step: Step) -> str:
+    """Say how many are done in a second."""
+    if step.rate is None:
+        return "-/s"
+    if step.unit == "bytes":
+        return f"{_shorten(step.rate)}B/s"
+    return f"{step.rate:,.0f}/s" if step.rate >= 10 else f"{step.rate:.2g}/s"
+
+
+def describe_rest(step: Step, since: float = 0.0) -> str:
+    """Say how much time is left, some time after a step, as 0:02:10 left."""
+    if step.seconds_left is None:
+        return "-:--:-- left"
+    seconds = round(max(0.0, step.seconds_left - since))
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
+
+
+def _shorten(number: float) -> str:
+    """Write a number of bytes with a prefix, as 1.5 M."""
+    power = 0
+    while number >= 1000 and power < len(UNITS) - 1:
+        number, power = number / 1000, power + 1
+    return f"{number:.1f} {UNITS[power]}" if power else f"{number:.0f} "
+
+
+class AboveBars:
+    """A stream to the terminal on which bars are drawn: what is written to it stands above them.
+
+    Parameters
+    ----------
+    stream : file
+    bars : Bars
+    """
+
+    def __init__(self, stream: TextIO, bars: Bars) -> None:
+        self._stream = stream
+        self._bars = bars
+
+    def write(self, text: str) -> int:
+        """Write a text while no bars are seen."""
+        return self._bars.write_above(self._stream, text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts while no bars are seen."""
+        self.write("".join(lines))
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The bytes underneath; from here on the terminal belongs to the results."""
+        self._bars.forbid()
+        return self._stream.buffer
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def drawn_bars() -> Iterator[Bars]:
+    """Draw bars on the terminal of standard error; they are gone at the end, whatever ends the work."""
+    bars = Bars(sys.stderr)
+    with ExitStack() as stack:
+        stack.callback(bars.forbid)
+        stack.enter_context(redirect_stderr(cast(TextIO, AboveBars(sys.stderr, bars))))
+        if sys.stdout is not None and sys.stdout.isatty():
+            stack.enter_context(redirect_stdout(cast(TextIO, AboveBars(sys.stdout, bars))))
+        yield bars
