@@ -49,6 +49,7 @@ from treewright.parsing.sentences import (
 )
 from treewright.parsing.tagger import Tagger
 from treewright.persist import State, save_state
+from treewright.progress import Task, task, track
 from treewright.scale import map_jobs, map_slices
 
 STRATEGIES = ("shift-reduce", "original")
@@ -224,7 +225,7 @@ class ConstituentParser:
             raise InputError("no training trees with words were given; expected at least one")
         self.root_ = find_root(trees)
         prepared, sentences = [], []
-        for tree in self._tagged_training(trees, tell):
+        for tree in track(self._tagged_training(trees, tell), "preparing trees"):
             inside, kept = prepare(tree)
             if inside is not None:
                 prepared.append(self._with_top(inside))
@@ -276,11 +277,13 @@ class ConstituentParser:
             checkpoint=kept,
         )
         learners.begin(self.lowest_penalty)
-        while not self._is_done(learners):
-            learners.lower(self.lowest_penalty)
-            self._set_forests(learners.forests())
-            learners.look(parseval(dev, self._predict_quickly(dev)).f1)
-            tell(str(learners.history[-1]))
+        with task("training", total=learners.count_steps(self.lowest_penalty), unit="steps") as counted:
+            while not self._is_done(learners):
+                learners.lower(self.lowest_penalty)
+                self._set_forests(learners.forests())
+                learners.look(parseval(dev, self._predict_quickly(dev)).f1)
+                tell(str(learners.history[-1]))
+                counted.advance()
         self.history_ = learners.history
         best = max(self.history_, key=lambda step: step.f1)
         self._set_forests(learners.forests(best.sizes))
@@ -321,7 +324,8 @@ class ConstituentParser:
         read = self._read(sentences)
         size = max(1, -(-len(read) // self.jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
-        found = map_jobs(lambda part: self._parse(part, k), parts, jobs=self.jobs)
+        with task("parsing", total=len(read)) as counted:
+            found = map_jobs(lambda part: self._parse(part, k, counted), parts, jobs=self.jobs)
         lists = [parses for part in found for parses in part]
         return [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else parses
@@ -356,20 +360,26 @@ class ConstituentParser:
                 raise InputError(f"tree {at} has no tags; expected some, or a parser that predicts them")
         scores = np.zeros(len(trees))
 
-        def fill(part: slice) -> None:
-            scores[part] = self._score(trees[part])
+        with task("scoring", total=len(trees), unit="trees") as counted:
 
-        map_slices(fill, len(trees), jobs=self.jobs)
+            def fill(part: slice) -> None:
+                scores[part] = self._score(trees[part], counted)
+
+            map_slices(fill, len(trees), jobs=self.jobs)
         return scores
 
-    def _score(self, trees: Sequence[ConstTree]) -> list[float]:
+    def _score(self, trees: Sequence[ConstTree], counted: Task) -> list[float]:
         scorer = TreeScorer(
             Retracer(self._model, is_shifting=self._is_shifting),
             self._encoder,
             has_root=self.root_ is not None,
             tagger=None if self.needs_tags else self.tagger_,
         )
-        return [scorer.score(tree) for tree in trees]
+        scores = []
+        for tree in trees:
+            scores.append(scorer.score(tree))
+            counted.advance()
+        return scores
 
     @property
     def needs_tags(self) -> bool:
@@ -385,9 +395,13 @@ class ConstituentParser:
         # Only what shifts has an ensemble more than labels.
         return len(self.forests_) > self._encoder.n_labels
 
-    def _parse(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
+    def _parse(self, sentences: Sequence[Sentence], k: int, counted: Task) -> list[list[Parse]]:
         searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=self.max_inferences)
-        return [self._parse_sentence(searcher, sentence, k) for sentence in sentences]
+        found = []
+        for sentence in sentences:
+            found.append(self._parse_sentence(searcher, sentence, k))
+            counted.advance()
+        return found
 
     def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:
         kept = keep_inside(sentence.tags)

@@ -1,19 +1,21 @@
 """One piece of work in a process of its own, so that its time and memory are its alone.
 
 The process is ``python -m treewright.report.alone MODULE:FUNCTION``. It reads the argument of the function as
-JSON, and writes a JSON object a line: what the function tells, then what it returns.
+JSON, and writes a JSON object a line: what the function tells, how far it has come, then what it returns.
 """
 
 import json
+import logging
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
 from treewright.errors import TreewrightError
+from treewright.progress import Step, Task, listening, warnings_told
 
 Progress = Callable[[str], None]
 Values = dict[str, Any]
@@ -64,15 +66,37 @@ def _converse(child: subprocess.Popen[str], argument: Values, tell: Progress) ->
     with suppress(BrokenPipeError), child.stdin as stream:
         json.dump(argument, stream)
     result = None
-    for line in child.stdout:
-        message = json.loads(line)
-        if "told" in message:
-            tell(message["told"])
-        elif "error" in message:
-            raise TreewrightError(message["error"])
-        else:
-            result = message["result"]
+    with _tasks_elsewhere() as hear:
+        for line in child.stdout:
+            message = json.loads(line)
+            if "told" in message:
+                tell(message["told"])
+            elif "step" in message:
+                hear(Step(*message["step"]))
+            elif "error" in message:
+                raise TreewrightError(message["error"])
+            else:
+                result = message["result"]
     return result
+
+
+@contextmanager
+def _tasks_elsewhere() -> Iterator[Callable[[Step], None]]:
+    """Give what hears of the tasks of another process, and has them be tasks of this one."""
+    tasks: dict[int, Task] = {}
+
+    def hear(step: Step) -> None:
+        if step.task not in tasks:
+            tasks[step.task] = Task(step.what, step.total, step.unit, step.before)
+        tasks[step.task].reach(step.done, step.total)
+        if step.is_over:
+            tasks.pop(step.task).end()
+
+    try:
+        yield hear
+    finally:
+        for each in tasks.values():
+            each.end()
 
 
 def peak_memory() -> int | None:
@@ -90,6 +114,29 @@ def peak_memory() -> int | None:
     return largest if sys.platform == "darwin" else largest * 1024
 
 
+class _TellHandler(logging.Handler):
+    """What is logged is told."""
+
+    def __init__(self, tell: Progress) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(self.format(record))
+
+
+@contextmanager
+def _notices_told(tell: Progress) -> Iterator[None]:
+    """Let the parent know of what is logged and warned of, as only it knows how the user wants to be told."""
+    logger, handler = logging.getLogger("treewright"), _TellHandler(tell)
+    logger.addHandler(handler)
+    try:
+        with warnings_told(tell):
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
 def main(function: str, source: TextIO, target: TextIO) -> int:
     """Run a function, talk with the parent through two streams, and return the exit code."""
 
@@ -100,7 +147,9 @@ def main(function: str, source: TextIO, target: TextIO) -> int:
     module, _, name = function.partition(":")
     try:
         run = getattr(import_module(module), name)
-        send("result", run(json.load(source), lambda line: send("told", line)))
+        with listening(lambda step: send("step", step)), _notices_told(lambda line: send("told", line)):
+            result = run(json.load(source), lambda line: send("told", line))
+        send("result", result)
     except TreewrightError as error:
         send("error", str(error))
         return 2

@@ -22,6 +22,7 @@ from treewright.errors import InputError
 from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel
 from treewright.kernels.files import count_things, read_examples
 from treewright.kernels.naive import Evaluate, naive_subset_trees
+from treewright.progress import track
 from treewright.report.experiment import Inputs
 from treewright.report.tables import Column, Findings, Row, Table, show_count
 
@@ -57,7 +58,7 @@ def figure4(inputs: Inputs) -> Findings:
     trees = read_trees(inputs.data)[: inputs.settings.n_sentences]
     rng = np.random.default_rng(inputs.settings.seed)
     rows = []
-    for size, chosen in group_by_size(trees, rng):
+    for size, chosen in track(group_by_size(trees, rng), "points of the figure", unit="sizes"):
         pairs = rng.integers(len(chosen), size=(N_PAIRS, 2))
         rows.append(measure_size(size, chosen, pairs))
         inputs.tell(_summary(rows[-1]))
@@ -76,6 +77,7 @@ def figure4(inputs: Inputs) -> Findings:
             "time": f"CPU time of one thread, best of {REPEATS}, trees already packed",
             "seed": str(inputs.settings.seed),
         },
+        headline=_summary(rows[-1]),
     )
 
 

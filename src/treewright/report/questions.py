@@ -34,6 +34,7 @@ from treewright.kernels.platt import deal_folds
 from treewright.kernels.svm import RowCache, classification_problem, solve
 from treewright.learn.vectors import learn_vectors
 from treewright.parsing.fingerprint import fingerprint
+from treewright.progress import track
 from treewright.report.alone import Progress, Values
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.focus import lemma_of, list_features
@@ -342,7 +343,7 @@ def classification(inputs: Inputs) -> Findings:
     trial = Trial(inputs)
     rows: list[dict[str, Any]] = []
     found: dict[str, Values] = {}
-    for name in names:
+    for name in track(names, "rows of the table", unit="systems"):
         found[name] = trial.tried(SYSTEMS[name])
         rows.append(_row(trial, name, found))
         inputs.tell(f"{rows[-1]['title']}: {rows[-1]['unseen']:.2f} in cross-validation")

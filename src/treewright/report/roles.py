@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from treewright.kernels.base import Kernel
+from treewright.progress import track
 from treewright.report.alone import Values
 from treewright.report.experiment import Inputs
 from treewright.report.moschitti import PAPER
@@ -167,7 +168,8 @@ def figure5(inputs: Inputs) -> Findings:
     settings = _settings(inputs)
     names = choose_systems(settings.systems, CURVES)
     bench = RoleBench(read_propbank(inputs.data, settings.n_sentences).corpus(), inputs)
-    rows = [_share_row(bench, names, number) for number in range(1, N_SHARES + 1)]
+    shares = track(range(1, N_SHARES + 1), "points of the figure", unit="shares")
+    rows = [_share_row(bench, names, number) for number in shares]
     columns = (
         Column("share", "share", _show_percent),
         Column("n_sentences", "sentences", show_count),
@@ -205,7 +207,8 @@ def _try_systems(
     bench: RoleBench, names: Sequence[str], kinds: Sequence[str]
 ) -> dict[tuple[str, str], Values]:
     """Return what systems find, by their names and the treatment of adjuncts."""
-    return {(name, kind): bench.outcome(name, kind) for kind in kinds for name in names}
+    pairs = [(name, kind) for kind in kinds for name in names]
+    return {each: bench.outcome(*each) for each in track(pairs, "rows of the table", unit="systems")}
 
 
 def _result_rows(

@@ -15,6 +15,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
 from treewright.metrics.significance import significance
+from treewright.progress import task, track
 from treewright.report.derived_bench import (
     ASIDE,
     SAMPLE,
@@ -122,11 +123,15 @@ def table1(inputs: Inputs) -> Findings:
     bench = DerivedBench(settings, inputs, is_dev_scored=True)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    for vocabulary in dict.fromkeys(each.vocabulary for each in systems):
-        # The lists of a vocabulary are many; they are let go before the next.
-        found = _Vocabulary(bench, vocabulary)
-        rows += [found.row(each) for each in systems if each.vocabulary == vocabulary]
-        notes += found.notes()
+    with task("rows of the table", total=len(systems), unit="systems") as counted:
+        for vocabulary in dict.fromkeys(each.vocabulary for each in systems):
+            # The lists of a vocabulary are many; they are let go before the next.
+            found = _Vocabulary(bench, vocabulary)
+            for system in systems:
+                if system.vocabulary == vocabulary:
+                    rows.append(found.row(system))
+                    counted.advance()
+            notes += found.notes()
     return Findings(
         f"{PAPER}, Table I: derived kernels on the dev set",
         (
@@ -347,7 +352,7 @@ def table2(inputs: Inputs) -> Findings:
     systems = _choose(TABLE2, settings)
     bench = DerivedBench(settings, inputs, is_dev_scored=False)
     parsers = _Parsers(bench)
-    rows = [parsers.row(each) for each in systems]
+    rows = [parsers.row(each) for each in track(systems, "rows of the table", unit="systems")]
     paper = [{**each._asdict(), "data": PENN, "is_paper": True} for each in REPORTED]
     return Findings(
         f"{PAPER}, Table II: rerankers on the test set",
