@@ -1,6 +1,5 @@
 """Commands that show what the package does: demo, reproduce."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -11,47 +10,9 @@ from treewright.commands import choices
 from treewright.commands.choices import offer
 from treewright.commands.work import say
 from treewright.errors import InputError
+from treewright.report.options import PUNCTUATION_CHOICES, SHOWN
 
 Number = TypeVar("Number", int, float)
-SHOWN = {
-    "seed": "--seed",
-    "jobs": "--jobs",
-    "epochs": "--epochs",
-    "runs": "--runs",
-    "k": "--k",
-    "folds": "--folds",
-    "threshold": "--threshold",
-    "thresholds": "--thresholds",
-    "degrees": "--degrees",
-    "systems": "--systems",
-    "tags": "--tags",
-    "punctuation": "--punctuation",
-    "n_sentences": "--sentences",
-    "strategies": "--strategies",
-    "max_lengths": "--max-length",
-    "lowest_penalty": "--lowest-penalty",
-    "sample_size": "--sample-size",
-    "label": "--label",
-    "penalty": "--penalty",
-    "n_trees": "--trees",
-    "most_seconds": "--most-seconds",
-    "treebank": "--treebank",
-    "constituent_parser": "--constituent-parser",
-    "dependency_parser": "--dependency-parser",
-    "adjuncts": "--adjuncts",
-    "framenet": "--framenet",
-    "small_threshold": "--small-threshold",
-    "large_threshold": "--large-threshold",
-    "units": "--units",
-    "cell": "--cell",
-    "list_sentences": "--list-sentences",
-    "all_sentences": "--all-sentences",
-    "sst_sentences": "--sst-sentences",
-    "reranker_epochs": "--reranker-epochs",
-    "leftcorner_parser": "--leftcorner-parser",
-}
-"""The options of experiments, by the names of settings."""
-PUNCTUATION_CHOICES: dict[str, bool | str] = {"all": True, "unicode": "unicode", "penn": "penn"}
 
 
 def demo(
@@ -80,7 +41,7 @@ def reproduce(
         ),
     ],
     data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
-    out: Annotated[Path, typer.Option(help="Folder for the tables, the plot and the page.")],
+    out: Annotated[Path, typer.Option(help="Folder for tables, plot and page, and an index of all pages.")],
     tags: Annotated[
         str | None,
         typer.Option(
@@ -199,8 +160,6 @@ def reproduce(
 
     Example: `treewright reproduce qian-liu-table2 --data ewt --out results`
     """
-    import shlex
-
     from treewright.report.reproduce import check_options, find_settings
     from treewright.report.reproduce import reproduce as run_experiment
 
@@ -246,10 +205,7 @@ def reproduce(
         "leftcorner_parser": leftcorner_parser,
     }
     settings = find_settings(experiment)(**{name: values[name] for name in given})
-    command = shlex.join(["treewright", *sys.argv[1:]])
-    files = run_experiment(
-        experiment, data, out, settings=settings, cache=cache, command=command, progress=say
-    )
+    files = run_experiment(experiment, data, out, settings=settings, cache=cache, progress=say)
     print(files[0].read_text(encoding="utf-8"))
     say(f"written: {', '.join(map(str, files))}", event="result")
 

@@ -276,7 +276,8 @@ class SideBySide:
         return len(self.trees)
 
     def __repr__(self) -> str:
-        captions = [f"{rank}. {_describe(each)}" for rank, each in enumerate(self._candidates, start=1)]
+        ranked = enumerate(self._candidates, start=1)
+        captions = [f"{rank}. {_describe(each)}".rstrip() for rank, each in ranked]
         drawn = map(_draw_text, self.trees, self.differences)
         return "\n\n".join("\n".join(parts) for parts in zip(captions, drawn, strict=True))
 

@@ -12,9 +12,11 @@ from treewright.report.alone import Progress
 from treewright.report.constituents import ConstituentSettings
 from treewright.report.derived_bench import DerivedSettings
 from treewright.report.experiment import Experiment, Inputs, Settings
+from treewright.report.options import describe_options, write_command
+from treewright.report.pages import INDEX, Making, write_findings, write_index
 from treewright.report.parses import QuestionSettings
 from treewright.report.role_data import RoleSettings
-from treewright.report.tables import check_extras, write_findings
+from treewright.report.tables import check_extras
 
 TREES = frozenset({"seed", "n_sentences"})
 RERANKING = TREES | {"jobs", "epochs", "runs", "k", "folds", "tags", "punctuation"}
@@ -88,12 +90,12 @@ def reproduce(
     *,
     settings: Settings | None = None,
     cache: Path | None = None,
-    command: str = "",
     progress: Progress | None = None,
 ) -> list[Path]:
     """Run an experiment and write what it finds: text, CSV, JSON, a plot and a page.
 
-    What is finished is kept: a second run does not train again, and an interrupted one goes on.
+    The page says how it was made; ``index.html`` beside it lists all pages of the folder. What is finished is
+    kept: a second run does not train again, and an interrupted one goes on.
 
     Parameters
     ----------
@@ -107,18 +109,17 @@ def reproduce(
         Of the class in `SETTINGS`; those that the experiment does not use must be what they are by default.
     cache : Path, optional
         Folder for what is kept; one in the user's cache without it.
-    command : str
-        To be shown with the result; the call of this function without it.
     progress : callable, optional
         Called with a line of text after each step.
 
     Returns
     -------
     list of Path
-        The files written.
+        The files of the experiment.
     """
     settings = settings or find_settings(name)()
-    check_options(name, [each.name for each in fields(settings) if _is_changed(settings, each.name)])
+    changed = [each.name for each in fields(settings) if _is_changed(settings, each.name)]
+    check_options(name, changed)
     if type(settings) is not SETTINGS[name]:
         found, expected = type(settings).__name__, SETTINGS[name].__name__
         raise InputError(f"settings of {name} are {found}; expected {expected}")
@@ -126,9 +127,17 @@ def reproduce(
     check_extras()
     tell = progress or (lambda line: None)
     inputs = Inputs(data, settings, cache or cache_folder("reproduce"), tell)
-    call = command or f"reproduce({name!r}, {str(data)!r}, {str(out)!r}, settings={settings!r})"
+    own = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    made = Making(
+        write_command(name, data, out, {each: own[each] for each in changed}, cache=cache),
+        data.absolute().name,
+        describe_options(own, EXPERIMENTS[name].options),
+    )
     with _folder(out):
-        return write_findings(name, EXPERIMENTS[name].run(inputs), out, command=call)
+        files = write_findings(name, EXPERIMENTS[name].run(inputs), out, made=made)
+        if not write_index(out):
+            tell(f"{out / INDEX} is not one of treewright; it was left as it is")
+        return files
 
 
 def check_options(name: str, given: Iterable[str], *, shown: dict[str, str] | None = None) -> None:

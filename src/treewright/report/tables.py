@@ -1,21 +1,13 @@
-"""What an experiment leaves: its tables as text, CSV, JSON and a page, and a plot."""
+"""What an experiment finds: its tables, as text and CSV, and a plot."""
 
 import csv
-import json
-import platform
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from importlib.metadata import version
-from importlib.resources import files
 from io import StringIO
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from treewright._optional import require
-from treewright._version import __version__
 
 MISSING = "–"
 SIGNIFICANT = 0.05
@@ -74,6 +66,8 @@ class Findings:
         Says what the plot shows.
     facts : mapping
         What the result depends on, by name.
+    headline : str
+        The result in a line; that with the highest score in the first table without it.
     """
 
     title: str
@@ -81,47 +75,13 @@ class Findings:
     draw: Callable[[Any], None]
     drawing: str
     facts: Mapping[str, str]
+    headline: str = ""
 
 
 def check_extras() -> None:
     """Find out before long work whether its result can be drawn and written."""
     require("matplotlib.figure", "report")
     require("jinja2", "report")
-
-
-def write_findings(name: str, findings: Findings, out: Path, *, command: str) -> list[Path]:
-    """Write the files of an experiment into a folder; return their names.
-
-    Parameters
-    ----------
-    name : str
-        What the files are called, before their endings.
-    findings : Findings
-    out : Path
-        Made if need be.
-    command : str
-        What the experiment was called with.
-    """
-    date = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = {"command": command, **_versions(), "date": date}
-    drawing = render_plot(findings.draw)
-    contents = {
-        "txt": "\n".join([findings.title, "", *map(as_text, findings.tables), _as_lines(findings, origin)]),
-        "csv": as_csv(findings.tables[0]),
-        "svg": drawing,
-        "html": as_page(findings, drawing, origin),
-        "json": as_json(name, findings, origin),
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    paths = [out / f"{name}.{suffix}" for suffix in contents]
-    for path, content in zip(paths, contents.values(), strict=True):
-        path.write_text(content, encoding="utf-8")
-    return paths
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("numpy", "numba")}
-    return {"treewright": __version__, "python": platform.python_version(), **packages}
 
 
 def as_text(table: Table) -> str:
@@ -139,10 +99,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([cells[0].ljust(widths[0]), *rest])
 
 
-def _as_lines(findings: Findings, origin: Mapping[str, str]) -> str:
-    return "\n".join(f"{name}: {value}" for name, value in {**findings.facts, **origin}.items()) + "\n"
-
-
 def as_csv(table: Table) -> str:
     """Return the values of a table as CSV, none of them rounded."""
     stream = StringIO()
@@ -150,13 +106,6 @@ def as_csv(table: Table) -> str:
     writer.writerow([column.key for column in table.columns])
     writer.writerows([row.get(column.key) for column in table.columns] for row in table.rows)
     return stream.getvalue()
-
-
-def as_json(name: str, findings: Findings, origin: Mapping[str, str]) -> str:
-    """Return all records as a JSON object."""
-    tables = [{"caption": table.caption, "rows": list(table.rows)} for table in findings.tables]
-    about = {"experiment": name, "title": findings.title, "origin": origin, "settings": findings.facts}
-    return json.dumps({**about, "tables": tables}, indent=2) + "\n"
 
 
 def render_plot(draw: Callable[[Any], None]) -> str:
@@ -168,23 +117,6 @@ def render_plot(draw: Callable[[Any], None]) -> str:
     with require("matplotlib", "report").rc_context({"svg.fonttype": "none", "svg.hashsalt": "treewright"}):
         figure.savefig(stream, format="svg", metadata=unsaid)
     return stream.getvalue()
-
-
-def as_page(findings: Findings, drawing: str, origin: Mapping[str, str]) -> str:
-    """Return one HTML page that needs nothing else."""
-    environment = require("jinja2", "report").Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    page: str = environment.from_string(template).render(
-        findings=findings, drawing=_inline(drawing), origin=origin
-    )
-    return page + "\n"
-
-
-def _inline(drawing: str) -> str:
-    """Return what of an SVG file belongs into a page, where its name spaces are known."""
-    return re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing[drawing.index("<svg") :])
 
 
 def show_score(score: float) -> str:
