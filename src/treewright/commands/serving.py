@@ -1,0 +1,79 @@
+"""The command that serves models: the page and the JSON service."""
+
+from collections.abc import Container, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treewright._optional import require
+from treewright.errors import InputError
+
+
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="Parsers; the first is the default one.")
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 is any free one.")
+    ] = 8000,
+    tagger: Annotated[
+        str | None, typer.Option(help="A tagger for the models that need tags and have none.")
+    ] = None,
+    language: Annotated[str, typer.Option(help="Language of plain text, as en; xx is any.")] = "xx",
+    max_characters: Annotated[int, typer.Option(min=1, help="Of the text of a request.")] = 10_000,
+    max_words: Annotated[int, typer.Option(min=1, help="Of a sentence.")] = 150,
+    time_limit: Annotated[float, typer.Option(min=0.001, max=86_400, help="Seconds for a request.")] = 20.0,
+    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait for a thread.")] = 32,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads that parse.")] = 2,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+) -> None:
+    """Serve parsers: a page to look at trees, and a JSON service.
+
+    Example: `treewright serve parser.tw constituents.tw --port 8000`
+    """
+    require("fastapi", "web")
+    require("uvicorn", "web")
+    from treewright.parsing.tagger import Tagger
+    from treewright.web.app import make_app
+    from treewright.web.server import address_of, listen, run_server
+    from treewright.web.work import Limits
+
+    limits = Limits(
+        max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, jobs=jobs
+    )
+    with listen(host, port) as listener:
+        loaded = _load(models)
+        own = _load_one(tagger, (Tagger,), "a tagger") if tagger else None
+        app = make_app(loaded, limits=limits, tagger=own, language=language)
+        app.state.service.warm_up()
+        line = f"{', '.join(loaded)} at {address_of(listener)}"
+        run_server(app, listener, tell=lambda: print(line, flush=True), access_log=access_log)
+
+
+def _load(paths: Sequence[str]) -> dict[str, Any]:
+    """Return models by the names under which they are served."""
+    from treewright.web.models import ConstituentModel, DependencyModel
+
+    named: dict[str, Any] = {}
+    for path in paths:
+        model = _load_one(path, (DependencyModel, ConstituentModel), "a parser, or a reranker of one")
+        named[_free_name(Path(path).stem, named)] = model
+    return named
+
+
+def _load_one(path: str, classes: tuple[Any, ...], expected: str) -> Any:  # noqa: ANN401
+    from treewright._models import load
+
+    model = load(path)
+    if not isinstance(model, classes):
+        raise InputError(f"{path} is a {type(model).__name__}; expected {expected}")
+    return model
+
+
+def _free_name(stem: str, taken: Container[str]) -> str:
+    """Return the name of a file without its ending, and a number if others have that too."""
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(name for name in names if name not in taken)

@@ -1,0 +1,159 @@
+"""Trees as the service sends them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.conllu import format_tree
+from treewright.data.consttree import ConstTree, unescape_word
+from treewright.data.deptree import DepTree
+from treewright.data.pictures import draw_svg
+from treewright.web.schemas import (
+    Alternative,
+    ConstituentCandidate,
+    ConstituentSentence,
+    DependencyCandidate,
+    DependencySentence,
+    ExplainedArc,
+    ExplainedSentence,
+    Reason,
+)
+
+N_ALTERNATIVES = 3
+DIGITS = 6
+"""Of probabilities; more are noise."""
+NO_SPACE = "SpaceAfter=No"
+
+
+def dependency_sentence(
+    tree: DepTree,
+    confidence: Sequence[float],
+    *,
+    pictures: bool,
+    marked: Sequence[int] = (),
+) -> DependencySentence:
+    """Return a parsed sentence with a picture, in which the arcs of some words may be marked."""
+    text = sentence_text(tree)
+    return DependencySentence(
+        words=tree.words,
+        upos=tree.upos,
+        xpos=tree.xpos,
+        lemmas=tree.lemmas,
+        heads=tree.heads.tolist(),
+        deprels=tree.deprels,
+        confidence=list(confidence),
+        svg=draw_svg(tree, marked=marked, confidence=confidence, title=text) if pictures else None,
+        conllu=format_tree(tree),
+        text=text,
+    )
+
+
+def constituent_sentence(
+    tree: ConstTree, *, pictures: bool, marked: Sequence[int] = ()
+) -> ConstituentSentence:
+    """Return a parsed sentence with a picture, in which some nodes may be marked."""
+    words = [unescape_word(word) for word in tree.words()]
+    text = " ".join(words)
+    return ConstituentSentence(
+        words=words,
+        upos=tree.tags(),
+        brackets=str(tree),
+        svg=draw_svg(tree, marked=marked, title=text) if pictures else None,
+        nodes=tree.n_nodes,
+        text=text,
+    )
+
+
+def dependency_candidate(
+    best: DepTree,
+    tree: DepTree,
+    confidence: Sequence[float],
+    *,
+    score: float,
+    probability: float,
+    pictures: bool,
+) -> DependencyCandidate:
+    """Return one of the best trees, marked where it differs from the very best."""
+    differs = differing_words(best, tree)
+    sentence = dependency_sentence(tree, confidence, pictures=pictures, marked=differs)
+    return DependencyCandidate(
+        **dict(sentence), score=score, probability=rounded(probability), differs=differs
+    )
+
+
+def constituent_candidate(
+    best: ConstTree, tree: ConstTree, *, score: float, probability: float | None, pictures: bool
+) -> ConstituentCandidate:
+    """Return one of the best trees, marked where it differs from the very best."""
+    differs = differing_nodes(best, tree)
+    sentence = constituent_sentence(tree, pictures=pictures, marked=differs)
+    share = None if probability is None else rounded(probability)
+    return ConstituentCandidate(**dict(sentence), score=score, probability=share, differs=differs)
+
+
+def explained_sentence(
+    sentence: DependencySentence,
+    marginals: npt.NDArray[np.float64],
+    features: Sequence[Sequence[Reason]],
+    reasons: Sequence[Reason],
+) -> ExplainedSentence:
+    """Return a parsed sentence with what speaks for each arc; `features` has a list for each word."""
+    arcs = [
+        ExplainedArc(
+            word=word,
+            head=sentence.heads[word - 1],
+            relation=sentence.deprels[word - 1],
+            confidence=(sentence.confidence or [])[word - 1],
+            alternatives=alternatives(marginals[word - 1]),
+            features=list(features[word - 1]),
+        )
+        for word in range(1, len(sentence.words) + 1)
+    ]
+    return ExplainedSentence(**dict(sentence), arcs=arcs, reasons=list(reasons))
+
+
+def alternatives(probabilities: npt.NDArray[np.float64]) -> list[Alternative]:
+    """Return the most probable heads of a word, of which the columns are the probabilities."""
+    order = np.argsort(-probabilities, kind="stable")[:N_ALTERNATIVES].tolist()
+    return [
+        Alternative(head=head, probability=rounded(probabilities[head]))
+        for head in order
+        if probabilities[head] > 0
+    ]
+
+
+def differing_words(one: DepTree, other: DepTree) -> list[int]:
+    """Return the words, from 1, whose head or relation is another one."""
+    pairs = zip(one.heads.tolist(), other.heads.tolist(), one.deprels, other.deprels, strict=True)
+    return [word for word, (a, b, c, d) in enumerate(pairs, start=1) if (a, c) != (b, d)]
+
+
+def differing_nodes(one: ConstTree, other: ConstTree) -> list[int]:
+    """Return the nodes of `other`, words aside, over whose words `one` has no such label."""
+    known = Counter(one.spans())
+    nodes = np.flatnonzero(other.sizes > 1).tolist()
+    differing = []
+    for node, span in zip(nodes, other.spans(), strict=True):
+        if known[span]:
+            known[span] -= 1
+        else:
+            differing.append(node)
+    return differing
+
+
+def sentence_text(tree: DepTree) -> str:
+    """Return the sentence as it was written."""
+    if text := tree.metadata.get("text"):
+        return text
+    pieces = [
+        word if NO_SPACE in misc.split("|") else f"{word} "
+        for word, misc in zip(tree.words, tree.misc, strict=True)
+    ]
+    return "".join(pieces).strip()
+
+
+def rounded(probability: float) -> float:
+    """Return a probability with the digits that mean something."""
+    return round(min(1.0, max(0.0, float(probability))), DIGITS)

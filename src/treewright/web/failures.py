@@ -1,0 +1,84 @@
+"""Errors as the service answers them: a code, and one sentence."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from treewright.errors import TreewrightError, quote
+from treewright.web.work import BusyError, OutOfTimeError, TooMuchError
+
+FAILURES = {
+    400: "The body is no JSON.",
+    404: "There is no such model.",
+    408: "The body did not arrive in time.",
+    413: "The request is larger than the limits.",
+    415: "The body is not declared as JSON.",
+    422: "A value cannot be used.",
+    503: "Too many requests wait already.",
+    504: "The time limit was reached.",
+}
+RETRY_AFTER = "1"
+
+
+def add_failures(app: FastAPI) -> None:
+    """Let every error be answered with one sentence."""
+    app.add_exception_handler(TreewrightError, _answer_with(422))
+    app.add_exception_handler(TooMuchError, _answer_with(413))
+    app.add_exception_handler(BusyError, _answer_with(503, {"Retry-After": RETRY_AFTER}))
+    app.add_exception_handler(OutOfTimeError, _answer_with(504))
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(Exception, _answer_unforeseen)
+
+
+def failure(code: int, sentence: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return the answer that says what went wrong."""
+    return JSONResponse({"error": " ".join(sentence.split())}, code, headers=dict(headers or {}))
+
+
+def _answer_with(
+    code: int, headers: Mapping[str, str] | None = None
+) -> Callable[[Request, Exception], Response]:
+    def answer(request: Request, error: Exception) -> Response:
+        return failure(code, str(error), headers)
+
+    return answer
+
+
+def _answer_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = error.detail
+    path = quote(request.url.path)
+    if sentence == HTTPStatus(error.status_code).phrase:  # the framework says no more than that
+        if error.status_code == 404:
+            sentence = f"there is no {path}; expected one of the paths of /docs"
+        elif error.status_code == 405:
+            allowed = (error.headers or {}).get("Allow", "another method")
+            sentence = f"{path} was asked by {request.method}; expected {allowed}"
+    return failure(error.status_code, sentence, error.headers)
+
+
+def _answer_invalid(request: Request, error: Exception) -> Response:
+    """Tell the first of the values that cannot be used."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        reason = str(first.get("ctx", {}).get("error", first["msg"]))
+        return failure(400, f"the body is no JSON ({reason}); expected an object")
+    place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
+    if first["type"] == "value_error":  # our own sentence
+        return failure(422, f"{place} has {first['ctx']['error']}")
+    if first["type"] == "missing":
+        return failure(422, f"{place} is missing; expected a value")
+    if first["type"] == "extra_forbidden":
+        return failure(422, f"{quote(place)} is no field of the request; expected those of /docs")
+    found = quote(str(first["input"]) if isinstance(first["input"], str) else f"{first['input']}")
+    return failure(422, f"{place} is {found}; expected otherwise: {first['msg']}")
+
+
+def _answer_unforeseen(request: Request, error: Exception) -> Response:
+    return failure(500, "the service has failed; its log says why")

@@ -1,0 +1,346 @@
+"""Parsers as the service uses them: sentences in, answers out, with tags as they are given or found."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.consttree import LABEL, ConstTree, escape, unescape_word
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError, quote
+from treewright.parsing.constituent import ConstituentParser
+from treewright.parsing.dependency import DependencyParser
+from treewright.parsing.inferences import Symbols
+from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.tagger import Tagger
+from treewright.rerank.constituents import ConstituentReranker
+from treewright.rerank.reranker import DependencyReranker
+from treewright.web.answers import (
+    constituent_candidate,
+    constituent_sentence,
+    dependency_candidate,
+    dependency_sentence,
+    explained_sentence,
+    rounded,
+)
+from treewright.web.schemas import (
+    ConstituentCandidates,
+    ConstituentSentence,
+    DependencyCandidates,
+    DependencySentence,
+    ExplainedSentence,
+    ModelDescription,
+    Reason,
+)
+from treewright.web.tags import MISSING, fill_tags
+
+DependencyModel = DependencyParser | DependencyReranker
+ConstituentModel = ConstituentParser | LeftCornerParser | ConstituentReranker
+Sentences = Sequence[DepTree | ConstTree]
+Fixed = Sequence[Mapping[int, int]] | None
+"""For each sentence the heads that words must have."""
+TAGS_SHOWN = 200
+N_REASONS = 10
+EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
+
+
+class ServedModel(ABC):
+    """A parser under a name.
+
+    Parameters
+    ----------
+    name : str
+    parser : DependencyParser, DependencyReranker, ConstituentParser, LeftCornerParser, ConstituentReranker
+    tagger : Tagger, optional
+        For words without tags, if the parser has no tagger of its own.
+    """
+
+    kind: Literal["dependency", "constituent"]
+
+    def __init__(self, name: str, parser: Any, tagger: Tagger | None) -> None:  # noqa: ANN401
+        self.name = name
+        self.class_name = type(parser).__name__
+        self._own_tagger = _tagger_of(parser)
+        self._tagger = self._own_tagger or tagger
+        self._wants_tags = self._own_tagger is not None or bool(parser.needs_tags)
+        self._parser = _taking_tags(parser)
+
+    def describe(self) -> ModelDescription:
+        """Say what the model is."""
+        values = {
+            "name": self.name,
+            "kind": self.kind,
+            "class": self.class_name,
+            "explains": self.kind == "dependency",
+            "needs_tags": self.needs_tags,
+            "tags_known": [tag for tag in self._known_tags() if tag not in ("", MISSING)][:TAGS_SHOWN],
+        }
+        return ModelDescription.model_validate(values)
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+        return self._wants_tags and self._tagger is None
+
+    @abstractmethod
+    def _known_tags(self) -> Sequence[str]:
+        """Return the tags that the model knows."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Parse something, so that no visitor waits for code to be compiled."""
+
+    @abstractmethod
+    def parse(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: bool
+    ) -> list[DependencySentence] | list[ConstituentSentence]:
+        """Return the best tree of each sentence."""
+
+    @abstractmethod
+    def kbest(
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+    ) -> list[DependencyCandidates] | list[ConstituentCandidates]:
+        """Return the `k` best trees of each sentence."""
+
+    @abstractmethod
+    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+        """Return the best tree of each sentence with what speaks for it."""
+
+
+class ServedDependencies(ServedModel):
+    """A dependency parser, or a reranker of one."""
+
+    kind = "dependency"
+    _parser: DependencyModel
+
+    def _known_tags(self) -> Sequence[str]:
+        if self._tagger is not None:
+            return sorted({label.upos for label in self._tagger.labels_})
+        parser = self._parser.parser_ if isinstance(self._parser, DependencyReranker) else self._parser
+        return parser.encoder_.vocabularies[0].strings
+
+    def warm_up(self) -> None:
+        """Parse something, so that no visitor waits for code to be compiled."""
+        words = DepTree(["a", "b", "."], upos=["X"] * 3, xpos=["X"] * 3)
+        self.kbest([words], None, k=2, pictures=True)
+        self.explain([words], None, pictures=False)
+
+    def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[DependencySentence]:
+        """Return the best tree of each sentence."""
+        trees = self._prepare(sentences)
+        found = self._predict(trees, fixed)
+        marginals = self._marginals(trees, fixed)
+        return [
+            dependency_sentence(tree, self._confidence(tree, square), pictures=pictures)
+            for tree, square in zip(found, marginals, strict=True)
+        ]
+
+    def kbest(
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+    ) -> list[DependencyCandidates]:
+        """Return the `k` best trees of each sentence."""
+        trees = self._prepare(sentences)
+        lists = self._parser.kbest(trees, k) if fixed is None else self._parser.kbest(trees, k, fixed=fixed)
+        return [
+            DependencyCandidates(
+                candidates=[
+                    dependency_candidate(
+                        candidates[0].tree,
+                        tree,
+                        self._confidence(tree, square),
+                        score=score,
+                        probability=probability,
+                        pictures=pictures,
+                    )
+                    for tree, score, probability in candidates
+                ]
+            )
+            for candidates, square in zip(lists, self._marginals(trees, fixed), strict=True)
+        ]
+
+    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+        """Return the best tree of each sentence with what speaks for it."""
+        trees = self._prepare(sentences)
+        found = self._predict(trees, fixed)
+        parts = zip(
+            found,
+            self._marginals(trees, fixed),
+            self._features(found),
+            self._reasons(trees, fixed),
+            strict=True,
+        )
+        return [
+            explained_sentence(
+                dependency_sentence(tree, self._confidence(tree, square), pictures=pictures),
+                square,
+                features,
+                reasons,
+            )
+            for tree, square, features, reasons in parts
+        ]
+
+    def _prepare(self, sentences: Sentences) -> list[DepTree]:
+        """Return sentences with all that the parser looks at."""
+        trees = [_with_plain_words(each) if isinstance(each, ConstTree) else each for each in sentences]
+        if self._tagger is not None:
+            return fill_tags(trees, self._tagger)
+        for number, tree in enumerate(trees, start=1):
+            tags = zip(tree.upos, tree.xpos, strict=True)
+            if self._wants_tags and (MISSING, MISSING) in tags:
+                raise _without_tags(number, self.name)
+        return trees
+
+    def _predict(self, trees: list[DepTree], fixed: Fixed) -> list[DepTree]:
+        return self._parser.predict(trees) if fixed is None else self._parser.predict(trees, fixed=fixed)
+
+    def _marginals(self, trees: list[DepTree], fixed: Fixed) -> list[npt.NDArray[np.float64]]:
+        return self._parser.marginals(trees) if fixed is None else self._parser.marginals(trees, fixed=fixed)
+
+    def _confidence(self, tree: DepTree, square: npt.NDArray[np.float64]) -> list[float]:
+        return [rounded(one) for one in self._parser.confidence(tree, square).tolist()]
+
+    def _features(self, found: list[DepTree]) -> list[list[list[Reason]]]:
+        """Return for each word of each tree the features of its arc, if there is a reranker that has any."""
+        if not isinstance(self._parser, DependencyReranker) or self._parser.learner == "kernel":
+            return [[[] for _ in tree.words] for tree in found]
+        return [
+            [[Reason(text=one.text, weight=one.weight) for one in arc] for arc in arcs]
+            for arcs in self._parser.arc_reasons(found, n=N_REASONS)
+        ]
+
+    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[Reason]]:
+        if not isinstance(self._parser, DependencyReranker) or fixed is not None:
+            return [[] for _ in trees]
+        return [
+            [Reason(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
+            for each in self._parser.explain(trees)
+        ]
+
+
+class ServedConstituents(ServedModel):
+    """A constituency parser, or a reranker of one or two."""
+
+    kind = "constituent"
+    _parser: ConstituentModel
+
+    def _known_tags(self) -> Sequence[str]:
+        if self._tagger is not None:
+            return sorted({label.xpos for label in self._tagger.labels_})
+        parser = self._parser.parser_ if isinstance(self._parser, ConstituentReranker) else self._parser
+        if isinstance(parser, LeftCornerParser):
+            return parser.vocabulary_.words.tags.strings
+        return Symbols(*parser.get_state().values["symbols"]).tags
+
+    def warm_up(self) -> None:
+        """Parse something, so that no visitor waits for code to be compiled."""
+        self.kbest([DepTree(["a", "b", "."], xpos=["X"] * 3)], None, k=2, pictures=True)
+
+    def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ConstituentSentence]:
+        """Return the best tree of each sentence."""
+        self._refuse(fixed)
+        trees = self._parser.predict(self._prepare(sentences))
+        return [constituent_sentence(tree, pictures=pictures) for tree in trees]
+
+    def kbest(
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+    ) -> list[ConstituentCandidates]:
+        """Return the `k` best trees of each sentence."""
+        self._refuse(fixed)
+        lists = self._parser.kbest(self._prepare(sentences), k)
+        return [
+            ConstituentCandidates(
+                candidates=[
+                    constituent_candidate(
+                        parses[0].tree, tree, score=score, probability=share, pictures=pictures
+                    )
+                    for (tree, score), share in zip(
+                        parses, self._shares([parse.score for parse in parses]), strict=True
+                    )
+                ]
+            )
+            for parses in lists
+        ]
+
+    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+        """Refuse: constituency models have no reasons to show."""
+        raise InputError(f"model {self.name} finds constituents; expected a dependency model to explain")
+
+    def _shares(self, scores: Sequence[float]) -> list[float | None]:
+        """Return how probable trees are among themselves, if scores are logarithms of probabilities."""
+        if not isinstance(self._parser, LeftCornerParser):
+            return [None] * len(scores)
+        shares = np.exp(np.array(scores) - max(scores))
+        return [*(shares / shares.sum()).tolist()]
+
+    def _refuse(self, fixed: Fixed) -> None:
+        if fixed is not None:
+            found = f"model {self.name} finds constituents"
+            raise InputError(f"{found}; expected a dependency model for fixed arcs")
+
+    def _prepare(self, sentences: Sentences) -> list[Any]:
+        """Return sentences with all that the parser looks at, words escaped as treebanks have them."""
+        return [
+            each if isinstance(each, ConstTree) else self._tagged(each, number)
+            for number, each in enumerate(sentences, start=1)
+        ]
+
+    def _tagged(self, tree: DepTree, number: int) -> list[tuple[str, str]]:
+        words, tags = [escape(word) for word in tree.words], [escape(tag) for tag in tree.xpos]
+        for text in (*words, *tags):
+            if not LABEL.fullmatch(text):
+                found = f"sentence {number} has {quote(text)}"
+                raise InputError(f"{found}; expected words and tags without white space")
+        if MISSING in tags and self._tagger is not None:
+            # Its own tagger has learnt from words in brackets, another one from words as they are written.
+            (others,) = self._tagger.tag([tree.words if self._own_tagger is None else words])
+            tags = [other if tag == MISSING else tag for tag, other in zip(tags, others.xpos, strict=True)]
+        if MISSING in tags:
+            raise _without_tags(number, self.name)
+        return list(zip(words, tags, strict=True))
+
+
+def serve_model(name: str, parser: object, tagger: Tagger | None = None) -> ServedModel:
+    """Make a parser ready for the service.
+
+    Raises
+    ------
+    InputError
+        For a model that does not parse.
+    """
+    if isinstance(parser, DependencyModel):
+        return ServedDependencies(name, parser, tagger)
+    if isinstance(parser, ConstituentModel):
+        return ServedConstituents(name, parser, tagger)
+    raise InputError(f"{name} is a {type(parser).__name__}; expected a parser, or a reranker of one")
+
+
+def _tagger_of(parser: Any) -> Tagger | None:  # noqa: ANN401
+    """Return the tagger that a parser uses."""
+    if parser.tags == "gold":
+        return None
+    holder = parser.parser_ if isinstance(parser, DependencyReranker) else parser
+    found: Tagger | None = holder.tagger_
+    return found
+
+
+def _taking_tags(parser: Any) -> Any:  # noqa: ANN401
+    """Return a copy of a parser that takes tags as they are given; the parser itself stays as it is."""
+    taking = copy(parser)
+    if isinstance(parser, DependencyReranker | ConstituentReranker):
+        taking.parser_ = copy(parser.parser_)
+    taking.tags = "gold"
+    taking.jobs = 1
+    return taking
+
+
+def _with_plain_words(tree: ConstTree) -> DepTree:
+    return DepTree([unescape_word(word) for word in tree.words()], xpos=tree.tags())
+
+
+def _without_tags(number: int, name: str) -> InputError:
+    return InputError(
+        f"sentence {number} has words without tags, which model {name} needs; expected {EXPECTED_TAGS}"
+    )

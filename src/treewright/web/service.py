@@ -1,0 +1,161 @@
+"""What the service does, apart from how requests come and answers go."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from treewright._version import __version__
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError, quote
+from treewright.web.models import Fixed, Sentences, ServedModel
+from treewright.web.schemas import (
+    ExplainReply,
+    FixedArc,
+    Health,
+    KBestReply,
+    KBestRequest,
+    Models,
+    ParseReply,
+    ParseRequest,
+    Word,
+)
+from treewright.web.tags import MISSING
+from treewright.web.texts import Splitter, read_text
+from treewright.web.work import Limits, TooMuchError, WorkLine
+
+Reply = TypeVar("Reply", ParseReply, KBestReply, ExplainReply)
+
+
+class Service:
+    """Models, limits and the line of work.
+
+    Parameters
+    ----------
+    models : sequence of ServedModel
+        The first is the default one.
+    limits : Limits
+    splitter : Splitter
+    """
+
+    def __init__(self, models: Sequence[ServedModel], limits: Limits, splitter: Splitter) -> None:
+        self.models = {model.name: model for model in models}
+        self.limits = limits
+        self.line = WorkLine(limits)
+        self._splitter = splitter
+        self.description = Models(models=[model.describe() for model in models])
+
+    def health(self) -> Health:
+        """Say that the service runs, and how much it has to do."""
+        return Health(
+            status="ok",
+            version=__version__,
+            models=list(self.models),
+            waiting=self.line.waiting,
+            running=self.line.running,
+        )
+
+    def warm_up(self) -> None:
+        """Let each model parse something, so that no visitor waits for code to be compiled."""
+        for model in self.models.values():
+            model.warm_up()
+
+    async def parse(self, request: ParseRequest) -> Response:
+        """Answer with the best tree of each sentence."""
+
+        def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ParseReply:
+            found = model.parse(sentences, fixed, pictures=request.pictures)
+            return ParseReply(model=model.name, kind=model.kind, sentences=found)
+
+        return await self._answer(request, 1, work)
+
+    async def kbest(self, request: KBestRequest) -> Response:
+        """Answer with the best trees of each sentence."""
+
+        def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> KBestReply:
+            found = model.kbest(sentences, fixed, k=request.k, pictures=request.pictures)
+            return KBestReply(model=model.name, kind=model.kind, sentences=found)
+
+        return await self._answer(request, request.k, work)
+
+    async def explain(self, request: ParseRequest) -> Response:
+        """Answer with the best tree of each sentence and what speaks for it."""
+
+        def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ExplainReply:
+            found = model.explain(sentences, fixed, pictures=request.pictures)
+            return ExplainReply(model=model.name, kind=model.kind, sentences=found)
+
+        return await self._answer(request, 1, work)
+
+    async def _answer(
+        self, request: ParseRequest, k: int, work: Callable[[ServedModel, Sentences, Fixed], Reply]
+    ) -> Response:
+        """Read the sentences, find the answer and write it, all in a thread of the line."""
+        model = self._find_model(request.model)
+
+        def answer() -> bytes:
+            sentences = self._read(request, model)
+            self._check_size(sentences, k)
+            return (
+                work(model, sentences, read_fixed(request.fixed, len(sentences))).model_dump_json().encode()
+            )
+
+        return Response(await self.line.run(answer), media_type="application/json")
+
+    def _find_model(self, name: str | None) -> ServedModel:
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise HTTPException(404, f"model is {quote(name)}; expected one of {', '.join(self.models)}")
+        return self.models[name]
+
+    def _read(self, request: ParseRequest, model: ServedModel) -> Sentences:
+        n_characters = len(request.text) + sum(
+            len(each.word) for words in request.sentences for each in words
+        )
+        if n_characters > self.limits.max_characters:
+            expected = f"at most {self.limits.max_characters}"
+            raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
+        if not request.text:
+            return [read_words(words, model.kind) for words in request.sentences]
+        sentences = read_text(request.text, self._splitter)
+        if not sentences:
+            raise InputError("text has no words; expected at least one")
+        return sentences
+
+    def _check_size(self, sentences: Sentences, k: int) -> None:
+        limits = self.limits
+        if len(sentences) > limits.max_sentences:
+            found = f"{len(sentences)} sentences"
+            raise TooMuchError(f"{found}; expected at most {limits.max_sentences}, or several requests")
+        if len(sentences) * k > limits.max_trees:
+            found = f"{k} trees of {len(sentences)} sentences"
+            raise TooMuchError(f"{found}; expected at most {limits.max_trees} trees, or several requests")
+        for number, sentence in enumerate(sentences, start=1):
+            n_words = len(sentence) if isinstance(sentence, DepTree) else len(sentence.words())
+            if n_words > limits.max_words:
+                found = f"sentence {number} has {n_words} words"
+                raise TooMuchError(f"{found}; expected at most {limits.max_words}")
+            if n_words == 0:
+                raise InputError(f"sentence {number} has no words; expected at least one")
+
+
+def read_words(words: Sequence[Word], kind: str) -> DepTree:
+    """Return words with their tags; the tags of a constituency model are those of its treebank."""
+    upos = [each.tag or MISSING for each in words]
+    xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]
+    return DepTree([each.word for each in words], upos=upos, xpos=xpos)
+
+
+def read_fixed(fixed: Sequence[Sequence[FixedArc]] | None, n_sentences: int) -> Fixed:
+    """Return the heads that words must have, a mapping a sentence, or None if there are none."""
+    if not fixed or not any(fixed):
+        return None
+    if len(fixed) != n_sentences:
+        raise InputError(f"fixed has {len(fixed)} lists; expected {n_sentences}, one a sentence")
+    for number, arcs in enumerate(fixed, start=1):
+        words = [arc.word for arc in arcs]
+        if len(set(words)) < len(words):
+            raise InputError(f"fixed: sentence {number} has two heads for a word; expected one")
+    return [{arc.word: arc.head for arc in arcs} for arcs in fixed]

@@ -1,0 +1,133 @@
+"""Work in a few threads with a bounded line of what waits for them."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from treewright._validate import check_integer, check_number
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much the service takes on.
+
+    Parameters
+    ----------
+    max_characters : int
+        Of one request: of its text, or of all its words together.
+    max_words : int
+        Of a sentence; the time that parsers need grows with the square or the cube of it.
+    max_sentences : int
+        Of one request.
+    max_trees : int
+        Of one request, over all sentences.
+    seconds : float
+        For one request, waiting included.
+    queue : int
+        Requests that may wait while all threads are at work.
+    jobs : int
+        Threads.
+    """
+
+    max_characters: int = 10_000
+    max_words: int = 150
+    max_sentences: int = 100
+    max_trees: int = 500
+    seconds: float = 20.0
+    queue: int = 32
+    jobs: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("max_characters", "max_words", "max_sentences", "max_trees", "jobs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("queue", self.queue)
+        check_number("seconds", self.seconds, low=1e-3, high=86_400)
+
+    @property
+    def max_bytes(self) -> int:
+        """Of a request's body: room for words with tags and all that JSON puts around them."""
+        return 16_384 + 64 * self.max_characters
+
+
+class TooMuchError(Exception):
+    """A request asks for more than the limits allow."""
+
+
+class BusyError(Exception):
+    """The line is full."""
+
+
+class OutOfTimeError(Exception):
+    """The time is over before the work is done."""
+
+
+class WorkLine:
+    """Threads, and a line of work for them that is refused beyond its length.
+
+    Work that is out of time keeps its thread until it ends, and counts as running, so that nothing piles up
+    behind the counts; work that has not begun by then never does.
+
+    Parameters
+    ----------
+    limits : Limits
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(limits.jobs, thread_name_prefix="treewright")
+        self._lock = threading.Lock()
+        self._n_unfinished = 0
+
+    @property
+    def running(self) -> int:
+        """Number of threads at work."""
+        return min(self._n_unfinished, self._limits.jobs)
+
+    @property
+    def waiting(self) -> int:
+        """Number of pieces of work that wait for a thread."""
+        return max(0, self._n_unfinished - self._limits.jobs)
+
+    async def run(self, function: Callable[[], Result]) -> Result:
+        """Call `function` in a thread and return what it returns.
+
+        Raises
+        ------
+        BusyError
+            At once, if the line is full.
+        OutOfTimeError
+            When the time is over; `function` may still run.
+        """
+        waited = asyncio.wrap_future(self._submit(function))
+        try:
+            done, _ = await asyncio.wait({waited}, timeout=self._limits.seconds)
+            if not done:
+                raise OutOfTimeError(
+                    f"no answer within {self._limits.seconds:g} seconds; expected fewer or shorter sentences"
+                )
+            return waited.result()
+        finally:
+            waited.cancel()  # what still waits need not begin
+
+    def _submit(self, function: Callable[[], Result]) -> Future[Result]:
+        with self._lock:
+            if self._n_unfinished >= self._limits.jobs + self._limits.queue:
+                found = f"{self.running} requests are being worked on and {self.waiting} wait"
+                raise BusyError(f"{found}; expected fewer, so try again later")
+            self._n_unfinished += 1
+        future = self._threads.submit(function)
+        future.add_done_callback(self._leave)
+        return future
+
+    def _leave(self, future: Future[Result]) -> None:
+        with self._lock:
+            self._n_unfinished -= 1
+
+    def close(self) -> None:
+        """Take no more work and forget what waits."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
