@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from treewright._version import __version__
-from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, treebanks
+from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
 from treewright.commands.options import LOG_JSON, ToldCommand, ToldCommands
 from treewright.commands.telling import say, write_event
 from treewright.errors import TreewrightError
@@ -119,6 +119,7 @@ train.command(cls=ToldCommand)(parsing.tagger)
 train.command(cls=ToldCommand)(roles.roles)
 app.command(cls=ToldCommand)(parsing.parse)
 app.command(cls=ToldCommand)(parsing.explain)
+app.command(cls=ToldCommand)(serving.serve)
 app.command(cls=ToldCommand)(mining.mine)
 app.command(cls=ToldCommand)(kernels.kernel)
 app.command(cls=ToldCommand)(experiments.reproduce)
