@@ -25,8 +25,10 @@ from .data.framenet import read_framenet as read_framenet
 from .data.heads import to_dependencies as to_dependencies
 from .data.interop import from_nltk as from_nltk
 from .data.interop import from_spacy as from_spacy
+from .data.interop import from_stanza as from_stanza
 from .data.interop import to_nltk as to_nltk
 from .data.interop import to_spacy as to_spacy
+from .data.interop import to_stanza as to_stanza
 from .data.pictures import SideBySide as SideBySide
 from .data.pictures import compare_trees as compare_trees
 from .data.pictures import draw as draw

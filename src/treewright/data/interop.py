@@ -1,29 +1,55 @@
-"""Trees of other libraries: nltk.Tree and spaCy's Doc, there and back."""
+"""Trees of other libraries, there and back: those of nltk, spaCy's Doc, Stanza's Document."""
 
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
 from treewright._optional import require
+from treewright.data.conllu import format_tree, iter_conllu
 from treewright.data.consttree import ConstTree
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import UNKNOWN_HEAD, DepTree
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
     from nltk import Tree
+    from nltk.parse import DependencyGraph
     from spacy.tokens import Doc, Span, Token
     from spacy.vocab import Vocab
+    from stanza import Document
 
 NO_SPACE = "SpaceAfter=No"
+WHOLE = "a tree has words without a head; expected whole trees"
 
 
-def from_nltk(tree: "Tree") -> ConstTree:
-    """Turn an nltk.Tree into a `ConstTree`.
+class Graph(Protocol):
+    """An nltk DependencyGraph, told by its nodes."""
 
-    Strings become leaves; a pair of a word and its tag becomes the tag over the word.
+    nodes: Mapping[int, Any]
+
+    def get_by_address(self, node_address: int) -> Any:  # noqa: ANN401
+        """Return a node."""
+
+
+@overload
+def from_nltk(tree: Graph) -> DepTree: ...
+
+
+@overload
+def from_nltk(tree: Any) -> ConstTree: ...  # noqa: ANN401
+
+
+def from_nltk(tree: Any) -> ConstTree | DepTree:
+    """Turn an nltk.Tree into a `ConstTree`, and a DependencyGraph into a `DepTree`.
+
+    In a tree, strings become leaves; a pair of a word and its tag becomes the tag over the word.
     """
+    return _from_graph(tree) if hasattr(tree, "get_by_address") else _from_tree(tree)
+
+
+def _from_tree(tree: "Tree") -> ConstTree:
     labels: list[str] = []
     n_children: list[int] = []
     waiting: list[Any] = [tree]
@@ -48,8 +74,68 @@ def _split_nltk(node: Any) -> tuple[str, Sequence[Any]]:  # noqa: ANN401
     )
 
 
-def to_nltk(tree: ConstTree) -> "Tree":
-    """Turn a `ConstTree` into an nltk.Tree; leaves become strings."""
+def _from_graph(graph: Graph) -> DepTree:
+    nodes = [graph.nodes[address] for address in sorted(address for address in graph.nodes if address)]
+    position = {node["address"]: number for number, node in enumerate(nodes, start=1)} | {0: 0}
+    parents = {child: address for address, node in graph.nodes.items() for child in _graph_children(node)}
+
+    def find_head(node: Mapping[str, Any]) -> int:
+        head = parents.get(node["address"]) if node["head"] is None else node["head"]
+        if head is not None and head not in position:
+            raise InputError(f"node {node['address']} has the head {head}; expected a node of the graph")
+        return UNKNOWN_HEAD if head is None else position[head]
+
+    def column(name: str) -> list[str]:
+        return [str(node[name] or "_") for node in nodes]
+
+    return DepTree(
+        column("word"),
+        [find_head(node) for node in nodes],
+        column("rel"),
+        lemmas=column("lemma"),
+        upos=column("ctag"),
+        xpos=column("tag"),
+        feats=column("feats"),
+    )
+
+
+def _graph_children(node: Mapping[str, Any]) -> Iterable[int]:
+    """Return the addresses under a node, which stand in one list, or in a list for each relation."""
+    children: Any = node["deps"]
+    return chain.from_iterable(children.values()) if isinstance(children, Mapping) else children
+
+
+@overload
+def to_nltk(tree: ConstTree) -> "Tree": ...
+
+
+@overload
+def to_nltk(tree: DepTree) -> "DependencyGraph": ...
+
+
+def to_nltk(tree: ConstTree | DepTree) -> "Tree | DependencyGraph":
+    """Turn a `ConstTree` into an nltk.Tree with strings as leaves, and a `DepTree` into a DependencyGraph."""
+    return _to_graph(tree) if isinstance(tree, DepTree) else _to_tree(tree)
+
+
+def _to_graph(tree: DepTree) -> "DependencyGraph":
+    """Make the graph that nltk makes of CoNLL columns; its root is the first of the tree."""
+    graph: DependencyGraph = require("nltk.parse", "nltk").DependencyGraph()
+    if (tree.heads < 0).any():
+        raise InputError(WHOLE)
+    columns = (tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, tree.heads.tolist(), tree.deprels)
+    names = ("word", "lemma", "ctag", "tag", "feats", "head", "rel")
+    for address, values in enumerate(zip(*columns, strict=True), start=1):
+        graph.nodes[address].update({"address": address, **dict(zip(names, values, strict=True))})
+        graph.add_arc(graph.nodes[address]["head"], address)
+    roots = np.flatnonzero(tree.heads == 0).tolist()
+    if roots:
+        graph.root = graph.nodes[roots[0] + 1]
+        graph.top_relation_label = tree.deprels[roots[0]]
+    return graph
+
+
+def _to_tree(tree: ConstTree) -> "Tree":
     make = require("nltk.tree", "nltk").Tree
     labels = tree.labels
     made: list[Any] = []
@@ -81,7 +167,7 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
     tokens = require("spacy.tokens", "spacy")
     vocabulary = require("spacy.vocab", "spacy")
     if any((tree.heads < 0).any() for tree in trees):
-        raise InputError("a tree has words without a head; expected whole trees")
+        raise InputError(WHOLE)
     offsets = np.cumsum([0, *map(len, trees)]).tolist()
     doc: Doc = tokens.Doc(
         vocabulary.Vocab() if vocab is None else vocab,
@@ -98,18 +184,54 @@ def to_spacy(trees: Sequence[DepTree], vocab: "Vocab | None" = None) -> "Doc":
     return doc
 
 
-def _from_spacy_sentence(sentence: "Span") -> DepTree:
-    words = [token for token in sentence if not token.text.isspace()]
-    position = {token.i: number for number, token in enumerate(words, start=1)}
+def from_stanza(document: "Document") -> list[DepTree]:
+    """Turn the sentences of a Stanza Document into dependency trees.
+
+    Multiword tokens, empty nodes and comments are kept, and places in the text are in the last column, as in
+    the CoNLL-U that Stanza writes. Words have unknown heads if no parser has seen them.
+    """
+    trees = list(iter_conllu(io.StringIO(f"{document:C}\n\n"), require_heads=False))
+    heads = [[word.head for word in sentence.words] for sentence in document.sentences]
+    # Stanza writes a head for words that have none.
+    return [
+        tree.with_heads([UNKNOWN_HEAD if head is None else head for head in each])
+        for tree, each in zip(trees, heads, strict=True)
+    ]
+
+
+def to_stanza(trees: Sequence[DepTree]) -> "Document":
+    """Turn dependency trees into one Stanza Document, a sentence each; needs no model of Stanza."""
+    if not trees:
+        empty: Document = require("stanza", "stanza").Document([])
+        return empty
+    convert = require("stanza.utils.conll", "stanza").CoNLL.conll2doc
+    made: Document = convert(input_str="".join(map(format_tree, trees)), ignore_gapping=False)
+    return made
+
+
+def list_words(tokens: Iterable["Token"]) -> list["Token"]:
+    """Return tokens that are no white space."""
+    return [token for token in tokens if not token.text.isspace()]
+
+
+def read_words(words: Sequence["Token"]) -> DepTree:
+    """Return a sentence of words with all that spaCy knows of them, but for their heads."""
     return DepTree(
         [token.text for token in words],
-        [_head_position(token, position) for token in words],
-        ["root" if token.dep_ == "ROOT" else token.dep_ or "_" for token in words],
         lemmas=[token.lemma_ or "_" for token in words],
         upos=[token.pos_ or "_" for token in words],
         xpos=[token.tag_ or "_" for token in words],
         feats=[_sorted_features(str(token.morph)) for token in words],
         misc=["_" if token.whitespace_ else NO_SPACE for token in words],
+    )
+
+
+def _from_spacy_sentence(sentence: "Span") -> DepTree:
+    words = list_words(sentence)
+    position = {token.i: number for number, token in enumerate(words, start=1)}
+    return read_words(words).with_heads(
+        [_head_position(token, position) for token in words],
+        ["root" if token.dep_ == "ROOT" else token.dep_ or "_" for token in words],
     )
 
 

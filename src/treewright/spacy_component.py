@@ -1,0 +1,466 @@
+"""The component "treewright" of spaCy: parsers and taggers of treewright in a pipeline.
+
+spaCy finds it by its entry point: ``nlp.add_pipe("treewright", config={"model": "parser.tw"})``.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._models import load
+from treewright._optional import require
+from treewright._validate import check_choice, check_integer
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.data.interop import list_words, read_words
+from treewright.errors import InputError, quote
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+    from spacy.training import Example
+
+    from treewright.parsing.constituent import Parse
+    from treewright.parsing.dependency import Candidate
+
+FACTORY = "treewright"
+DEFAULTS = {"model": None, "k": 1, "confidences": False, "tags": "model"}
+MODEL_FILE = "model.tw"
+"""Where a pipeline on disk keeps the model, in the folder of the component."""
+ARCS, CONSTITUENTS, TAGS = "dependencies", "constituents", "tags"
+KINDS = {
+    "DependencyParser": ARCS,
+    "DependencyReranker": ARCS,
+    "ConstituentParser": CONSTITUENTS,
+    "LeftCornerParser": CONSTITUENTS,
+    "ConstituentReranker": CONSTITUENTS,
+    "Tagger": TAGS,
+}
+"""What each model finds. Classes are told by name: importing them all would take longer than a parse."""
+COLUMNS = ("upos", "xpos", "feats")
+SPACE_TAG, SPACE_RELATION = "_SP", "dep"
+"""Of white space, as in pipelines of spaCy."""
+
+ErrorHandler = Callable[[str, "TreewrightComponent", list["Doc"], Exception], None]
+
+
+class Sentence(NamedTuple):
+    """A sentence of a Doc: all of its tokens, those that are words, and these as a tree without heads."""
+
+    span: "Span"
+    words: list["Token"]
+    tree: DepTree
+
+
+class TreewrightComponent:
+    """A parser or tagger of treewright that annotates the Docs of spaCy.
+
+    Sentences are those that an earlier pipe has found; a Doc without any is one sentence.
+
+    Parameters
+    ----------
+    name : str
+        In the pipeline.
+    model : str, optional
+        A file of a `DependencyParser`, `DependencyReranker`, `ConstituentParser`, `LeftCornerParser`,
+        `ConstituentReranker` or `Tagger`, read when it is needed first. A model can also be set later, as
+        the attribute `model`, and comes with a pipeline that was saved.
+    k : int
+        Trees a sentence in the extension `candidates`; with 1 there is no such list.
+    confidences : bool
+        Whether to set the extension `confidence` of tokens.
+    tags : {"model", "doc"}
+        Whether a model with a tagger of its own uses and writes its tags, or takes those of earlier pipes. A
+        model without one takes those in any case.
+    """
+
+    def __init__(
+        self,
+        name: str = FACTORY,
+        *,
+        model: str | None = None,
+        k: int = 1,
+        confidences: bool = False,
+        tags: str = "model",
+    ) -> None:
+        check_integer("k", k, minimum=1)
+        check_choice("tags", tags, ("model", "doc"))
+        self.name = name
+        self.path = model
+        self.k = k
+        self.confidences = confidences
+        self.tags = tags
+        self._model: Any = None
+        self._handle_error: ErrorHandler = _raise
+        _set_extensions()
+
+    @property
+    def model(self) -> Any:  # noqa: ANN401
+        """The model, which is read from its file if that was not done yet."""
+        if self._model is None:
+            self.model = self._load()
+        return self._model
+
+    @model.setter
+    def model(self, model: Any) -> None:  # noqa: ANN401
+        kind = _kind_of(model)
+        if kind is None:
+            expected = f"one of {', '.join(KINDS)}"
+            raise InputError(f"{self.name}: model is a {type(model).__name__}; expected {expected}")
+        if kind != ARCS and self.confidences:
+            raise InputError(f"{self.name}: confidences are of arcs; expected a dependency parser for them")
+        if kind == TAGS and (self.k > 1 or self.tags == "doc"):
+            found = f"k is {self.k} and tags {self.tags!r}"
+            raise InputError(f"{self.name}: {found} for a Tagger, which only tags; expected 1 and 'model'")
+        if kind != TAGS:
+            has_tagger = _tagger_of(model) is not None
+            model.tags = "predicted" if self.tags == "model" and has_tagger else "gold"
+        self._model = model
+
+    def _load(self) -> Any:  # noqa: ANN401
+        if self.path is None:
+            expected = f"config={{'model': path}}, or nlp.get_pipe({self.name!r}).model = a loaded one"
+            raise InputError(f"{self.name}: there is no model; expected {expected}")
+        try:
+            return load(self.path)
+        except OSError as error:
+            found = f"model is {self.path!r}, which cannot be read ({error.strerror})"
+            raise InputError(f"{self.name}: {found}; expected a file of a model") from error
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable["Example"]] | None = None,
+        *,
+        nlp: Any = None,  # noqa: ANN401
+        model: str | None = None,
+    ) -> None:
+        """Read the model, from the file that ``[initialize.components]`` of a config names, if it names one.
+
+        Nothing is learnt from examples.
+        """
+        if model is not None:
+            self.path = model
+            self._model = None
+        self.model = self.model
+
+    def __call__(self, doc: "Doc") -> "Doc":
+        """Annotate one Doc."""
+        self._annotate([doc])
+        return doc
+
+    def pipe(self, stream: Iterable["Doc"], *, batch_size: int = 128) -> Iterator["Doc"]:
+        """Annotate Docs, some at a time."""
+        for docs in require("spacy.util", "spacy").minibatch(stream, batch_size):
+            try:
+                self._annotate(docs)
+            except Exception as error:  # spaCy lets its user decide
+                self._handle_error(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def set_error_handler(self, error_handler: ErrorHandler) -> None:
+        """Set what is called with Docs that cannot be annotated; as it is, errors are raised."""
+        self._handle_error = error_handler
+
+    def score(self, examples: Iterable["Example"]) -> dict[str, Any]:
+        """Compare annotated Docs with gold ones, as ``python -m spacy evaluate`` does."""
+        scorer = require("spacy.scorer", "spacy").Scorer
+        whole = list(examples)
+        if _kind_of(self.model) == ARCS:
+            found: dict[str, Any] = scorer.score_deps(
+                whole, "dep", ignore_labels=("p", "punct"), getter=_relation_of
+            )
+        else:
+            found = {}
+        if self._writes_tags:
+            for attribute in ("tag", "pos", "lemma"):
+                found |= scorer.score_token_attr(whole, attribute)
+        return found
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """Return the model as it stands in a file; options are in the config of the pipeline."""
+        with TemporaryDirectory() as folder:
+            self.model.save(Path(folder, MODEL_FILE))
+            return Path(folder, MODEL_FILE).read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "TreewrightComponent":
+        """Take the model from what `to_bytes` has returned."""
+        with TemporaryDirectory() as folder:
+            Path(folder, MODEL_FILE).write_bytes(data)
+            self.model = load(Path(folder, MODEL_FILE))
+        return self
+
+    def to_disk(self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> None:
+        """Write the model into a folder."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+        self.model.save(Path(path, MODEL_FILE))
+
+    def from_disk(
+        self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()
+    ) -> "TreewrightComponent":
+        """Take the model from the folder that `to_disk` has written."""
+        self.model = load(Path(path, MODEL_FILE))
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        data = None if self._model is None else self.to_bytes()
+        return {**self.__dict__, "_model": data}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "_model": None})
+        _set_extensions()
+        if state["_model"] is not None:
+            self.from_bytes(state["_model"])
+
+    @property
+    def _writes_tags(self) -> bool:
+        return _kind_of(self.model) == TAGS or self.model.tags == "predicted"
+
+    def _annotate(self, docs: Iterable["Doc"]) -> None:
+        """Annotate Docs, all of their sentences at once."""
+        docs = [doc for doc in docs if len(doc)]
+        by_doc = [_list_sentences(doc) for doc in docs]
+        whole = [sentence for sentences in by_doc for sentence in sentences if sentence.words]
+        self._check_tags(whole)
+        kind = _kind_of(self.model)
+        if kind == TAGS:
+            for sentence, tree in zip(whole, self.model.predict([each.tree for each in whole]), strict=True):
+                self._write_tags(sentence, tree)
+        elif kind == CONSTITUENTS:
+            self._write_constituents(whole, docs)
+        else:
+            self._write_arcs(whole, by_doc)
+        if self._writes_tags:
+            for sentences in by_doc:
+                _tag_spaces(sentences)
+
+    def _check_tags(self, sentences: Sequence[Sentence]) -> None:
+        """Refuse words without the tags that the model was trained with."""
+        kind = _kind_of(self.model)
+        if kind == TAGS or not self.model.needs_tags:
+            return
+        columns = {"tag_"} if kind == CONSTITUENTS else {"tag_", "pos_"}
+        for sentence in sentences:
+            if not any(getattr(word, column) for column in columns for word in sentence.words):
+                raise InputError(
+                    f"{self.name}: {quote(sentence.span.text)} has no tags; expected a pipe before this one "
+                    "that sets them, or a model with a tagger of its own (tags='predicted' in training)"
+                )
+
+    def _write_arcs(self, whole: Sequence[Sentence], by_doc: Sequence[Sequence[Sentence]]) -> None:
+        trees = [sentence.tree for sentence in whole]
+        lists = self.model.kbest(trees, self.k) if self.k > 1 else []
+        best = [candidates[0].tree for candidates in lists] if lists else self.model.predict(trees)
+        found = {_key(sentence): tree for sentence, tree in zip(whole, best, strict=True)}
+        for sentences in by_doc:
+            _write_heads(sentences, [found.get(_key(sentence)) for sentence in sentences])
+        for sentence, tree in zip(whole, best, strict=True):
+            if self._writes_tags:
+                self._write_tags(sentence, tree)
+        for sentence, candidates in zip(whole, lists, strict=False):
+            kept = [
+                [each.tree.heads.tolist(), each.tree.deprels, each.score, each.probability]
+                for each in candidates
+            ]
+            sentence.span._.treewright = {"arcs": kept}
+        if self.confidences:
+            for sentence, tree, square in zip(whole, best, self.model.marginals(trees), strict=True):
+                values = self.model.confidence(tree, square).tolist()
+                for word, value in zip(sentence.words, values, strict=True):
+                    word._.confidence = value
+
+    def _write_constituents(self, whole: Sequence[Sentence], docs: Iterable["Doc"]) -> None:
+        pairs = [[(_joined(word.text), word.tag_ or None) for word in each.words] for each in whole]
+        for doc in docs:
+            if not doc.has_annotation("SENT_START"):
+                for token in doc:
+                    token.is_sent_start = token.i == 0
+        for sentence, parses in zip(whole, self.model.kbest(pairs, self.k), strict=True):
+            sentence.span._.treewright = {
+                "constituents": [[*_flatten(parse.tree), float(parse.score)] for parse in parses]
+            }
+            if self._writes_tags:
+                for word, tag in zip(sentence.words, parses[0].tree.tags(), strict=True):
+                    word.tag_ = tag
+
+    def _write_tags(self, sentence: Sentence, tree: DepTree) -> None:
+        """Write tags, features and lemmas, where the tagger has learnt them, that spaCy can hold."""
+        labels = _tagger_of(self.model).labels_
+        has_upos, has_xpos, has_feats = (
+            any(getattr(label, column) != "_" for label in labels) for column in COLUMNS
+        )
+        universal = require("spacy.parts_of_speech", "spacy").IDS
+        words: list[Any] = sentence.words  # their stubs have no set_morph
+        for number, word in enumerate(words):
+            if has_upos and tree.upos[number] in universal:
+                word.pos_ = tree.upos[number]
+            if has_xpos:
+                word.tag_ = _blank(tree.xpos[number])
+            if has_feats:
+                word.set_morph("|".join(each for each in tree.feats[number].split("|") if "=" in each))
+            if tree.lemmas[number] != "_":
+                word.lemma_ = tree.lemmas[number]
+
+
+def make_component(
+    nlp: Any,  # noqa: ANN401
+    name: str,
+    model: str | None,
+    k: int,
+    confidences: bool,
+    tags: str,
+) -> TreewrightComponent:
+    """Make the component; spaCy calls this with the config of a pipe."""
+    return TreewrightComponent(name, model=model, k=k, confidences=confidences, tags=tags)
+
+
+require("spacy.language", "spacy").Language.factory(
+    FACTORY,
+    default_config=DEFAULTS,
+    assigns=["token.head", "token.dep", "token.tag", "token.pos", "token.morph", "token.lemma", "doc.sents"],
+    func=make_component,
+)
+
+
+def _raise(name: str, component: TreewrightComponent, docs: list["Doc"], error: Exception) -> None:
+    raise error
+
+
+def _kind_of(model: object) -> str | None:
+    """Return what a model finds."""
+    return next((KINDS[base.__name__] for base in type(model).__mro__ if base.__name__ in KINDS), None)
+
+
+def _tagger_of(model: Any) -> Any:  # noqa: ANN401
+    """Return the tagger of a model, which may be the model itself, or None."""
+    if _kind_of(model) == TAGS:
+        return model
+    return getattr(model if hasattr(model, "tagger_") else getattr(model, "parser_", None), "tagger_", None)
+
+
+def _list_sentences(doc: "Doc") -> list[Sentence]:
+    """Return the sentences of a Doc, which is one of them if nothing was said about it."""
+    spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+    by_words = [(span, list_words(span)) for span in spans]
+    return [Sentence(span, words, read_words(words)) for span, words in by_words]
+
+
+def _key(sentence: Sentence) -> tuple[int, int]:
+    return id(sentence.span.doc), sentence.span.start
+
+
+def _write_heads(sentences: Sequence[Sentence], trees: Sequence[DepTree | None]) -> None:
+    """Give a Doc the heads and relations of the trees of its sentences, None for those without words."""
+    doc: Any = sentences[0].span.doc  # its stubs know no arrays of numpy
+    heads = np.arange(len(doc), dtype=np.int64)
+    relations = ["ROOT"] * len(doc)
+    for sentence, tree in zip(sentences, trees, strict=True):
+        if tree is not None:
+            _place_words([word.i for word in sentence.words], tree, heads, relations)
+        _place_spaces(sentence, heads, relations)
+    columns = np.empty((len(doc), 2), dtype=np.uint64)
+    columns[:, 0] = (heads - np.arange(len(doc))).view(np.uint64)
+    columns[:, 1] = [doc.vocab.strings.add(relation) for relation in relations]
+    doc.from_array(["HEAD", "DEP"], columns)
+
+
+def _place_words(
+    places: Sequence[int], tree: DepTree, heads: npt.NDArray[np.int64], relations: list[str]
+) -> None:
+    """Put the arcs of a tree where its words stand in the Doc.
+
+    A sentence of spaCy has one root: further ones hang on the first, and keep their relation.
+    """
+    root = places[tree.heads.tolist().index(0)]
+    for place, head, relation in zip(places, tree.heads.tolist(), tree.deprels, strict=True):
+        heads[place] = places[head - 1] if head else root
+        relations[place] = "ROOT" if place == root and relation == "root" else relation
+
+
+def _place_spaces(sentence: Sentence, heads: npt.NDArray[np.int64], relations: list[str]) -> None:
+    """Hang white space on the word before, or on the first word; without words, on the first token."""
+    before = sentence.words[0].i if sentence.words else sentence.span.start
+    words = {word.i for word in sentence.words}
+    for place in range(sentence.span.start, sentence.span.end):
+        if place in words:
+            before = place
+        elif place != before:
+            heads[place], relations[place] = before, SPACE_RELATION
+
+
+def _tag_spaces(sentences: Sequence[Sentence]) -> None:
+    """Tag white space as pipelines of spaCy do."""
+    for sentence in sentences:
+        for token in sentence.span:
+            if token.text.isspace():
+                token.tag_, token.pos_ = SPACE_TAG, "SPACE"
+
+
+def _flatten(tree: ConstTree) -> tuple[list[str], list[int]]:
+    """Return a tree as values that a Doc can be saved with."""
+    return list(tree.labels), [len(children) for children in tree.child_positions()]
+
+
+def _joined(word: str) -> str:
+    """Return a word as a leaf, which holds no white space."""
+    return "_".join(word.split())
+
+
+def _blank(tag: str) -> str:
+    return "" if tag == "_" else tag
+
+
+def _relation_of(token: "Token", attribute: str) -> str:
+    """Return a relation as spaCy's scorer compares it."""
+    return str(token.dep_).lower()
+
+
+def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
+    """Return the best trees of a sentence, the best first; none if the component made no list of it."""
+    from treewright.parsing.constituent import Parse
+    from treewright.parsing.dependency import Candidate
+
+    kept = span._.treewright or {}
+    if "constituents" in kept:
+        return [
+            Parse(ConstTree.from_child_counts(labels, counts), score)
+            for labels, counts, score in kept["constituents"]
+        ]
+    tree = read_words(list_words(span))
+    return [
+        Candidate(tree.with_heads(heads, relations), score, probability)
+        for heads, relations, score, probability in kept.get("arcs", ())
+    ]
+
+
+def list_all_candidates(doc: "Doc") -> "list[list[Candidate] | list[Parse]]":
+    """Return the best trees of each sentence of a Doc."""
+    return [list_candidates(span) for span in doc.sents] if doc.has_annotation("SENT_START") else []
+
+
+def best_constituents(span: "Span") -> ConstTree | None:
+    """Return the best tree of constituents of a sentence, None where there is none."""
+    kept = (span._.treewright or {}).get("constituents")
+    return ConstTree.from_child_counts(*kept[0][:2]) if kept else None
+
+
+def _set_extensions() -> None:
+    """Register the extensions, unless that was done; another's of the same name are an error."""
+    tokens = require("spacy.tokens", "spacy")
+    wanted = [
+        (tokens.Token, "confidence", None),
+        (tokens.Span, "treewright", None),
+        (tokens.Span, "candidates", list_candidates),
+        (tokens.Span, "constituents", best_constituents),
+        (tokens.Doc, "candidates", list_all_candidates),
+    ]
+    for owner, name, getter in wanted:
+        if not owner.has_extension(name):
+            owner.set_extension(name, **({"getter": getter} if getter else {"default": None}))
+        elif owner.get_extension(name)[2] is not getter:
+            found = f"{owner.__name__}._.{name} is an extension of another"
+            raise InputError(f"{found}; expected none of that name before treewright is added")
