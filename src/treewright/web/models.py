@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,13 @@ Fixed = Sequence[Mapping[int, int]] | None
 TAGS_SHOWN = 200
 N_REASONS = 10
 EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
+
+
+class Certainty(NamedTuple):
+    """What is known of the heads of a sentence: their probabilities, and those that are fixed."""
+
+    marginals: npt.NDArray[np.float64]
+    fixed: Mapping[int, int] | None
 
 
 class ServedModel(ABC):
@@ -131,11 +138,10 @@ class ServedDependencies(ServedModel):
     def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[DependencySentence]:
         """Return the best tree of each sentence."""
         trees = self._prepare(sentences)
-        found = self._predict(trees, fixed)
-        marginals = self._marginals(trees, fixed)
+        found = self._parser.predict(trees, fixed=fixed)
         return [
-            dependency_sentence(tree, self._confidence(tree, square), pictures=pictures)
-            for tree, square in zip(found, marginals, strict=True)
+            dependency_sentence(tree, self._confidence(tree, known), pictures=pictures)
+            for tree, known in zip(found, self._certainty(trees, fixed), strict=True)
         ]
 
     def kbest(
@@ -143,14 +149,14 @@ class ServedDependencies(ServedModel):
     ) -> list[DependencyCandidates]:
         """Return the `k` best trees of each sentence."""
         trees = self._prepare(sentences)
-        lists = self._parser.kbest(trees, k) if fixed is None else self._parser.kbest(trees, k, fixed=fixed)
+        lists = self._parser.kbest(trees, k, fixed=fixed)
         return [
             DependencyCandidates(
                 candidates=[
                     dependency_candidate(
                         candidates[0].tree,
                         tree,
-                        self._confidence(tree, square),
+                        self._confidence(tree, known),
                         score=score,
                         probability=probability,
                         pictures=pictures,
@@ -158,28 +164,28 @@ class ServedDependencies(ServedModel):
                     for tree, score, probability in candidates
                 ]
             )
-            for candidates, square in zip(lists, self._marginals(trees, fixed), strict=True)
+            for candidates, known in zip(lists, self._certainty(trees, fixed), strict=True)
         ]
 
     def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
         """Return the best tree of each sentence with what speaks for it."""
         trees = self._prepare(sentences)
-        found = self._predict(trees, fixed)
+        found = self._parser.predict(trees, fixed=fixed)
         parts = zip(
             found,
-            self._marginals(trees, fixed),
+            self._certainty(trees, fixed),
             self._features(found),
             self._reasons(trees, fixed),
             strict=True,
         )
         return [
             explained_sentence(
-                dependency_sentence(tree, self._confidence(tree, square), pictures=pictures),
-                square,
+                dependency_sentence(tree, self._confidence(tree, known), pictures=pictures),
+                known.marginals,
                 features,
                 reasons,
             )
-            for tree, square, features, reasons in parts
+            for tree, known, features, reasons in parts
         ]
 
     def _prepare(self, sentences: Sentences) -> list[DepTree]:
@@ -193,14 +199,16 @@ class ServedDependencies(ServedModel):
                 raise _without_tags(number, self.name)
         return trees
 
-    def _predict(self, trees: list[DepTree], fixed: Fixed) -> list[DepTree]:
-        return self._parser.predict(trees) if fixed is None else self._parser.predict(trees, fixed=fixed)
+    def _certainty(self, trees: list[DepTree], fixed: Fixed) -> list[Certainty]:
+        squares = self._parser.marginals(trees, fixed=fixed)
+        if fixed is None:
+            return [Certainty(square, None) for square in squares]
+        return [Certainty(*pair) for pair in zip(squares, fixed, strict=True)]
 
-    def _marginals(self, trees: list[DepTree], fixed: Fixed) -> list[npt.NDArray[np.float64]]:
-        return self._parser.marginals(trees) if fixed is None else self._parser.marginals(trees, fixed=fixed)
-
-    def _confidence(self, tree: DepTree, square: npt.NDArray[np.float64]) -> list[float]:
-        return [rounded(one) for one in self._parser.confidence(tree, square).tolist()]
+    def _confidence(self, tree: DepTree, known: Certainty) -> list[float]:
+        """Return the probability of the head of each word of a tree."""
+        found = self._parser.confidence(tree, known.marginals, fixed=known.fixed)
+        return [rounded(one) for one in found.tolist()]
 
     def _features(self, found: list[DepTree]) -> list[list[list[Reason]]]:
         """Return for each word of each tree the features of its arc, if there is a reranker that has any."""
@@ -212,11 +220,11 @@ class ServedDependencies(ServedModel):
         ]
 
     def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[Reason]]:
-        if not isinstance(self._parser, DependencyReranker) or fixed is not None:
+        if not isinstance(self._parser, DependencyReranker):
             return [[] for _ in trees]
         return [
             [Reason(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
-            for each in self._parser.explain(trees)
+            for each in self._parser.explain(trees, fixed=fixed)
         ]
 
 

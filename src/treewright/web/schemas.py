@@ -198,9 +198,7 @@ class ExplainedSentence(DependencySentence):
     """A sentence with its tree, and why it is this one."""
 
     arcs: list[ExplainedArc]
-    reasons: list[Reason] = Field(
-        description="What decided between the two best trees, if a reranker did and no arcs are fixed."
-    )
+    reasons: list[Reason] = Field(description="What decided between the two best trees, if a reranker did.")
 
 
 class ParseReply(Answer):
