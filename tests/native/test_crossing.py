@@ -37,7 +37,7 @@ def rank(corpus, number, weights, single_root):
 def test_parses_are_the_best_of_all_trees(single_root):
     corpus, trees, stage = draw(0, [3, 1, 4, 2])
     heads, scores = np.zeros((5, len(corpus.values)), np.int32), np.empty((4, 5))
-    native.parse_crossing(stage, corpus, single_root, heads, scores)
+    native.parse_crossing(stage, corpus, np.arange(4), single_root, heads, scores)
     for number in range(len(trees)):
         expected = rank(corpus, number, stage.weights, single_root)[:5]
         found = [tuple(one) for one in heads[:, corpus.words_of(number)].tolist()]
@@ -51,7 +51,7 @@ def test_parses_are_the_best_of_all_trees(single_root):
 def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale, single_root):
     corpus, trees, stage = draw(1, [3, 4])
     log_sums, marginals = np.empty(2), np.empty(16 + 25)
-    native.measure_crossing(stage, corpus, single_root, scale, log_sums, marginals)
+    native.measure_crossing(stage, corpus, np.arange(2), (single_root, scale), log_sums, marginals)
     for number, flat in enumerate((marginals[:16], marginals[16:])):
         n = len(trees[number])
         square = native.score_sentence(stage, corpus, number)
@@ -86,7 +86,7 @@ def test_an_empty_sentence_has_no_tree():
     empty = Corpus(*random_corpus(np.random.default_rng(0), [[]]))
     _, _, stage = draw(0, [1])
     heads, scores, log_sums = np.zeros((2, 6), np.int32), np.zeros((1, 2)), np.ones(1)
-    native.parse_crossing(stage, empty, True, heads, scores)
-    native.measure_crossing(stage, empty, True, 1.0, log_sums, np.empty(1))
+    native.parse_crossing(stage, empty, np.arange(1), True, heads, scores)
+    native.measure_crossing(stage, empty, np.arange(1), (True, 1.0), log_sums, np.empty(1))
     assert np.isneginf(scores).all()
     assert log_sums.tolist() == [0.0]

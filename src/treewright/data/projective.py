@@ -17,7 +17,7 @@ Here ``obj`` is the lifted word's own relation and ``nsubj`` that of its origina
 """
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -57,19 +57,25 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
     return tree.with_heads(heads[1:], _marked_relations(tree, heads[1:], on_path[1:], scheme))
 
 
-def deprojectivize(tree: DepTree) -> DepTree:
+def deprojectivize(tree: DepTree, *, staying: Container[int] = ()) -> DepTree:
     """Move each word whose relation is marked as lifted back under the head it came from.
 
     The head is looked for under the word's present head, breadth first and from left to right: among
     the words on a marked path where there are marks (its ends first), and with the noted relation where
     one is noted. A word whose head is not found stays. All marks are taken out of the relations.
+
+    Parameters
+    ----------
+    tree : DepTree
+    staying : container of int
+        Words, counted from 1, that keep their heads whatever their relations say.
     """
     if not any(UP in relation or DOWN in relation for relation in tree.deprels):
         return tree
     heads = tree.heads.tolist()
     children = _children(heads)
     for word in list(_breadth_first(children, 0)):
-        if UP in tree.deprels[word - 1]:
+        if UP in tree.deprels[word - 1] and word not in staying:
             above = children[heads[word - 1]]
             above.remove(word)  # the search must not enter what is to be moved
             heads[word - 1] = _original_head(children, tree.deprels, word, heads[word - 1]) or heads[word - 1]

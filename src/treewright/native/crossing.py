@@ -44,15 +44,15 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
 
 
 @compiled
-def parse_crossing(stage, corpus, single_root, heads, scores):
-    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k).
+def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
+    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
 
     Ranks beyond the number of trees get a score of -inf.
     """
     k = heads.shape[0]
-    scores[:, :] = -np.inf
-    for number in range(corpus.first_row.size - 1):
+    for number in numbers:
         n = sentence_size(corpus, number)
+        scores[number, :] = -np.inf
         if n == 0:
             continue
         trees = np.zeros((k, n + 1), np.int32)
@@ -62,13 +62,15 @@ def parse_crossing(stage, corpus, single_root, heads, scores):
 
 
 @compiled
-def measure_crossing(stage, corpus, single_root, scale, log_sums, marginals):
-    """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
+def measure_crossing(stage, corpus, numbers, options, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees of some sentences, and the probability of each arc.
 
-    `marginals` are one square after another, heads in rows; scores are multiplied by `scale`.
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
+    whether trees have one root, and what scores are multiplied by.
     """
+    single_root, scale = options
     start = 0
-    for number in range(corpus.first_row.size - 1):
+    for number in numbers:
         n = sentence_size(corpus, number)
         square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
         start += (n + 1) * (n + 1)

@@ -14,6 +14,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.pictures import notebook_html
 from treewright.data.projective import deprojectivize
 from treewright.errors import InputError
+from treewright.parsing.constraints import FixedHeads, check_fixed
 from treewright.parsing.features import Corpus, TemplateSet
 from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.lattice import Lattice
@@ -184,51 +185,123 @@ class DependencyParser(ParserTraining):
             tell("probabilities: not calibrated, for want of sentences")
         return self
 
-    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Parse sentences; their heads and relations are not looked at."""
-        return [candidates[0].tree for candidates in self._spread(lambda batch: self._parse(batch, 1), trees)]
+    def predict(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[DepTree]:
+        """Parse sentences; their heads and relations are not looked at.
 
-    def kbest(self, trees: Sequence[DepTree], k: int = 10) -> list[list[Candidate]]:
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        fixed : sequence of mapping of int to int, optional
+            For each sentence the heads that words must have, ``{word: head}``: words are counted from 1, and
+            0 is the root. The best tree that has these arcs is returned, whatever else becomes of it: a fixed
+            head is final, even where a relation says that the arc to it was lifted.
+        """
+        found = self._spread(lambda batch, fixed: self._parse(batch, 1, fixed), trees, fixed=fixed)
+        return [candidates[0].tree for candidates in found]
+
+    def kbest(
+        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
 
         Trees are told apart by their heads before crossing arcs are brought back.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        k : int
+        fixed : sequence of mapping of int to int, optional
+            As in `predict`. The trees are the best of those with these arcs, and probabilities are among
+            those, too: they tell how sure the parser is of the rest of the tree. An arc that pruning would
+            have thrown out comes back.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch: self._parse(batch, k, sure=True), trees, k)
+        return self._spread(lambda batch, fixed: self._parse(batch, k, fixed, sure=True), trees, k, fixed)
 
-    def structures(self, trees: Sequence[DepTree], k: int = 10) -> list[Structures]:
-        """Return the `k` best trees of each sentence as arrays, before relations are found."""
+    def structures(
+        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[Structures]:
+        """Return the `k` best trees of each sentence as arrays, before relations are found.
+
+        With `fixed` heads, these are the best trees that have them, as in `kbest`.
+        """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch: self._search(batch, k, sure=True)[0], trees, k)
+        return self._spread(lambda batch, fixed: self._search(batch, k, fixed, sure=True)[0], trees, k, fixed)
 
-    def complete(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Give relations to trees that have the heads of `structures`, and bring crossing arcs back."""
-        return self._complete(trees, None)
+    def complete(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[DepTree]:
+        """Give relations to trees that have the heads of `structures`, and bring crossing arcs back.
 
-    def _complete(self, trees: Sequence[DepTree], corpus: Corpus | None) -> list[DepTree]:
+        Words whose heads are `fixed` keep them.
+        """
+        return self._complete(trees, None, fixed)
+
+    def _complete(
+        self, trees: Sequence[DepTree], corpus: Corpus | None, fixed: Sequence[FixedHeads] | None
+    ) -> list[DepTree]:
         """Complete trees, which are those of a corpus, if it is given."""
         relations = self.labeler_.predict(trees, corpus)
         return [
-            deprojectivize(tree.with_heads(tree.heads, labels))
-            for tree, labels in zip(trees, relations, strict=True)
+            deprojectivize(tree.with_heads(tree.heads, labels), staying=heads)
+            for tree, labels, heads in zip(trees, relations, fixed or [{}] * len(trees), strict=True)
         ]
 
-    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
-        """Return for each sentence an array (n, n + 1): the probability that a word's head is the column."""
+    def marginals(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
-        def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+        With `fixed` heads, as in `kbest`, it is the probability among the trees that have them.
+        """
+
+        def find(
+            batch: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
+        ) -> list[npt.NDArray[np.float64]]:
             corpus = self.encoder_.encode(self._tagged(batch))
-            squares = self.structure_.marginals(self._stages(), corpus, self.scale_)[1]
+            squares = self.structure_.marginals(self._stages(), corpus, self.scale_, fixed)[1]
             return [square.T[1:] for square in squares]
 
-        return self._spread(find, trees)
+        return self._spread(find, trees, fixed=fixed)
 
-    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def alternatives(
+        self, trees: Sequence[DepTree], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[list[tuple[int, float]]]]:
+        """Return for each sentence and each of its words the most probable heads, the best first.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        n : int
+            Heads of a word at the most; those that no tree has are left out.
+        fixed : sequence of mapping of int to int, optional
+            As in `kbest`.
+
+        Returns
+        -------
+        list of list of list of (int, float)
+            Heads, 0 for the root, with their probabilities.
+        """
+        return likely_heads(self.marginals(trees, fixed=fixed), n)
+
+    def confidence(
+        self,
+        parsed: DepTree,
+        marginals: npt.NDArray[np.float64],
+        *,
+        fixed: FixedHeads | None = None,
+    ) -> npt.NDArray[np.float64]:
         """Return the probability of the head of each word of a tree, from the marginals of its sentence.
 
-        A crossing arc that was brought back has the probability of the arc that it was lifted to.
+        A crossing arc that was brought back has the probability of the arc that it was lifted to; an arc that
+        was `fixed` was not lifted.
         """
-        return marginals[np.arange(len(parsed)), self.lifted(parsed).heads]
+        heads = self.lifted(parsed).heads.copy()
+        for word, head in (fixed or {}).items():
+            heads[word - 1] = head
+        return marginals[np.arange(len(parsed)), heads]
 
     def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
         """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
@@ -287,23 +360,45 @@ class DependencyParser(ParserTraining):
             raise InputError("the parser has learnt nothing yet; call fit first, or load one")
 
     def _spread(
-        self, function: Callable[[Sequence[DepTree]], list[Result]], trees: Sequence[DepTree], k: int = 1
+        self,
+        function: Callable[[Sequence[DepTree], Sequence[FixedHeads] | None], list[Result]],
+        trees: Sequence[DepTree],
+        k: int = 1,
+        fixed: Sequence[FixedHeads] | None = None,
     ) -> list[Result]:
         """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
         self._check_fitted()
+        self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
-        batches = [trees[start : start + size] for start in range(0, len(trees), size)]
-        return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
+        spans = [slice(start, start + size) for start in range(0, len(trees), size)]
 
-    def _search(self, trees: Sequence[DepTree], k: int, *, sure: bool) -> tuple[list[Structures], Corpus]:
+        def work(span: slice) -> list[Result]:
+            return function(trees[span], fixed[span] if fixed is not None else None)
+
+        found = map_jobs(work, spans, jobs=self.jobs, what="parsing", count=lambda span: len(trees[span]))
+        return [each for batch in found for each in batch]
+
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+    ) -> None:
+        """Check that sentences, the first of which has the number `first`, have trees with these heads."""
+        self._check_fitted()
+        if fixed is not None:
+            sizes = [len(tree) for tree in trees]
+            projective, single_root = self.decoder == "projective", self.structure_.single_root
+            check_fixed(fixed, sizes, projective=projective, single_root=single_root, first=first)
+
+    def _search(
+        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None, *, sure: bool
+    ) -> tuple[list[Structures], Corpus]:
         """Return the best structures of each sentence, with probabilities if `sure`."""
         tagged = self._tagged(trees)
         corpus = self.encoder_.encode(tagged)
-        heads, scores = self.structure_.best_trees(self._stages(), corpus, k)
+        heads, scores = self.structure_.best_trees(self._stages(), corpus, k, fixed)
         scores[corpus.sizes == 0, 0] = 0.0
         probabilities = np.full_like(scores, np.nan)
         if sure:
-            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_)
+            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_, fixed)
             probabilities = np.exp(self.scale_ * scores - log_sums[:, np.newaxis])
         n_found = (scores > -np.inf).sum(axis=1).tolist()
         found = [
@@ -314,11 +409,16 @@ class DependencyParser(ParserTraining):
         ]
         return found, corpus
 
-    def _parse(self, trees: Sequence[DepTree], k: int, *, sure: bool = False) -> list[list[Candidate]]:
+    def _parse(
+        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None, *, sure: bool = False
+    ) -> list[list[Candidate]]:
         """Return candidates for each sentence, with probabilities if `sure`."""
-        found, corpus = self._search(trees, k, sure=sure)
+        found, corpus = self._search(trees, k, fixed, sure=sure)
         bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
-        whole = iter(self._complete(bare, corpus if k == 1 else None))
+        staying = (
+            [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
+        )
+        whole = iter(self._complete(bare, corpus if k == 1 else None, staying))
         return [
             [
                 Candidate(next(whole), score, probability)
@@ -333,3 +433,19 @@ OPTIONS = (
     *("table_bits", "pruning_threshold", "max_heads", "folds", "lifting"),
 )
 """The parameters of a parser that are saved with it."""
+
+
+def likely_heads(marginals: Sequence[npt.NDArray[np.float64]], n: int) -> list[list[list[tuple[int, float]]]]:
+    """Return up to `n` heads of each word of sentences, with their probabilities, the most probable first."""
+    check_integer("n", n, minimum=1)
+    return [
+        [
+            [
+                (head, float(row[head]))
+                for head in np.argsort(-row, kind="stable")[:n].tolist()
+                if row[head] > 0
+            ]
+            for row in square
+        ]
+        for square in marginals
+    ]

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treewright.native.pruning import Stage, choose_arcs, learn_stage
+from treewright.native.eisner import arc_marginals
+from treewright.native.features import N_EXTRA_ROWS, Sentence
+from treewright.native.pruning import Stage, all_arcs, choose_arcs, filter_arcs, learn_stage, score_arcs
+from treewright.parsing.constraints import FixedHeads, Keep, has_tree, restrict
 from treewright.parsing.features import Corpus, TemplateSet, compile_templates, max_keys
 from treewright.parsing.weights import make_table, pack, table_shift, unpack
 from treewright.persist import State
+from treewright.progress import task
 from treewright.scale import map_jobs
 
 Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
@@ -83,7 +87,8 @@ class Pruner:
             lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
             return lost, kept
 
-        found = map_jobs(choose, [order[fold::folds] for fold in range(folds)], jobs=jobs)
+        parts = [order[fold::folds] for fold in range(folds)]
+        found = map_jobs(choose, parts, jobs=jobs, what="pruning as if new", unit="folds")
         return arcs, _report(corpus, sum(lost for lost, _ in found), sum(kept for _, kept in found))
 
     def get_state(self) -> State:
@@ -110,7 +115,9 @@ class Pruner:
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
         coarse = compile_templates(self.templates.pruning, "arc")
-        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else (self.threshold, self.max_heads)
+        # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
+        chosen = (float(self.threshold), self.max_heads)
+        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else chosen
         stages = [
             Stage(
                 coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse), self.single_root
@@ -118,9 +125,8 @@ class Pruner:
         ]
         if self.fine:
             arc = compile_templates(self.templates.arc, "arc")
-            limits = (self.threshold, self.max_heads)
             stages.append(
-                Stage(arc, True, tables[1], table_shift(tables[1]), *limits, max_keys(arc), self.single_root)
+                Stage(arc, True, tables[1], table_shift(tables[1]), *chosen, max_keys(arc), self.single_root)
             )
         return tuple(stages)
 
@@ -131,8 +137,11 @@ class Pruner:
         competing: Arcs = (arcs[0], NO_CODES)
         for at, (stage, rate) in enumerate(zip(stages, (COARSE_RATE, FINE_RATE), strict=False)):
             squares = np.zeros_like(stage.weights)
-            for _ in range(N_EPOCHS):
-                learn_stage(stage, corpus, corpus.heads, competing, squares, rng.permutation(numbers), rate)
+            with task("learning to prune", total=N_EPOCHS * len(numbers)) as counted:
+                for _ in range(N_EPOCHS):
+                    order = rng.permutation(numbers)
+                    for part in counted.slices(len(order)):
+                        learn_stage(stage, corpus, corpus.heads, competing, squares, order[part], rate)
             if at + 1 < len(stages):
                 choose_arcs(stages[: at + 1], corpus, numbers, corpus.heads, arcs)
                 competing = arcs
@@ -143,6 +152,44 @@ class Pruner:
         n_arcs = corpus.sizes * (max(self.max_heads, COARSE_MAX_HEADS) + 1)
         first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
         return first, np.full(int(first[-1]), -1, dtype=np.int32)
+
+
+def left_arcs(stages: Sequence[Stage], sentence: Sentence, fixed: FixedHeads | None = None) -> Keep:
+    """Return the arcs of a sentence that the stages leave, fixed ones always, as a square.
+
+    Where stages that do not know of the fixed arcs leave them and trees with them, other heads of these words
+    are left out and nothing else changes; if not, the stages choose again among trees with the fixed arcs.
+    """
+    keep: Keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
+    _filter(stages, sentence, keep)
+    if not fixed:
+        return keep
+    single_root = stages[0].single_root
+    restricted = restrict(keep, fixed)
+    if has_tree(restricted, single_root=single_root):
+        return restricted
+    allowed = restrict(all_arcs(len(keep) - 1), fixed)
+    keep = allowed.copy()
+    _filter(stages, sentence, keep)
+    return keep if has_tree(keep, single_root=single_root) else _widen(stages[0], sentence, keep, allowed)
+
+
+def _filter(stages: Sequence[Stage], sentence: Sentence, keep: Keep) -> None:
+    for stage in stages:
+        filter_arcs(stage, sentence, keep)
+
+
+def _widen(stage: Stage, sentence: Sentence, keep: Keep, allowed: Keep) -> Keep:
+    """Return the arcs with as many more, the most probable of each word, as it takes to have a tree."""
+    score, marginal = np.empty(keep.shape), np.empty(keep.shape)
+    score_arcs(stage, sentence, allowed, score)
+    arc_marginals(score, stage.single_root, marginal)
+    ranks = np.argsort(np.argsort(-marginal, axis=0, kind="stable"), axis=0)
+    n_heads = 1
+    while not has_tree(keep, single_root=stage.single_root):
+        n_heads *= 2
+        keep = keep | (allowed & (ranks < n_heads))
+    return keep
 
 
 def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:
