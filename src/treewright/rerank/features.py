@@ -11,6 +11,7 @@ from treewright.data.arcs import ArcEncoder, Keys, templates_of
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.mining.gradient import GradientMiner
+from treewright.mining.occurrences import ArcFeatures
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, Report
@@ -40,6 +41,12 @@ class ListFeatures(Protocol):
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return some of the features that a tree has as a person would read them."""
+
+    def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the words, not the tags, that some of the features of a tree name, each once."""
+
+    def places(self, tree: DepTree) -> dict[int, list[int]]:
+        """Return the chosen features that a tree has, and the words whose arcs each of them involves."""
 
     def get_state(self) -> State:
         """Return all that is needed to find the features again."""
@@ -101,6 +108,19 @@ class SubtreeFeatures:
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``saw → man [man → with]``."""
         return [self.text(column) for column in columns]
+
+    def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the words, not the tags, that features name."""
+        return [self.words(column) for column in columns]
+
+    def places(self, tree: DepTree) -> dict[int, list[int]]:
+        """Return the features that a tree has, and the words to which the arcs of each lead."""
+        arcs = ArcFeatures(tree, self.encoder, self.keys)
+        matched = {
+            column: arcs.match_subtree(codes)
+            for column, codes in arcs.candidates(self.features, n_depths=N_DEPTHS)
+        }
+        return {column: words for column, words in matched.items() if words}
 
     def text(self, column: int) -> str:
         """Return a feature as in ``saw → man [man → with]``."""
@@ -200,8 +220,26 @@ class ConjunctionFeatures:
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return conjunctions as in ``saw → man & man → with``."""
+        return [" & ".join(map(self.encoder.name, keys)) for keys in self._keys_of(columns)]
+
+    def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the words, not the tags, that conjunctions name."""
+        return [
+            tuple(dict.fromkeys(word for key in keys for word in self.encoder.words_of(key)))
+            for keys in self._keys_of(columns)
+        ]
+
+    def places(self, tree: DepTree) -> dict[int, list[int]]:
+        """Return the conjunctions that a tree has, and the words whose arcs have a part of each."""
+        arcs = ArcFeatures(tree, self.encoder, self.keys)
+        return {
+            column: sorted({word for item in items for word in arcs.having(item)})
+            for column, items in arcs.candidates(self.features)
+        }
+
+    def _keys_of(self, columns: Sequence[int]) -> list[list[int]]:
         flat = [feature for each in self.features for feature in each.tolist()]
-        return [" & ".join(self.encoder.name(int(self.keys[item])) for item in flat[at]) for at in columns]
+        return [[int(self.keys[item]) for item in flat[column]] for column in columns]
 
     def get_state(self) -> State:
         """Return all that is needed to find the features again."""
@@ -250,6 +288,15 @@ class HandFeatures:
         """Return features as in ``head saw, modifiers on its right NN``."""
         described = self._templates.describe(tree)
         return [described[column] for column in columns]
+
+    def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the words, not the tags, that features name."""
+        located = self._templates.locate(tree)
+        return [located[column].words for column in columns]
+
+    def places(self, tree: DepTree) -> dict[int, list[int]]:
+        """Return the features that a tree has, and the words to which the arcs of each lead."""
+        return {column: found.arcs for column, found in self._templates.locate(tree).items()}
 
     def get_state(self) -> State:
         """Return all that is needed to find the features again."""

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
 from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
 from treewright.native.proximal import Alternatives
@@ -19,6 +20,7 @@ from treewright.rerank.features import (
     SubtreeFeatures,
     Tell,
 )
+from treewright.rerank.reasons import WeighedFeature
 
 KINDS: dict[str, type[ListFeatures]] = {
     "subtree": SubtreeFeatures,
@@ -127,6 +129,20 @@ class LinearScorer:
             texts = self.features.texts(lists.candidate(number), columns.tolist())
             found += list(zip(texts, (sign * self.coef[columns]).tolist(), strict=True))
         return sorted(found, key=lambda pair: (-abs(pair[1]), pair[0]))
+
+    def arc_reasons(self, tree: DepTree, n: int) -> list[list[WeighedFeature]]:
+        """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first."""
+        places = {column: arcs for column, arcs in self.features.places(tree).items() if self.coef[column]}
+        chosen: list[list[int]] = [[] for _ in tree.words]
+        for column in sorted(places, key=lambda column: (-abs(self.coef[column]), column)):
+            for word in places[column]:
+                if len(chosen[word - 1]) < n:
+                    chosen[word - 1].append(column)
+        columns = sorted({column for arc in chosen for column in arc})
+        texts, words = self.features.texts(tree, columns), self.features.named_words(tree, columns)
+        weights = map(float, self.coef[np.array(columns, dtype=np.int64)])
+        named = dict(zip(columns, map(WeighedFeature, texts, words, weights), strict=True))
+        return [[named[column] for column in arc] for arc in chosen]
 
     def get_state(self) -> State:
         """Return all that the scorer is."""

@@ -12,7 +12,8 @@ from treewright._validate import check_integer
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.dependency import Candidate, DependencyParser
+from treewright.parsing.constraints import FixedHeads
+from treewright.parsing.dependency import Candidate, DependencyParser, likely_heads
 from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.rerank.candidates import CandidateLists, FloatArray
@@ -189,49 +190,99 @@ class DependencyReranker(RerankerTraining):
         self._tune(tuning, tuning_gold, tell)
         return self
 
-    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Parse sentences; their heads and relations are not looked at."""
-        return [found[0].tree for found in self._spread(lambda batch: self._rerank(batch, 1), trees)]
+    def predict(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[DepTree]:
+        """Parse sentences; their heads and relations are not looked at.
 
-    def kbest(self, trees: Sequence[DepTree], k: int = 10) -> list[list[Candidate]]:
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        fixed : sequence of mapping of int to int, optional
+            For each sentence the heads that words must have, as in `DependencyParser.predict`.
+        """
+        found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), trees, fixed)
+        return [candidates[0].tree for candidates in found]
+
+    def kbest(
+        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
 
         Those beyond the length of the lists come after them, in the order of the parser.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        k : int
+        fixed : sequence of mapping of int to int, optional
+            For each sentence the heads that words must have. The parser's best trees that have them are
+            reranked, and probabilities are among all trees that have them.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch: self._rerank(batch, k), trees)
+        return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), trees, fixed)
 
-    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+    def marginals(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
         The trees of a list have the probabilities that the reranker gives them, all others those of the
-        parser.
+        parser; with `fixed` heads, as in `kbest`, among the trees that have them.
         """
 
-        def find(batch: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
-            lists, final = self._lists_and_scores(batch, self.k)
+        def find(
+            batch: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
+        ) -> list[npt.NDArray[np.float64]]:
+            lists, final = self._lists_and_scores(batch, self.k, fixed)
             change = divide_mass(lists, self.scale_ * final) - lists.probabilities
-            squares = self.parser_.marginals(batch)
+            squares = self.parser_.marginals(batch, fixed=fixed)
             for number, ((begin, end), square) in enumerate(zip(lists.spans(), squares, strict=True)):
                 words = np.arange(len(square))
                 for heads, amount in zip(lists.heads[number], change[begin:end].tolist(), strict=True):
                     square[words, heads] += amount
             return [np.clip(square, 0, 1) for square in squares]
 
-        return self._spread(find, trees)
+        return self._spread(find, trees, fixed)
 
-    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def alternatives(
+        self, trees: Sequence[DepTree], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[list[tuple[int, float]]]]:
+        """Return for each sentence and each of its words the `n` most probable heads, the best first.
+
+        Each is a head, 0 for the root, with its probability, as `DependencyParser.alternatives` gives them.
+        """
+        return likely_heads(self.marginals(trees, fixed=fixed), n)
+
+    def confidence(
+        self,
+        parsed: DepTree,
+        marginals: npt.NDArray[np.float64],
+        *,
+        fixed: FixedHeads | None = None,
+    ) -> npt.NDArray[np.float64]:
         """Return the probability of the head of each word of a tree, from the marginals of its sentence."""
-        return self.parser_.confidence(parsed, marginals)
+        return self.parser_.confidence(parsed, marginals, fixed=fixed)
 
-    def explain(self, trees: Sequence[DepTree]) -> list[Comparison]:
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+    ) -> None:
+        """Check that sentences, the first of which has the number `first`, have trees with these heads."""
+        self._check_fitted()
+        self.parser_.check_fixed(trees, fixed, first=first)
+
+    def explain(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[Comparison]:
         """Return the candidates of each sentence and the features that decided between the first two.
 
-        A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason.
+        A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason. With
+        `fixed` heads, as in `kbest`, candidates are the best trees that have them.
         """
-        lists, final = self._lists_and_scores(trees, self.k)
+        self.check_fixed(trees, fixed)
+        lists, final = self._lists_and_scores(trees, self.k, fixed)
         votes = self._votes(lists).mean(axis=1)
-        found = self._complete(lists, final, [len(each) for each in lists.heads])
+        found = self._complete(lists, final, [len(each) for each in lists.heads], fixed)
         comparisons = []
         for (begin, end), candidates in zip(lists.spans(), found, strict=True):
             order = begin + np.argsort(-final[begin:end], kind="stable")
@@ -241,6 +292,32 @@ class DependencyReranker(RerankerTraining):
             parser_scores = (self.beta_ * lists.scores[order]).tolist()
             comparisons.append(Comparison(candidates, parser_scores, votes[order].tolist(), reasons))
         return comparisons
+
+    def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
+        """Return for each parsed tree, for the arc to each of its words, the features that involve this arc.
+
+        A feature of several arcs is listed under each of them; a conjunction involves all arcs that have one
+        of its parts, a feature by templates those between the words that it speaks of. The weights of all
+        features of a tree, each taken once, add up to what the reranker says of it, but for a number that is
+        the same for all trees of a list. Features are those of the tree with crossing arcs lifted, and the
+        arc to a word is the one that it has there. A reranker that is not trusted has no reasons.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Trees with their heads, as `predict` returns them.
+        n : int
+            Features of an arc at the most, the weightiest first.
+        """
+        self._check_fitted()
+        check_integer("n", n, minimum=1)
+        if not isinstance(self._scorer, LinearScorer):
+            raise InputError(
+                "the reranker has no features, but a kernel; expected learner 'mined' for reasons of arcs"
+            )
+        if not self.is_trusted_:
+            return [[[] for _ in tree.words] for tree in trees]
+        return [self._scorer.arc_reasons(self.parser_.lifted(tree), n) for tree in trees]
 
     def weightiest(self, n: int | None = None) -> list[WeighedFeature]:
         """Return the subtree features of the largest weights, the weightiest first; all without `n`."""
@@ -257,22 +334,30 @@ class DependencyReranker(RerankerTraining):
             for column, weight in zip(columns, weights, strict=True)
         ]
 
-    def _lists_and_scores(self, trees: Sequence[DepTree], k: int) -> tuple[CandidateLists, FloatArray]:
+    def _lists_and_scores(
+        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None
+    ) -> tuple[CandidateLists, FloatArray]:
         """Return the candidates of sentences and their final scores; those not reranked come last."""
         self._check_fitted()
-        lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k)))
+        lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k), fixed=fixed))
         short = lists.shortened(self.k)
         reranked = combine(short, self._votes(short), self.beta_)
         if short.n_candidates == lists.n_candidates:
             return lists, reranked
         return lists, append_rest(lists, short, reranked, self.beta_)
 
-    def _rerank(self, trees: Sequence[DepTree], k: int) -> list[list[Candidate]]:
-        lists, final = self._lists_and_scores(trees, k)
-        return self._complete(lists, final, [min(k, len(each)) for each in lists.heads])
+    def _rerank(
+        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None
+    ) -> list[list[Candidate]]:
+        lists, final = self._lists_and_scores(trees, k, fixed)
+        return self._complete(lists, final, [min(k, len(each)) for each in lists.heads], fixed)
 
     def _complete(
-        self, lists: CandidateLists, final: FloatArray, sizes: Sequence[int]
+        self,
+        lists: CandidateLists,
+        final: FloatArray,
+        sizes: Sequence[int],
+        fixed: Sequence[FixedHeads] | None,
     ) -> list[list[Candidate]]:
         """Return the best candidates of each list, as many as `sizes` says, with relations."""
         probabilities = divide_mass(lists, self.scale_ * final)
@@ -280,20 +365,30 @@ class DependencyReranker(RerankerTraining):
             begin + np.argsort(-final[begin:end], kind="stable")[:size]
             for (begin, end), size in zip(lists.spans(), sizes, strict=True)
         ]
-        whole = iter(self.parser_.complete([lists.candidate(number) for order in orders for number in order]))
+        bare = [lists.candidate(number) for order in orders for number in order]
+        staying = [arcs for order, arcs in zip(orders, fixed, strict=True) for _ in order] if fixed else None
+        whole = iter(self.parser_.complete(bare, fixed=staying))
         return [
             [Candidate(next(whole), float(final[number]), float(probabilities[number])) for number in order]
             for order in orders
         ]
 
     def _spread(
-        self, function: Callable[[Sequence[DepTree]], list[Any]], trees: Sequence[DepTree]
+        self,
+        function: Callable[[Sequence[DepTree], Sequence[FixedHeads] | None], list[Any]],
+        trees: Sequence[DepTree],
+        fixed: Sequence[FixedHeads] | None,
     ) -> list[Any]:
         """Return what `function` finds for each sentence, some sentences at a time."""
-        self._check_fitted()
+        self.check_fixed(trees, fixed)
         starts = range(0, len(trees), RERANKED_AT_A_TIME)
-        batches = [trees[start : start + RERANKED_AT_A_TIME] for start in starts]
-        return [found for batch in map_jobs(function, batches, jobs=self.jobs) for found in batch]
+        spans = [slice(start, start + RERANKED_AT_A_TIME) for start in starts]
+
+        def work(span: slice) -> list[Any]:
+            return function(trees[span], fixed[span] if fixed is not None else None)
+
+        results = map_jobs(work, spans, jobs=self.jobs, what="reranking", count=lambda span: len(trees[span]))
+        return [found for batch in results for found in batch]
 
     @property
     def n_features_(self) -> int:

@@ -16,22 +16,18 @@ missing, the feature says so.
 import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
 from treewright.native.arcs import LENGTH_BINS
-from treewright.native.hashing import FOLD, PRIME
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, IntArray
-
-Integers = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.uint64]
+from treewright.rerank.masks import Integers, Keys, find_first, join_bits, mix, pack, unpack
 
 TEMPLATES = """
     m.tag m.left
@@ -106,6 +102,7 @@ ROLES = {
 ARCS = (("h", "m"), ("g", "h"), ("gg", "g"), ("ggg", "gg"))
 """Heads and their modifiers, lowest first."""
 SIBLINGS = ("s", "t", "u")
+CHILDREN = ("c", "d")
 SIDES = ("left", "right")
 NO_WORD = 0
 """The row that stands for all words that are missing."""
@@ -138,6 +135,14 @@ def _hash(text: str) -> int:
 
 PARSED = [_parse(line) for line in TEMPLATES.splitlines() if line.strip()]
 ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
+
+
+class Description(NamedTuple):
+    """What a feature of a tree says: a text, the words in it, and the words whose arcs it involves."""
+
+    text: str
+    words: tuple[str, ...]
+    arcs: list[int]
 
 
 class TemplateFeatures:
@@ -205,13 +210,19 @@ class TemplateFeatures:
 
     def describe(self, tree: DepTree) -> dict[int, str]:
         """Write the features that a tree has as text, by their columns."""
+        return {column: found.text for column, found in self.locate(tree).items()}
+
+    def locate(self, tree: DepTree) -> dict[int, Description]:
+        """Tell what the features that a tree has say and where, by their columns."""
         rows = _Rows([tree], [tree.heads[np.newaxis]], self.column_)
-        found = {}
+        found: dict[int, Description] = {}
         for template in PARSED:
             keys, places = rows.make_keys(template)
             columns, known = self._find_columns(keys)
             for column, place in zip(columns.tolist(), places[known].tolist(), strict=True):
-                found[column] = rows.describe(template, place)
+                arcs = {*rows.find_arcs(template, place), *(found[column].arcs if column in found else ())}
+                text, words = rows.describe(template, place), rows.find_words(template, place)
+                found[column] = Description(text, words, sorted(arcs))
         return found
 
     def _find_columns(self, keys: Keys) -> tuple[Integers, Integers]:
@@ -266,7 +277,7 @@ class _Rows:
         self._attributes = self._find_attributes()
         self._row_of, place_of_row = self._find_places()
         is_candidate = np.arange(self._n_most) < self._n_in_list[:, np.newaxis]
-        self._whole = _pack(is_candidate)
+        self._whole = pack(is_candidate)
         self._masks = self._make_masks(place_of_row)
 
     @property
@@ -288,7 +299,7 @@ class _Rows:
         rows = self._row_of[places]
         keys = np.full(len(rows), template.key, dtype=np.uint64)
         for role, attribute in template.atoms:
-            keys = _mix(keys, self._attributes[attribute][self._roles[role][rows]])
+            keys = mix(keys, self._attributes[attribute][self._roles[role][rows]])
         return keys, places
 
     def find_telling(self) -> _Telling:
@@ -296,10 +307,10 @@ class _Rows:
         made = [self.make_keys(template) for template in PARSED]
         keys, places = (np.concatenate(parts) for parts in zip(*made, strict=True))
         lists = self._list_of[self._candidate[self._row_of[places]]]
-        codes = _mix(keys, lists.astype(np.uint64))
+        codes = mix(keys, lists.astype(np.uint64))
         order = np.argsort(codes)
-        first = _find_first(codes[order])
-        masks = np.array([_join_bits(bits[places[order]], first) for bits in self._masks])
+        first = find_first(codes[order])
+        masks = np.array([join_bits(bits[places[order]], first) for bits in self._masks])
         chosen = order[first]
         telling = (masks != self._whole[:, lists[chosen]]).any(axis=0)
         chosen = chosen[telling]
@@ -307,7 +318,7 @@ class _Rows:
 
     def expand(self, columns: Integers, lists: Integers, masks: Keys) -> tuple[Integers, Integers]:
         """Return all pairs of a candidate and a column that it has, in order."""
-        number, within = np.nonzero(_unpack(masks, self._n_most))
+        number, within = np.nonzero(unpack(masks, self._n_most))
         candidates = self._begin[lists[number]] + within
         n_columns = int(columns.max(initial=0)) + 1
         pairs = np.sort(candidates * n_columns + columns[number])
@@ -321,6 +332,24 @@ class _Rows:
             self._describe_atom(names[role], attribute, int(self._roles[role][row]))
             for role, attribute in template.atoms
         )
+
+    def find_words(self, template: Template, place: int) -> tuple[str, ...]:
+        """Return the words that the feature of a template at a place names, each once."""
+        row = self._row_of[place]
+        rows = [int(self._roles[role][row]) for role, attribute in template.atoms if attribute == "word"]
+        return tuple(dict.fromkeys(self._string("word", each) for each in rows))
+
+    def find_arcs(self, template: Template, place: int) -> list[int]:
+        """Return the words, from 1, to which the arcs of a feature lead: its own, and those it tells of."""
+        row = int(self._row_of[place])
+        rows = {row}
+        for role, attribute in template.atoms:
+            side, at = attribute.removeprefix("n_"), int(self._roles[role][row])
+            if side in SIDES:
+                rows.update(self._modifiers(side, at))
+            elif attribute in ("side", "length") or role in (*SIBLINGS, *CHILDREN):
+                rows.add(at)
+        return sorted(int(self._token[each]) - 1 for each in rows if each != NO_WORD and self._heads[each])
 
     def _describe_atom(self, name: str, attribute: str, row: int) -> str:
         if attribute in ("word", "tag"):
@@ -374,7 +403,7 @@ class _Rows:
         arms = 2 * self._heads[words] + (words > self._heads[words])
         order = np.argsort(arms * len(self._heads) + np.abs(words - self._heads[words]))
         words, arms = words[order], arms[order]
-        first = _find_first(arms)
+        first = find_first(arms)
         siblings, ranks = np.zeros_like(self._heads), np.zeros_like(self._heads)
         siblings[words[1:]] = words[:-1]
         siblings[words[first]] = NO_WORD
@@ -430,14 +459,14 @@ class _Rows:
         bounds = np.cumsum(np.bincount(self._ranks))
         for begin, end in itertools.pairwise(bounds.tolist()):
             rows = order[begin:end]
-            keys[rows] = _mix(keys[self._siblings[rows]], tag[rows])
+            keys[rows] = mix(keys[self._siblings[rows]], tag[rows])
         return keys
 
     def _find_places(self) -> tuple[Integers, Integers]:
         """Return a row of each place, and the place of each row but the first."""
         looks = self._token.astype(np.uint64)
         for role, attribute in ATOMS:
-            looks = _mix(looks, self._attributes[attribute][self._roles[role]])
+            looks = mix(looks, self._attributes[attribute][self._roles[role]])
         _, rows, places = np.unique(looks[1:], return_index=True, return_inverse=True)
         return rows + 1, places
 
@@ -446,7 +475,7 @@ class _Rows:
         candidate = self._candidate[1:]
         flags = np.zeros((len(self._row_of), self._n_most), dtype=np.bool_)
         flags[place_of_row, candidate - self._begin[self._list_of[candidate]]] = True
-        return _pack(flags)
+        return pack(flags)
 
 
 class _Hashes(dict[str, int]):
@@ -465,35 +494,3 @@ def _make_blocks(lists: CandidateLists, column: str) -> Iterator[_Rows]:
         if n_rows >= BLOCK_ROWS or end == len(lists):
             yield _Rows(lists.trees[begin:end], lists.heads[begin:end], column)
             begin, n_rows = end, 0
-
-
-def _mix(keys: Keys, values: Keys) -> Keys:
-    """Mix values into keys, as `native.hashing.mix` does."""
-    keys = (keys ^ values) * PRIME
-    keys ^= keys >> FOLD
-    return keys
-
-
-def _find_first(values: npt.NDArray[Any]) -> Integers:
-    """Return where each run of equal values begins."""
-    return np.flatnonzero(
-        np.concatenate([np.ones(len(values[:1]), dtype=np.bool_), values[1:] != values[:-1]])
-    )
-
-
-def _join_bits(masks: Keys, first: Integers) -> Keys:
-    """Return the bits that any mask of each run has."""
-    return np.bitwise_or.reduceat(masks, first) if len(first) else masks
-
-
-def _pack(flags: npt.NDArray[np.bool_]) -> Keys:
-    """Turn rows of flags into columns of masks of 64 bits."""
-    n_words = max(1, -(-flags.shape[1] // 64))
-    whole = np.zeros((len(flags), 64 * n_words), dtype=np.bool_)
-    whole[:, : flags.shape[1]] = flags
-    return np.ascontiguousarray(np.packbits(whole, axis=1).view(np.uint64).T)
-
-
-def _unpack(masks: Keys, n_flags: int) -> npt.NDArray[np.uint8]:
-    """Turn columns of masks into rows of flags."""
-    return np.unpackbits(np.ascontiguousarray(masks.T).view(np.uint8), axis=1, count=n_flags)

@@ -1,0 +1,87 @@
+"""Where features stand in one tree: the arcs that each occurrence is made of."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from treewright.data.arcs import ArcEncoder, Keys
+from treewright.data.deptree import DepTree
+from treewright.mining.space import IntArray
+from treewright.native.subtrees import N_DEPTHS
+
+
+class ArcFeatures:
+    """The arcs of a tree, by the words that they lead to, and the numbers of their basic features.
+
+    Parameters
+    ----------
+    tree : DepTree
+    encoder : ArcEncoder
+        What makes basic features of arcs.
+    keys : ndarray of uint64
+        The basic features that are looked for, sorted; their places are their numbers.
+    """
+
+    def __init__(self, tree: DepTree, encoder: ArcEncoder, keys: Keys) -> None:
+        n = len(tree)
+        arcs = np.zeros(n, dtype=np.int64), tree.heads.astype(np.int64), np.arange(1, n + 1)
+        first, found = encoder.keys(encoder.encode([tree]), *arcs)
+        numbers = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
+        is_known = keys[numbers] == found if len(keys) else np.zeros(len(found), dtype=np.bool_)
+        self.is_present = np.zeros(len(keys), dtype=np.bool_)
+        self.is_present[numbers[is_known]] = True
+        self._numbers = [frozenset[int]()] + [
+            frozenset(numbers[begin:end][is_known[begin:end]].tolist())
+            for begin, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+        ]
+        self._having: dict[int, list[int]] = {}
+        for word, present in enumerate(self._numbers):
+            for number in present:
+                self._having.setdefault(number, []).append(word)
+        self._heads = [0, *tree.heads.tolist()]
+        self._children: list[list[int]] = [[] for _ in range(n + 1)]
+        for word in range(1, n + 1):
+            self._children[self._heads[word]].append(word)
+
+    def having(self, number: int) -> list[int]:
+        """Return the words whose arcs have a basic feature."""
+        return self._having.get(number, [])
+
+    def candidates(self, features: Sequence[IntArray], *, n_depths: int = 1) -> list[tuple[int, list[int]]]:
+        """Return the columns and items of the features all of whose basic features are in the tree.
+
+        `features` has an array for each order, of one feature a row; an item is a basic feature, or one times
+        `n_depths` and a depth.
+        """
+        found, start = [], 0
+        for each in features:
+            rows = np.flatnonzero(self.is_present[each // n_depths].all(axis=1))
+            found += [(start + row, each[row].tolist()) for row in rows.tolist()]
+            start += len(each)
+        return found
+
+    def match_subtree(self, codes: Sequence[int]) -> list[int]:
+        """Return the words to which the arcs of all occurrences of a sub feature tree lead.
+
+        The feature is written as in `SubtreeSpace`; it grows to the right, so that the next arc hangs under
+        the last one or is the next sibling of one on the path to it.
+        """
+        fragments: list[tuple[tuple[int, ...], tuple[int, ...]]]
+        fragments = [((word,), (word,)) for word in self.having(codes[0] // N_DEPTHS)]
+        for code in codes[1:]:
+            number, depth = divmod(code, N_DEPTHS)
+            fragments = [
+                ((*path[:depth], word), (*words, word))
+                for path, words in fragments
+                for word in self._next(path, depth)
+                if number in self._numbers[word]
+            ]
+        return sorted({word for _, words in fragments for word in words})
+
+    def _next(self, path: tuple[int, ...], depth: int) -> list[int]:
+        """Return where a fragment can grow at a depth."""
+        if depth == len(path):
+            return self._children[path[-1]]
+        siblings = self._children[self._heads[path[depth]]]
+        after = siblings.index(path[depth]) + 1
+        return siblings[after : after + 1]

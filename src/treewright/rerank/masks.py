@@ -1,0 +1,43 @@
+"""Hashes of many things at once, and sets of candidates as masks of 64 bits."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.native.hashing import FOLD, PRIME
+
+Integers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+
+def mix(keys: Keys, values: Keys) -> Keys:
+    """Mix values into keys, as `native.hashing.mix` does."""
+    keys = (keys ^ values) * PRIME
+    keys ^= keys >> FOLD
+    return keys
+
+
+def find_first(values: npt.NDArray[Any]) -> Integers:
+    """Return where each run of equal values begins."""
+    return np.flatnonzero(
+        np.concatenate([np.ones(len(values[:1]), dtype=np.bool_), values[1:] != values[:-1]])
+    )
+
+
+def join_bits(masks: Keys, first: Integers) -> Keys:
+    """Return the bits that any mask of each run has."""
+    return np.bitwise_or.reduceat(masks, first) if len(first) else masks
+
+
+def pack(flags: npt.NDArray[np.bool_]) -> Keys:
+    """Turn rows of flags into columns of masks of 64 bits."""
+    n_words = max(1, -(-flags.shape[1] // 64))
+    whole = np.zeros((len(flags), 64 * n_words), dtype=np.bool_)
+    whole[:, : flags.shape[1]] = flags
+    return np.ascontiguousarray(np.packbits(whole, axis=1).view(np.uint64).T)
+
+
+def unpack(masks: Keys, n_flags: int) -> npt.NDArray[np.uint8]:
+    """Turn columns of masks into rows of flags."""
+    return np.unpackbits(np.ascontiguousarray(masks.T).view(np.uint8), axis=1, count=n_flags)
