@@ -1,4 +1,4 @@
-"""Small models of every kind and the service that serves them, for tests of the page and what is behind it."""
+"""Small models of every kind, and the service that serves them, for tests of the page and its service."""
 
 import threading
 

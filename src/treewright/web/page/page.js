@@ -1,0 +1,300 @@
+/** The page: a form, the state in the address, and the trees that the service answers with. */
+
+import { editConllu, editWords, isConllu, renderFixed, renderSentences, renderTags } from "./editing.js";
+import { count, make, percent } from "./make.js";
+import { Panel } from "./panel.js";
+import { renderKind, showMarks } from "./results.js";
+import { ask, askModels, ServiceError } from "./service.js";
+import { bounded, decode, EMPTY, encode, MAX_K, withArc, withTag } from "./state.js";
+
+const EXAMPLES = [
+  "The old gardener saw a heron with a telescope.",
+  "Visiting neighbours can be noisy.",
+  "The tailor who mends sails sold the captain a coat. He never wore it.",
+];
+const KINDS = ["dependency", "constituent"];
+const NONE = "";
+
+const at = (id) => document.getElementById(id);
+const form = at("ask");
+const text = at("text");
+const panel = new Panel(at("panel"), { explain, fix, isFixed });
+
+let models = [];
+let state = { ...EMPTY };
+let run = { controller: new AbortController(), results: [] };
+
+/** Change what is looked at, as a step that the browser's Back undoes, and show it. */
+function change(changes) {
+  state = { ...state, ...changes };
+  const fragment = encode(state);
+  if (fragment !== location.hash) history.pushState(null, "", fragment);
+  return show();
+}
+
+/** Say something to everybody; an error looks like one. */
+function say(message, { isError = false } = {}) {
+  at("status").textContent = message;
+  at("status").classList.toggle("error", isError);
+}
+
+/** Begin a run; whatever the one before still waits for can no longer be shown. */
+function begin() {
+  run.controller.abort();
+  run = { controller: new AbortController(), results: [], explanations: new Map() };
+  setBusy(true);
+  return run;
+}
+
+function setBusy(isBusy) {
+  at("progress").hidden = !isBusy;
+  at("cancel").hidden = !isBusy;
+  at("view").setAttribute("aria-busy", String(isBusy));
+}
+
+/** Ask for everything that the state speaks of, and draw it. */
+async function show() {
+  fillForm();
+  if (!state.text.trim()) {
+    run.controller.abort();
+    setBusy(false);
+    at("view").hidden = true;
+    return;
+  }
+  const mine = begin();
+  say("Parsing …");
+  mine.results = chosenModels().map((model) => ({ model }));
+  await Promise.all(mine.results.map((result) => consult(result, mine)));
+  if (mine !== run || mine.controller.signal.aborted) return;
+  setBusy(false);
+  draw();
+  announce();
+}
+
+/** The models that are asked, each kind of tree by one of them, and one more to compare with. */
+function chosenModels() {
+  const names = KINDS.map((kind) => state[kind] ?? models.find((model) => model.kind === kind)?.name);
+  return [...new Set([...names, state.other])]
+    .map((name) => models.find((model) => model.name === name))
+    .filter(Boolean);
+}
+
+/** Ask one model for the sentences of the text, and for the best trees of the one that is shown. */
+async function consult(result, mine) {
+  const { name, kind } = result.model;
+  try {
+    const parsed = await question("parse", { text: state.text, model: name, pictures: false }, mine);
+    result.sentences = parsed.sentences;
+    const place = Math.min(state.at, parsed.sentences.length) - 1;
+    result.given = parsed.sentences[place];
+    if (!result.given) throw new ServiceError("There is no sentence in this text.");
+    result.body = { ...source(result), model: name };
+    const arcs = kind === "dependency" ? fixedHere() : [];
+    if (arcs.length) result.body.fixed = [arcs];
+    const listed = await question("kbest", { ...result.body, k: state.k }, mine);
+    result.candidates = listed.sentences[0].candidates;
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    if (!(problem instanceof ServiceError)) throw problem;
+    result.error = problem.message;
+  }
+}
+
+function question(route, body, mine) {
+  const onBusy = (seconds) =>
+    mine === run && say(`The service is busy; asking again in ${count(seconds, "second")}.`);
+  return ask(route, body, { signal: mine.controller.signal, onBusy });
+}
+
+/** What is sent of the sentence in view: the text itself where it can be, for it may hold more than words. */
+function source({ given, sentences }) {
+  const edits = editedHere();
+  if (edits.length && given.conllu && isConllu(state.text)) return { text: editConllu(given.conllu, edits) };
+  if (edits.length) return { sentences: [editWords(given, edits)] };
+  return { text: sentences.length === 1 ? state.text : (given.conllu ?? given.brackets) };
+}
+
+function fixedHere() {
+  return state.fixed.filter((arc) => arc.sentence === state.at).map(({ word, head }) => ({ word, head }));
+}
+
+function editedHere() {
+  return state.tags.filter((tag) => tag.sentence === state.at);
+}
+
+function isFixed(word, head) {
+  return fixedHere().some((arc) => arc.word === word && arc.head === head);
+}
+
+function fix(word, head) {
+  return change({ fixed: withArc(state, word, head) });
+}
+
+/** Ask, once, why a model has parsed the sentence as it has. */
+function explain({ result }) {
+  const { explanations } = run;
+  if (!explanations.has(result)) {
+    const asked = question("explain", result.body, run).then((answer) => answer.sentences[0]);
+    explanations.set(result, asked);
+    asked.catch(() => explanations.delete(result));
+  }
+  return explanations.get(result);
+}
+
+/** Draw the answers, and give the focus back to what had it. */
+function draw() {
+  const focused = document.activeElement?.dataset?.key;
+  const wasInPanel = at("panel").contains(document.activeElement);
+  const word = panel.chosen?.word;
+  const { results } = run;
+  const fixed = fixedHere();
+  const context = { state, panel, fixed, explain, onError: (message) => say(message, { isError: true }) };
+  panel.clear();
+  const first = results.find((result) => result.given);
+  renderSentences(at("sentences"), first?.sentences ?? [], state.at, (place) => change({ at: place }));
+  const kinds = KINDS.map((kind) => [kind, results.filter((result) => result.model.kind === kind)]);
+  const parts = kinds
+    .filter(([, ofKind]) => ofKind.length)
+    .map(([kind, ofKind]) => renderKind(kind, ofKind, context));
+  const kept = first && renderFixed(first.given, fixed, (one) => fix(one, null));
+  at("trees").replaceChildren(...[kept, ...parts].filter(Boolean));
+  drawTags(first);
+  at("view").hidden = false;
+  at("view").classList.toggle("plain", !results.some((one) => one.model.kind === "dependency" && one.candidates));
+  showMarks(at("trees"));
+  refocus(wasInPanel && word ? `${first?.model.name}-1-arc-${word}` : focused);
+}
+
+function refocus(key) {
+  if (!key) return;
+  document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+}
+
+function drawTags(result) {
+  at("tags").hidden = !result;
+  if (!result) return;
+  renderTags(at("tags"), result.given, {
+    found: result.candidates?.[0] ?? result.given,
+    known: [...new Set(run.results.flatMap((one) => one.model.tags_known ?? []))],
+    edited: editedHere(),
+    change: (word, column, value) => change({ tags: withTag(state, word, column, value) }),
+  });
+}
+
+/** Say in a sentence or two what has come. */
+function announce() {
+  const errors = [...new Set(run.results.filter((one) => one.error).map((one) => one.error))];
+  const found = run.results
+    .filter((result) => result.candidates)
+    .map(({ model, candidates }) => sayBest(model, candidates));
+  say([...errors, ...found].join(" "), { isError: errors.length > 0 });
+}
+
+function sayBest(model, candidates) {
+  const { probability } = candidates[0];
+  const best = probability === null ? "" : `, the best with probability ${percent(probability)}`;
+  return `${model.name}: ${count(candidates.length, "tree")}${best}.`;
+}
+
+function fillForm() {
+  if (text.value !== state.text) text.value = state.text;
+  at("k").value = state.k;
+  for (const kind of KINDS) {
+    const ofKind = models.filter((model) => model.kind === kind);
+    fillSelect(at(kind), ofKind.map((model) => model.name), state[kind] ?? ofKind[0]?.name);
+    at(`${kind}-choice`).hidden = !ofKind.length;
+  }
+  const shown = KINDS.map((kind) => at(kind).value);
+  const others = models.map((model) => model.name).filter((name) => !shown.includes(name));
+  fillSelect(at("other"), [NONE, ...others], state.other ?? NONE);
+  at("other-choice").hidden = !others.length;
+}
+
+function fillSelect(select, names, chosen) {
+  select.replaceChildren(
+    ...names.map((name) => make("option", { value: name, selected: name === chosen }, name || "no other model")),
+  );
+}
+
+/** Parse what stands in the field; another text has neither kept arcs nor edited tags. */
+function submit() {
+  if (!text.value.trim()) {
+    text.setAttribute("aria-invalid", "true");
+    text.focus();
+    return say("There is no sentence yet; type or paste one.", { isError: true });
+  }
+  const isNew = text.value !== state.text;
+  const fresh = isNew ? { text: text.value, at: 1, fixed: [], tags: [] } : {};
+  return change({ ...fresh, ...choices() });
+}
+
+function choices() {
+  return {
+    ...Object.fromEntries(KINDS.map((kind) => [kind, at(kind).value || null])),
+    other: at("other").value || null,
+    k: bounded(at("k").value, 1, MAX_K, EMPTY.k),
+  };
+}
+
+function listen() {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  text.addEventListener("input", () => text.removeAttribute("aria-invalid"));
+  for (const id of [...KINDS, "other", "k"]) {
+    at(id).addEventListener("change", () => state.text && text.value === state.text && change(choices()));
+  }
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the fragment of the address is taken
+    at("results").focus();
+  });
+  at("cancel").addEventListener("click", () => {
+    run.controller.abort();
+    setBusy(false);
+    say("Cancelled.");
+    text.focus();
+  });
+  addEventListener("popstate", () => {
+    state = decode(location.hash);
+    show();
+  });
+}
+
+function offerExamples() {
+  at("examples").replaceChildren(
+    ...EXAMPLES.map((example) =>
+      make(
+        "button",
+        {
+          type: "button",
+          class: "example",
+          onclick: () => {
+            text.value = example;
+            text.removeAttribute("aria-invalid");
+            submit();
+          },
+        },
+        example,
+      ),
+    ),
+  );
+}
+
+async function start() {
+  listen();
+  offerExamples();
+  state = decode(location.hash);
+  try {
+    models = await askModels();
+  } catch (problem) {
+    return say(problem.message, { isError: true });
+  }
+  await show();
+  if (!state.text) text.focus();
+}
+
+start();

@@ -1,0 +1,81 @@
+/** What is looked at: it lives in the fragment of the address, so that a link shows the same. */
+
+export const EMPTY = {
+  text: "",
+  dependency: null,
+  constituent: null,
+  other: null,
+  k: 5,
+  at: 1,
+  fixed: [], // { sentence, word, head }
+  tags: [], // { sentence, word, column, value }
+};
+
+export const MAX_K = 50;
+
+/** Bring a number that somebody typed between its bounds. */
+export function bounded(value, least, most, otherwise) {
+  const number = Math.trunc(Number(value));
+  return Number.isFinite(number) && value !== "" && value !== null
+    ? Math.min(most, Math.max(least, number))
+    : otherwise;
+}
+
+/** Write a state as a fragment. */
+export function encode(state) {
+  const fields = new URLSearchParams();
+  if (state.text) fields.set("text", state.text);
+  for (const name of ["dependency", "constituent", "other"]) {
+    if (state[name] !== null) fields.set(name, state[name]);
+  }
+  if (state.k !== EMPTY.k) fields.set("k", state.k);
+  if (state.at !== 1) fields.set("at", state.at);
+  for (const { sentence, word, head } of state.fixed) fields.append("fixed", `${sentence}.${word}.${head}`);
+  for (const { sentence, word, column, value } of state.tags) {
+    fields.append("tag", `${sentence}.${word}.${column}.${value}`);
+  }
+  return `#${fields}`;
+}
+
+/** Read a state from a fragment; what cannot be read is left out. */
+export function decode(fragment) {
+  const fields = new URLSearchParams(fragment.replace(/^#/, ""));
+  return {
+    text: fields.get("text") ?? "",
+    dependency: fields.get("dependency"),
+    constituent: fields.get("constituent"),
+    other: fields.get("other"),
+    k: bounded(fields.get("k"), 1, MAX_K, EMPTY.k),
+    at: bounded(fields.get("at"), 1, Number.MAX_SAFE_INTEGER, 1),
+    fixed: fields.getAll("fixed").flatMap(readFixed),
+    tags: fields.getAll("tag").flatMap(readTag),
+  };
+}
+
+function readFixed(text) {
+  const found = /^(\d+)\.(\d+)\.(\d+)$/.exec(text);
+  if (!found) return [];
+  const [sentence, word, head] = found.slice(1).map(Number);
+  return [{ sentence, word, head }];
+}
+
+function readTag(text) {
+  const found = /^(\d+)\.(\d+)\.(upos|xpos)\.(.*)$/.exec(text);
+  if (!found) return [];
+  return [{ sentence: Number(found[1]), word: Number(found[2]), column: found[3], value: found[4] }];
+}
+
+/** Fix the head of a word; without a head, let it go. */
+export function withArc(state, word, head) {
+  const others = state.fixed.filter((arc) => arc.sentence !== state.at || arc.word !== word);
+  if (head === null) return others;
+  return [...others, { sentence: state.at, word, head }].sort((a, b) => a.sentence - b.sentence || a.word - b.word);
+}
+
+/** Give a word another tag; without a value, the tag that it had. */
+export function withTag(state, word, column, value) {
+  const others = state.tags.filter(
+    (tag) => tag.sentence !== state.at || tag.word !== word || tag.column !== column,
+  );
+  return value === null ? others : [...others, { sentence: state.at, word, column, value }];
+}

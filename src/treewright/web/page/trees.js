@@ -1,0 +1,154 @@
+/** Pictures of trees on the page, and where two trees differ. */
+
+/** Turn the text of a picture into an element of this document; nothing in it is read as HTML. */
+export function adopt(text, label) {
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  if (parsed.querySelector("parsererror")) throw new Error("the picture is not well-formed");
+  const svg = document.adoptNode(parsed.documentElement);
+  fit(svg);
+  svg.setAttribute("aria-label", label);
+  // Browsers show titles as tips, which would cover what they are about; labels say the same.
+  for (const title of svg.querySelectorAll("title")) title.remove();
+  return svg;
+}
+
+/** Leave the size of a picture to the style sheet, which is told how wide it would be. */
+function fit(svg) {
+  svg.style.setProperty("--natural", `${svg.viewBox.baseVal.width}px`);
+  svg.removeAttribute("width");
+  svg.removeAttribute("height");
+}
+
+/** Make the arcs of a picture reachable: `onShow` when pointed at or focused, `onChoose` when pressed. */
+export function enliven(svg, sentence, { key, onShow, onChoose }) {
+  const arcs = [...svg.querySelectorAll("g.arc")].sort((a, b) => a.dataset.word - b.dataset.word);
+  svg.setAttribute("role", "group");
+  arcs.forEach((arc, place) => {
+    const word = Number(arc.dataset.word);
+    widen(arc);
+    arc.setAttribute("role", "button");
+    arc.setAttribute("tabindex", place ? "-1" : "0");
+    arc.setAttribute("aria-label", sayArc(sentence, word));
+    arc.dataset.key = `${key}-arc-${word}`;
+    arc.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onShow(word, arc));
+    arc.addEventListener("focus", () => {
+      for (const other of arcs) other.setAttribute("tabindex", other === arc ? "0" : "-1");
+      onShow(word, arc);
+    });
+    arc.addEventListener("click", () => onChoose(word, arc));
+    arc.addEventListener("keydown", (event) => pressed(event, arcs, place, () => onChoose(word, arc)));
+  });
+}
+
+/** Lay a wide invisible line along a thin one, so that it is easily met by a pointer or a finger. */
+function widen(arc) {
+  const path = arc.querySelector("path");
+  if (!path) return;
+  const wide = path.cloneNode(false);
+  wide.setAttribute("class", "reach");
+  arc.append(wide);
+}
+
+function pressed(event, arcs, place, choose) {
+  const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  let next = null;
+  if (event.key in steps) next = Math.min(arcs.length - 1, Math.max(0, place + steps[event.key]));
+  else if (event.key === "Home") next = 0;
+  else if (event.key === "End") next = arcs.length - 1;
+  if (next !== null) arcs[next].focus();
+  else if (event.key === "Enter" || event.key === " ") choose();
+  else return;
+  event.preventDefault();
+}
+
+/** Name a word, by its place too where it stands in the sentence more than once; 0 is the root. */
+export function nameWord(sentence, word) {
+  if (word === 0) return "the root";
+  const text = sentence.words[word - 1];
+  const isAlone = sentence.words.indexOf(text) === sentence.words.lastIndexOf(text);
+  return isAlone ? `“${text}”` : `“${text}” (word ${word})`;
+}
+
+/** Say an arc in words. */
+export function sayArc(sentence, word) {
+  const head = sentence.heads[word - 1];
+  const relation = sentence.deprels[word - 1];
+  const said = head === 0 ? "is the root" : `depends on ${nameWord(sentence, head)}`;
+  return `${nameWord(sentence, word)} ${said}${relation && relation !== "_" ? ` as ${relation}` : ""}`;
+}
+
+/** Mark the arcs of these words, or these nodes. */
+export function mark(svg, numbers) {
+  for (const number of numbers) {
+    svg.querySelector(`g.arc[data-word="${number}"], g.node[data-node="${number}"]`)?.classList.add("marked");
+  }
+}
+
+/** Find the words whose head or relation differs between two trees of one sentence. */
+export function differingWords(one, other) {
+  if (one.words.length !== other.words.length) return one.words.map((_, place) => place + 1);
+  return one.words
+    .map((_, place) => place + 1)
+    .filter(
+      (word) =>
+        one.heads[word - 1] !== other.heads[word - 1] || one.deprels[word - 1] !== other.deprels[word - 1],
+    );
+}
+
+/** Read brackets as nodes in post-order, each with its label and the words that it spans. */
+export function readNodes(brackets) {
+  const nodes = [];
+  const open = [];
+  const words = [];
+  let awaitsLabel = false;
+  for (const [token] of brackets.matchAll(/[()]|[^()\s]+/g)) {
+    if (token === "(") {
+      open.push({ label: "", start: words.length, isWord: false });
+      awaitsLabel = true;
+    } else if (token === ")") {
+      const node = open.pop();
+      if (node) nodes.push({ ...node, end: words.length });
+      awaitsLabel = false;
+    } else if (awaitsLabel) {
+      open.at(-1).label = token;
+      awaitsLabel = false;
+    } else {
+      nodes.push({ label: token, start: words.length, end: words.length + 1, isWord: true });
+      words.push(token);
+    }
+  }
+  return { nodes, words };
+}
+
+/** Find the nodes of the first tree that have no equal in the second. */
+export function differingNodes(one, other) {
+  const sign = (node) => `${node.label} ${node.start} ${node.end}`;
+  const left = new Map();
+  for (const node of readNodes(other).nodes) left.set(sign(node), (left.get(sign(node)) ?? 0) + 1);
+  return readNodes(one).nodes.flatMap((node, number) => {
+    const remaining = left.get(sign(node)) ?? 0;
+    left.set(sign(node), remaining - 1);
+    return remaining > 0 ? [] : [number];
+  });
+}
+
+/** Say nodes in words. */
+export function sayNodes(brackets, numbers) {
+  const { nodes, words } = readNodes(brackets);
+  return numbers
+    .filter((number) => number in nodes)
+    .map((number) => {
+      const node = nodes[number];
+      return `${node.label} over “${words.slice(node.start, node.end).join(" ")}”`;
+    });
+}
+
+/** Give a picture dark lines on white, whatever the screen, and tell its size. */
+export function onWhite(text) {
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  const svg = parsed.documentElement;
+  const { width, height } = svg.viewBox.baseVal;
+  svg.style.color = "#1f2328";
+  svg.style.background = "white";
+  return { text: new XMLSerializer().serializeToString(svg), width, height };
+}

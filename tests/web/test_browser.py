@@ -1,0 +1,561 @@
+"""The page, in a real browser."""
+
+import json
+import shutil
+import urllib.request
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import treewright as tw
+
+selenium = pytest.importorskip("selenium", reason="selenium, of the extra test, is not installed")
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException  # noqa: E402
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+SENTENCE = "A sailor spotted a heron beside the old telescope ."
+TWO_SENTENCES = "The baker described a picture . An aunt promised the chicken pie ."
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,1000",
+)
+PATIENCE = 60
+LEAST_CONTRAST = 4.5
+CONTROLS = {"button", "link", "textbox", "combobox", "spinbutton", "DisclosureTriangle", "ComboBoxSelect"}
+
+CONTRASTS = """
+const parse = (text) => {
+  const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+  const scale = text.startsWith("color(") ? 1 : 255;
+  return { rgb: [r / scale, g / scale, b / scale], a };
+};
+const over = (front, back) => front.rgb.map((one, i) => front.a * one + (1 - front.a) * back[i]);
+const backdrop = (node) => {
+  if (!node) return [1, 1, 1];
+  const colour = parse(getComputedStyle(node).backgroundColor);
+  return colour.a === 1 ? colour.rgb : over(colour, backdrop(node.parentElement));
+};
+const light = (rgb) => rgb
+  .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0);
+const found = [];
+for (const node of document.querySelectorAll("body *")) {
+  const text = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
+  if (!text || !node.checkVisibility()) continue;
+  if (node.closest("style, desc, option, datalist, :disabled, .skip")) continue;
+  const style = getComputedStyle(node);
+  const isDrawn = node instanceof SVGElement;
+  const colour = parse(isDrawn ? style.fill : style.color);
+  if (isDrawn) colour.a *= Number(style.fillOpacity);
+  const back = backdrop(node);
+  const [low, high] = [light(over(colour, back)), light(back)].sort((a, b) => a - b);
+  found.push([node.textContent.trim().slice(0, 40), (high + 0.05) / (low + 0.05)]);
+}
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    """Return the folder that the browser writes files to."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def chrome(downloads, tmp_path_factory):
+    """Start a browser that knows nothing of any user."""
+    binary = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not binary or not driver:
+        pytest.skip("there is no chromium with chromedriver here")
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    browser = Chrome(options=options, service=ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(chrome, served):
+    """Open the page anew."""
+    return Page(chrome, served)
+
+
+class Page:
+    """The page as a visitor has it before their eyes."""
+
+    def __init__(self, browser, address):
+        self.browser = browser
+        self.address = address
+        self.go("")
+
+    def go(self, fragment):
+        """Open the page by its address."""
+        self.browser.get("about:blank")
+        self.browser.get_log("performance")
+        self.browser.get(f"{self.address}/{fragment}")
+        self.wait(lambda: self.all("#dependency option"))
+
+    def all(self, selector):
+        """Return the elements that a selector finds."""
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        """Return the element that a selector finds."""
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def run(self, script, *values):
+        """Run a script in the page."""
+        return self.browser.execute_script(script, *values)
+
+    def keys(self, *keys):
+        """Press keys, wherever the focus is."""
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def wait(self, condition):
+        """Wait until a condition holds; return what it gives."""
+        redrawn = (NoSuchElementException, StaleElementReferenceException)
+        waiting = WebDriverWait(self.browser, PATIENCE, poll_frequency=0.05, ignored_exceptions=redrawn)
+        return waiting.until(lambda _: condition())
+
+    @property
+    def status(self):
+        """What the page says."""
+        return self.one("#status").text
+
+    def submit(self, text):
+        """Type a sentence and parse it, by the keyboard alone."""
+        self.run("arguments[0].focus(); arguments[0].select()", self.one("#text"))
+        self.keys(text)
+        ActionChains(self.browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+
+    def parse(self, text):
+        """Parse a sentence and wait for its trees."""
+        self.submit(text)
+        self.settle()
+
+    def settle(self):
+        """Wait until what was asked for is drawn."""
+        self.wait(lambda: self.one("#cancel").get_attribute("hidden") is not None and self.all("figure.tree"))
+
+    def heads(self, model="parser", rank=1):
+        """Return the heads that a picture shows, by word."""
+        arcs = f'figure[data-model="{model}"][data-rank="{rank}"] g.arc'
+        shown = self.run(
+            "return [...document.querySelectorAll(arguments[0])].map((arc) => ({ ...arc.dataset }))", arcs
+        )
+        return {int(arc["word"]): int(arc["head"]) for arc in shown}
+
+    def arc(self, word, model="parser", rank=1):
+        """Return the arc of a word."""
+        return self.one(f'figure[data-model="{model}"][data-rank="{rank}"] g.arc[data-word="{word}"]')
+
+    def choose(self, word, model="parser"):
+        """Press an arc, and wait for what is known of it."""
+        self.run(
+            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", self.arc(word, model)
+        )
+        self.wait(lambda: not self.all("#panel [aria-busy]") and self.all("#panel .details *"))
+
+    def retag(self, word, tag):
+        """Type another tag of a word, and wait for the trees."""
+        self.one(f'.tags input[data-column="upos"][data-word="{word}"]').click()
+        ActionChains(self.browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+        self.keys(tag, Keys.TAB)
+        self.wait(lambda: f"tag=1.{word}.upos.{tag}" in self.browser.current_url)
+        self.settle()
+
+    def sent(self):
+        """Return what was asked since the page was opened: addresses and bodies."""
+        entries = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+        requests = [
+            one["params"]["request"] for one in entries if one["method"] == "Network.requestWillBeSent"
+        ]
+        return [(one["url"], json.loads(one.get("postData") or "null")) for one in requests]
+
+    def has_focus(self, selector):
+        """Whether the focus is on what a selector finds."""
+        return self.run("return document.activeElement.matches(arguments[0])", selector)
+
+
+def answer(address, route, body):
+    """Ask the service without the page."""
+    question = urllib.request.Request(
+        f"{address}/{route}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(question) as reply:
+        return json.load(reply)["sentences"]
+
+
+def as_heads(sentence):
+    return dict(enumerate(sentence["heads"], start=1))
+
+
+def test_a_sentence_is_parsed_and_an_arc_reached_by_the_keyboard_alone(page):
+    assert page.has_focus("#text")
+    page.keys(SENTENCE)
+    ActionChains(page.browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    page.settle()
+    for _ in range(40):
+        if page.has_focus("g.arc"):
+            break
+        page.keys(Keys.TAB)
+    assert page.has_focus('g.arc[data-word="1"]')
+    page.keys(Keys.ARROW_RIGHT)
+    assert page.has_focus('g.arc[data-word="2"]')
+    page.keys(Keys.ENTER)
+    assert page.has_focus("#panel h2")
+    assert page.one("#panel h2").text.startswith("“sailor” depends on")
+    page.keys(Keys.ESCAPE)
+    assert page.has_focus('g.arc[data-word="2"]')
+
+
+def test_arcs_are_drawn_with_the_heads_that_the_service_gives(page, served):
+    page.parse(SENTENCE)
+    (parsed,) = answer(served, "parse", {"text": SENTENCE})
+    assert page.heads() == as_heads(parsed)
+
+
+def test_the_best_trees_stand_side_by_side_with_probabilities_and_marked_differences(page, served):
+    page.parse(SENTENCE)
+    (listed,) = answer(served, "kbest", {"text": SENTENCE, "k": 5})
+    for rank, candidate in enumerate(listed["candidates"], start=1):
+        figure = page.one(f'figure[data-model="parser"][data-rank="{rank}"]')
+        marked = {
+            int(arc.get_attribute("data-word"))
+            for arc in figure.find_elements(By.CSS_SELECTOR, ".arc.marked")
+        }
+        assert page.heads(rank=rank) == as_heads(candidate)
+        assert marked == set(candidate["differs"])
+        assert "%" in figure.find_element(By.CSS_SELECTOR, ".probability").text
+        said = figure.find_elements(By.CSS_SELECTOR, ".differences li")
+        assert len(said) == len(candidate["differs"])
+    assert len(page.all('figure[data-model="parser"]')) == len(listed["candidates"]) > 1
+
+
+def test_constituents_are_drawn_beside_dependencies(page, served):
+    page.parse(SENTENCE)
+    (parsed,) = answer(served, "parse", {"text": SENTENCE, "model": "constituents"})
+    nodes = page.all('figure[data-model="constituents"][data-rank="1"] g.node')
+    assert len(nodes) == parsed["nodes"]
+
+
+def test_focus_on_an_arc_shows_confidence_other_heads_and_mined_features(page, served):
+    page.go("#dependency=reranker")
+    page.parse(SENTENCE)
+    (explained,) = answer(served, "explain", {"text": SENTENCE, "model": "reranker"})
+    arc = max(explained["arcs"], key=lambda one: len(one["features"]))
+    assert arc["features"]
+    page.run("arguments[0].focus()", page.arc(arc["word"], "reranker"))
+    page.wait(lambda: page.all("#panel .features"))
+    assert "%" in page.one("#panel .confidence strong").text
+    texts = [cell.text for cell in page.all("#panel .features td:first-child")]
+    assert texts == [" ".join(one["text"].split()) for one in arc["features"]][: len(texts)]
+    others = [int(one.get_attribute("data-head")) for one in page.all("#panel .bars button")]
+    assert others == [one["head"] for one in arc["alternatives"] if one["head"] != arc["head"]]
+
+
+def test_pointing_at_an_arc_shows_it(page):
+    page.parse(SENTENCE)
+    relation = page.arc(2).find_element(By.CSS_SELECTOR, "text")
+    ActionChains(page.browser).move_to_element(relation).perform()
+    page.wait(lambda: page.all("#panel h2"))
+    assert page.one("#panel h2").text.startswith("“sailor”")
+
+
+def test_explanations_are_asked_for_once_a_sentence(page):
+    page.parse(SENTENCE)
+    page.sent()
+    page.choose(2)
+    page.choose(3)
+    assert [address for address, _ in page.sent() if address.endswith("/explain")] == [
+        f"{page.address}/explain"
+    ]
+
+
+def test_a_fixed_arc_is_in_all_trees_until_it_is_let_go(page):
+    page.parse(SENTENCE)
+    before = page.heads()
+    page.choose(5)
+    wanted = 2 if before[5] != 2 else 3
+    Select(page.one("#any-head")).select_by_value(str(wanted))
+    page.settle()
+    ranks = range(1, len(page.all('figure[data-model="parser"]')) + 1)
+    assert [page.heads(rank=rank)[5] for rank in ranks] == [wanted] * len(ranks)
+    assert f"fixed=1.5.{wanted}" in page.browser.current_url
+    page.one(".kept button").click()
+    page.wait(lambda: not page.all(".kept"))
+    assert page.heads() == before
+
+
+def test_arcs_that_no_tree_has_are_told_and_can_be_let_go(page):
+    page.go(f"#text={SENTENCE.replace(' ', '+')}&fixed=1.2.5&fixed=1.5.2")
+    page.wait(lambda: page.all(".kept") and page.all(".model .error"))
+    assert "sentence 1" in page.status
+    page.one(".kept button").click()
+    page.settle()
+    assert page.heads()[5] == 2
+
+
+def test_an_edited_tag_is_sent_and_stays(page):
+    page.parse(SENTENCE)
+    page.one(".tags summary").click()
+    page.sent()
+    field = page.one('.tags input[data-column="upos"][data-word="3"]')
+    assert field.get_attribute("value") != "NOUN"
+    page.retag(3, "NOUN")
+    asked = [body for address, body in page.sent() if address.endswith("/kbest")]
+    assert asked
+    assert all(body["sentences"][0][2]["tag"] == "NOUN" for body in asked)
+    assert page.one('.tags input[data-column="upos"][data-word="3"]').get_attribute("value") == "NOUN"
+    assert page.has_focus(".tags input")
+
+
+def test_an_edited_tag_of_pasted_conllu_leaves_its_other_columns_alone(page):
+    tree = tw.DepTree(
+        ["Old", "herons", "sing"], upos=["ADJ", "NOUN", "VERB"], feats=["Degree=Pos", "Number=Plur", "_"]
+    )
+    text = "".join(
+        f"{word}\t{tree.words[word - 1]}\t_\t{tree.upos[word - 1]}\t_\t{tree.feats[word - 1]}\t_\t_\t_\t_\n"
+        for word in (1, 2, 3)
+    )
+    page.run("arguments[0].value = arguments[1]", page.one("#text"), text + "\n")
+    page.one("#parse").click()
+    page.settle()
+    page.one(".tags summary").click()
+    page.sent()
+    page.retag(3, "NOUN")
+    rows = next(
+        body["text"].split("\n")
+        for address, body in page.sent()
+        if address.endswith("/kbest") and body["model"] == "parser"
+    )
+    fields = {row.split("\t")[0]: row.split("\t") for row in rows if "\t" in row}
+    assert fields["3"][3] == "NOUN"
+    assert fields["1"][5] == "Degree=Pos"
+
+
+def test_two_models_stand_side_by_side_with_differences_marked(page, served):
+    page.parse(SENTENCE)
+    Select(page.one("#other")).select_by_value("reranker")
+    page.wait(lambda: page.all('figure[data-model="reranker"]'))
+    page.settle()
+    one, other = (
+        answer(served, "kbest", {"text": SENTENCE, "model": name})[0]["candidates"][0]
+        for name in ("parser", "reranker")
+    )
+    differing = {
+        word
+        for word in range(1, len(one["words"]) + 1)
+        if (one["heads"][word - 1], one["deprels"][word - 1])
+        != (other["heads"][word - 1], other["deprels"][word - 1])
+    }
+    for model, tree in (("parser", one), ("reranker", other)):
+        assert page.heads(model) == as_heads(tree)
+        marked = page.all(f'figure[data-model="{model}"][data-rank="1"] .arc.marked')
+        assert {int(arc.get_attribute("data-word")) for arc in marked} == differing
+    assert page.one(".comparison").text
+
+
+@pytest.mark.parametrize("model", ["parser", "constituents"])
+def test_trees_can_be_downloaded(page, downloads, model):
+    page.parse(SENTENCE)
+    suffix = "conllu" if model == "parser" else "mrg"
+    files = {}
+    for kind in ("svg", "png", suffix):
+        page.one(f'[data-key="{model}-1-{kind}"]').click()
+        path = downloads / f"{model}-sentence-1-tree-1.{kind}"
+        page.wait(path.exists)
+        files[kind] = Path(path)
+    assert ET.parse(files["svg"]).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert files["png"].read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    if model == "parser":
+        (tree,) = tw.read_conllu(files[suffix])
+        assert dict(enumerate(tree.heads.tolist(), start=1)) == page.heads()
+        assert tree.words == SENTENCE.split()
+    else:
+        (tree,) = tw.read_brackets(files[suffix])
+        assert tree.words() == SENTENCE.split()
+
+
+def test_several_sentences_are_shown_one_by_one(page, served):
+    page.parse(TWO_SENTENCES)
+    first, second = answer(served, "parse", {"text": TWO_SENTENCES})
+    assert page.heads() == as_heads(first)
+    page.one('[data-key="next"]').click()
+    page.wait(lambda: page.one(".steps span").text == "Sentence 2 of 2")
+    assert page.heads() == as_heads(second)
+    page.browser.back()
+    page.wait(lambda: page.one(".steps span").text == "Sentence 1 of 2")
+    assert page.heads() == as_heads(first)
+
+
+def test_a_link_shows_the_same_view(page):
+    page.parse(SENTENCE)
+    Select(page.one("#dependency")).select_by_value("reranker")
+    page.wait(lambda: page.all('figure[data-model="reranker"]'))
+    page.choose(5, "reranker")
+    page.one("#panel .wide").click()
+    page.wait(lambda: page.all(".kept"))
+    page.settle()
+    address, heads = page.browser.current_url, page.heads("reranker")
+    page.go(address.removeprefix(page.address + "/"))
+    page.settle()
+    assert page.one("#text").get_attribute("value") == SENTENCE
+    assert page.heads("reranker") == heads
+    assert len(page.all(".kept li")) == 1
+
+
+def test_no_text_is_told(page):
+    page.one("#parse").click()
+    assert page.status == "There is no sentence yet; type or paste one."
+    assert page.one("#status").get_attribute("aria-live") == "polite"
+    assert page.has_focus("#text[aria-invalid=true]")
+
+
+def test_an_error_of_the_service_is_told_in_its_words(page):
+    page.run("arguments[0].value = arguments[1]", page.one("#text"), "1\tsing\t_\t_\t_\t_\tX\t_\t_\t_\n")
+    page.one("#parse").click()
+    page.wait(lambda: "error" in page.one("#status").get_attribute("class"))
+    assert "HEAD is 'X'" in page.status
+
+
+def test_a_busy_service_is_asked_again(page):
+    page.run(
+        """
+        const whole = window.fetch;
+        let refused = 0;
+        const refusal = { status: 503, headers: { "Retry-After": "1" } };
+        window.fetch = (route, options) => refused++ < 1
+          ? Promise.resolve(new Response('{"error": "busy"}', refusal))
+          : whole(route, options);
+        """
+    )
+    page.submit(SENTENCE)
+    page.wait(lambda: "busy; asking again in 1 second" in page.status)
+    page.settle()
+    assert page.heads()
+
+
+def test_an_answer_that_comes_late_does_not_overwrite_a_newer_one(page):
+    page.run(
+        """
+        const whole = window.fetch;
+        window.late = [];
+        window.fetch = (route, options) => options.body?.includes("juggler")
+          ? new Promise((resolve) => {
+              window.late.push(() => resolve(whole(route, { ...options, signal: null })));
+            })
+          : whole(route, options);
+        """
+    )
+    page.submit("The juggler sneezed .")
+    page.wait(lambda: page.run("return window.late.length > 0"))
+    page.parse(SENTENCE)
+    page.run("const late = window.late; window.late = []; return Promise.all(late.map((one) => one()))")
+    page.run("return new Promise((resolve) => setTimeout(resolve, 300))")
+    assert len(page.heads()) == len(SENTENCE.split())
+
+
+def test_a_slow_question_can_be_cancelled(page):
+    page.run(
+        """
+        window.fetch = (route, { signal }) =>
+          new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        """
+    )
+    page.submit(SENTENCE)
+    page.wait(lambda: page.one("#cancel").is_displayed())
+    page.one("#cancel").click()
+    assert page.status == "Cancelled."
+    assert not page.one("#progress").is_displayed()
+
+
+def test_words_are_never_read_as_html(page):
+    page.parse("The <b>heron</b> &amp; <img> sang .")
+    assert not page.all("#view b")
+    assert not page.all("#view img")
+
+
+@pytest.mark.parametrize("width", [320, 640])
+def test_a_narrow_window_does_not_scroll_sideways(page, width):
+    size = {"width": width, "height": 640, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        page.parse(SENTENCE)
+        page.one(".tags summary").click()
+        page.choose(2)
+        assert page.run("return document.documentElement.scrollWidth") <= width
+        box = page.one("#panel").rect
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_no_request_leaves_the_service_and_nothing_is_refused(page):
+    page.browser.get_log("browser")
+    page.parse(SENTENCE)
+    page.choose(2)
+    page.one('[data-key="parser-1-png"]').click()
+    addresses = [address for address, _ in page.sent()]
+    assert all(address.startswith((f"{page.address}/", "blob:", "data:", "about:")) for address in addresses)
+    assert page.browser.get_log("browser") == []
+
+
+def test_every_control_has_a_name(page):
+    page.parse(TWO_SENTENCES)
+    page.one(".tags summary").click()
+    page.choose(2)
+    tree = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})
+    controls = [
+        node
+        for node in tree["nodes"]
+        if not node["ignored"] and node.get("role", {}).get("value") in CONTROLS
+    ]
+    assert len(controls) > 30
+    assert [node for node in controls if not node["name"]["value"].strip()] == []
+
+
+def test_the_focus_goes_through_the_page_from_top_to_bottom(page):
+    page.parse(SENTENCE)
+    page.run("document.activeElement.blur(); window.getSelection().removeAllRanges(); document.body.focus()")
+    page.run("document.querySelector('.skip').focus()")
+    page.run("window.order = [...document.querySelectorAll('body *')]")
+    places = []
+    for _ in range(30):
+        places.append(page.run("return window.order.indexOf(document.activeElement)"))
+        page.keys(Keys.TAB)
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(page, scheme):
+    features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+    try:
+        page.parse(TWO_SENTENCES)
+        page.one(".tags summary").click()
+        page.choose(2)
+        contrasts = page.run(CONTRASTS)
+        assert len(contrasts) > 60
+        assert [(text, ratio) for text, ratio in contrasts if ratio < LEAST_CONTRAST] == []
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
