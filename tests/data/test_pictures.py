@@ -363,6 +363,13 @@ def test_constituents_that_differ_are_marked(dog):
     assert find_differences(dog, dog) == []
 
 
+def test_constituents_that_hang_elsewhere_are_marked():
+    high = tw.ConstTree.parse("(S (V saw) (NP (N stars)) (PP (P with) (N telescopes)))")
+    low = tw.ConstTree.parse("(S (V saw) (NP (NP (N stars)) (PP (P with) (N telescopes))))")
+    assert [high.labels[node] for node in find_differences(high, low)] == ["NP", "PP"]
+    assert [str(list(low.subtrees())[node]) for node in find_differences(low, high)] == [str(low.children[1])]
+
+
 def test_trees_of_different_sentences_are_not_compared(gift, dog):
     for other in (dog, tw.DepTree(["she"], [0])):
         with pytest.raises(

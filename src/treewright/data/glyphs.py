@@ -1,11 +1,14 @@
 """What a word looks like: characters that can be shown, and how wide they are."""
 
 import unicodedata
+from functools import lru_cache
 
 REPLACEMENT = "\ufffd"
 NARROW, WIDE = frozenset("iljftrI.,:;'`|!()[]{}/\\-\" "), frozenset("mwMW@%&—…")
 EMS = {"narrow": 0.36, "wide": 0.92, "capital": 0.7, "full": 1.04, "other": 0.6}
 """Widths of characters in ems, a little more than those of common typefaces."""
+MOST_KEPT = 1 << 14
+"""Characters whose widths are remembered."""
 LONGEST = 40
 """Characters of a word that are shown in a picture."""
 
@@ -43,6 +46,7 @@ def cell_width(text: str) -> int:
     return sum(map(_cells, text))
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def _cells(character: str) -> int:
     if _is_mark(character):
         return 0
@@ -54,6 +58,7 @@ def em_width(text: str) -> float:
     return sum(map(_ems, text))
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def _ems(character: str) -> float:
     if character in NARROW:
         return EMS["narrow"]

@@ -18,12 +18,16 @@ MARGIN = 14.0
 WORD_GAP, LEAF_GAP = 16.0, 14.0
 LEVEL, FIRST_LEVEL = 23.0, 24.0
 """Height of an arc over those that it passes over, and of the lowest."""
+WORD_LINE, TAG_LINE = 18.0, 37.0
+"""How far under the arcs the base lines of words and tags are."""
 PORT = 8.0
 """How far from the middle of a word the arcs to its dependents leave."""
 CORNER = 9.0
 HEAD_LENGTH, HEAD_WIDTH = 7.0, 3.4
 ROW = 46.0
 """Height of a level of constituents."""
+UNDER, OVER = 6.0, 17.0
+"""How far from base lines the lines to constituents begin and end."""
 TOLERANCE = 1e-6
 """By how much a sum of probabilities may be more than one."""
 
@@ -124,30 +128,33 @@ def _width(kind: str, text: str) -> float:
 
 def _lay_out_dependencies(tree: DepTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
     words = [shorten(visible(word)) for word in tree.words]
-    tags = [shorten(visible(tag)) for tag in shown_tags(tree)]
+    tags = ["" if tag == "_" else shorten(visible(tag)) for tag in shown_tags(tree)]
     relations = ["" if rel == "_" else shorten(visible(rel)) for rel in tree.deprels]
     arcs = _find_arcs(tree.heads.tolist())
     centres, width = _place_words(words, tags, relations, arcs)
-    ground = MARGIN + SIZES["relation"] + FIRST_LEVEL + LEVEL * max((arc.level for arc in arcs), default=-1)
-    ground = ground if arcs else MARGIN
-    has_tags = any(tag != "_" for tag in tags)
-    height = ground + 24 + (18 if has_tags else 0) + MARGIN - 4
-    groups = []
     walls = _walls(arcs, centres)
-    for arc in arcs:
+    ground = MARGIN + (_rise(max(arc.level for arc in arcs)) + SIZES["relation"] if arcs else 0)
+    groups = []
+    for arc in sorted(arcs, key=lambda arc: arc.word in marked):  # what is marked lies over the rest
         strokes, at = _draw_arc(arc, centres, ground, walls)
         groups.append(_arc_group(tree, arc, relations[arc.word - 1], marked, sure, strokes, at))
     for number, (word, tag, x) in enumerate(zip(words, tags, centres[1:], strict=True), start=1):
-        texts = [Text("word", (x, ground + 18), word)]
-        texts += [Text("tag", (x, ground + 37), tag)] if tag != "_" else []
-        about = visible(tree.words[number - 1]) + (f" ({tag})" if tag != "_" else "")
+        texts = [Text("word", (x, ground + WORD_LINE), word)]
+        texts += [Text("tag", (x, ground + TAG_LINE), tag)] if tag else []
+        about = visible(tree.words[number - 1]) + (f" ({tag})" if tag else "")
         groups.append(Group(("word",), {"word": str(number)}, None, about, (), tuple(texts)))
+    height = ground + (TAG_LINE if any(tags) else WORD_LINE) + MARGIN
     title = " ".join(map(visible, tree.words)) or "No words"
     return Layout(width, height, groups, title, _describe_dependencies(tree))
 
 
+def _rise(level: int) -> float:
+    """Return how far above the words the arcs of a level run."""
+    return FIRST_LEVEL + LEVEL * level
+
+
 def _find_arcs(heads: Sequence[int]) -> list[Arc]:
-    """List all arcs with their levels, those of roots above all that pass over them; the highest first."""
+    """List all arcs with their levels, those of roots above all that pass over them, by words."""
     pairs = [(head, word) for word, head in enumerate(heads, start=1) if head > 0]
     arcs = [Arc(*pair, level) for pair, level in arc_levels(pairs, _overlap).items()]
     over = [-1] * (len(heads) + 1)
@@ -155,7 +162,7 @@ def _find_arcs(heads: Sequence[int]) -> list[Arc]:
         for word in range(min(arc[:2]), max(arc[:2]) + 1):
             over[word] = max(over[word], arc.level)
     arcs += [Arc(0, word, over[word] + 1) for word, head in enumerate(heads, start=1) if head == 0]
-    return sorted(arcs, key=lambda arc: (-arc.level, arc.word))
+    return sorted(arcs, key=lambda arc: arc.word)
 
 
 def _overlap(arc: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -208,7 +215,7 @@ def _draw_arc(
     """Return the lines of an arc and the place of its relation."""
     out, into = _ports(arc)
     end = centres[arc.word] + into
-    top = ground - FIRST_LEVEL - LEVEL * arc.level
+    top = ground - _rise(arc.level)
     tip = ground + 1
     head = Stroke(
         "head",
@@ -294,38 +301,40 @@ def _describe_dependencies(tree: DepTree) -> str:
 
 def _lay_out_constituents(tree: ConstTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
     labels = [shorten(visible(label)) for label in tree.labels]
-    sizes = tree.sizes.tolist()
-    parents = tree.parents().tolist()
-    kinds = ["word" if size == 1 else "label" for size in sizes]
+    is_leaf = (tree.sizes == 1).tolist()
+    kinds = ["word" if leaf else "label" for leaf in is_leaf]
     middles, width = _place_nodes([_width(*pair) for pair in zip(kinds, labels, strict=True)], tree)
-    depths = [0] * len(sizes)
-    for node in range(len(sizes) - 2, -1, -1):
-        depths[node] = depths[parents[node]] + 1
-    floor = MARGIN + SIZES["label"] + ROW * max(depths)
+    parents = tree.parents().tolist()
+    rows = [MARGIN + SIZES["label"]] * len(labels)
+    for node in reversed(range(len(labels) - 1)):
+        rows[node] = rows[parents[node]] + ROW
+    floor = max(rows)
     groups = []
-    for node in reversed(range(len(sizes))):
-        y = MARGIN + SIZES["label"] + ROW * depths[node] if sizes[node] > 1 else floor
-        strokes: tuple[Stroke, ...] = ()
-        if parents[node] >= 0:
-            above = y_of = MARGIN + SIZES["label"] + ROW * (depths[node] - 1)
-            strokes = _draw_branch((middles[parents[node]], above), middles[node], y_of + ROW, y)
-        names = ("node", *(["leaf"] if sizes[node] == 1 else []), *(["marked"] if node in marked else []))
+    for node in reversed(range(len(labels))):
+        place = (middles[node], floor if is_leaf[node] else rows[node])
+        above = parents[node]
+        strokes = _draw_branch((middles[above], rows[above]), place) if above >= 0 else ()
+        names = ["node", *["leaf"] * is_leaf[node], *["marked"] * (node in marked)]
+        texts = (Text(kinds[node], place, labels[node]),)
         about = visible(tree.labels[node])
-        text = Text(kinds[node], (middles[node], y), labels[node])
-        groups.append(Group(names, {"node": str(node)}, sure[node], about, strokes, (text,)))
+        groups.append(Group(tuple(names), {"node": str(node)}, sure[node], about, strokes, texts))
+    groups.sort(key=lambda group: "marked" in group.kinds)  # what is marked lies over the rest
     title = " ".join(map(visible, tree.words()))
-    return Layout(width, floor + MARGIN + 2, groups, title, visible(str(tree)))
+    return Layout(width, floor + MARGIN, groups, title, visible(str(tree)))
 
 
-def _draw_branch(above: Point, x: float, row: float, y: float) -> tuple[Stroke, ...]:
+def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
     """Draw the line from a node to a child on the next row and, if it is a word, on to the lowest."""
-    top = (above[0], above[1] + 6)
-    if y == row or above[0] == x:
-        return (Stroke("line" if y == row else "drop", (("M", (top,)), ("L", ((x, y - 17),)))),)
-    elbow = (x, row - 17)
+    top, row = (above[0], above[1] + UNDER), above[1] + ROW
+    end = (place[0], place[1] - OVER)
+    if place[1] == row:
+        return (Stroke("line", (("M", (top,)), ("L", (end,)))),)
+    if above[0] == place[0]:
+        return (Stroke("drop", (("M", (top,)), ("L", (end,)))),)
+    elbow = (place[0], row - OVER)
     return (
         Stroke("line", (("M", (top,)), ("L", (elbow,)))),
-        Stroke("drop", (("M", (elbow,)), ("L", ((x, y - 17),)))),
+        Stroke("drop", (("M", (elbow,)), ("L", (end,)))),
     )
 
 

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Protocol
 
-from treewright.data.consttree import ConstTree
+from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
 from treewright.data.drawing import draw_constituents, draw_dependencies
 from treewright.data.files import replacing
@@ -239,22 +239,41 @@ def find_differences(tree: Tree, other: Tree) -> list[int]:
     Returns
     -------
     numbers : list of int
-        Words, counted from 1, whose heads or relations differ; or nodes, counted from 0 in post-order, whose
-        labels do not stand over the same words in the other tree.
+        Words, counted from 1, whose heads or relations differ; or nodes, counted from 0 in post-order, that
+        the other tree does not have over the same words, or has under another node.
     """
     if isinstance(tree, DepTree) and isinstance(other, DepTree) and tree.words == other.words:
         columns = zip(tree.heads, other.heads, tree.deprels, other.deprels, strict=True)
         pairs = enumerate(columns, start=1)
         return [number for number, (head, its, rel, own) in pairs if head != its or rel != own]
     if isinstance(tree, ConstTree) and isinstance(other, ConstTree) and tree.words() == other.words():
-        left = Counter(other.spans())
-        inner = [node for node, size in enumerate(tree.sizes.tolist()) if size > 1]
-        found = []
-        for node, span in zip(inner, tree.spans(), strict=True):
-            left[span] -= 1
-            found += [node] if left[span] < 0 else []
-        return found
+        return _find_other_nodes(tree, other)
     raise InputError("the trees have different words; expected trees of one kind of the same sentence")
+
+
+def _find_other_nodes(tree: ConstTree, other: ConstTree) -> list[int]:
+    """List the nodes that are new, and those that hang elsewhere; what is under new ones alone is neither."""
+    spans, parents = _find_spans(tree), tree.parents().tolist()
+    known, above = _find_spans(other), other.parents().tolist()
+    places = {(span, known.get(above[node])) for node, span in known.items()}
+    left = Counter(known.values())
+    new: set[int] = set()
+    for node, span in spans.items():
+        left[span] -= 1
+        if left[span] < 0:
+            new.add(node)
+    moved = {
+        node
+        for node, span in spans.items()
+        if parents[node] not in new and (span, spans.get(parents[node])) not in places
+    }
+    return sorted(new | moved)
+
+
+def _find_spans(tree: ConstTree) -> dict[int, Span]:
+    """Return what each node that is no word covers."""
+    inner = [node for node, size in enumerate(tree.sizes.tolist()) if size > 1]
+    return dict(zip(inner, tree.spans(), strict=True))
 
 
 class SideBySide:
