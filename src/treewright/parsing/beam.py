@@ -144,7 +144,8 @@ def find_parses(
 
     batches = split_work([len(words) for words in sentences], limits.beam)
     found: list[list[Found]] = [[] for _ in sentences]
-    for batch, lists in zip(batches, map_jobs(search, batches, jobs=jobs), strict=True):
+    results = map_jobs(search, batches, jobs=jobs, what="parsing", count=len)
+    for batch, lists in zip(batches, results, strict=True):
         for at, parses in zip(batch, lists, strict=True):
             found[at] = parses
     return found

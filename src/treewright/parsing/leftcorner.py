@@ -37,6 +37,7 @@ from treewright.parsing.synchrony import AVERAGED_SHARE, Settings, Trainer, find
 from treewright.parsing.tagger import Tagger
 from treewright.parsing.traces import trace_candidates
 from treewright.persist import State, save_state
+from treewright.progress import task, track
 
 OPTIMIZERS = ("adam", "momentum")
 OPTIONS = (
@@ -235,21 +236,22 @@ class LeftCornerParser:
             self.history_ = [Epoch(*each) for each in saved.values["history"]]
             trainer.set_state(saved.parts["trainer"])
             best = saved.parts["best"].arrays
-        while not self._is_done():
-            begin = time.perf_counter()
-            loss = trainer.run_epoch(derivations)
-            seconds = time.perf_counter() - begin
-            self._set_weights(trainer.weights())
-            f1 = parseval(dev, self._predict_quickly(dev)).f1
-            if not best or f1 > max(each.f1 for each in self.history_):
-                best = self.weights_
-            self.history_.append(Epoch(trainer.epoch, loss, f1, seconds))
-            if kept:
-                parts = {"trainer": trainer.get_state(), "best": State("weights", arrays=best)}
-                kept.save(
-                    STEP, State("Epochs", {"history": [list(each) for each in self.history_]}, {}, parts)
-                )
-            tell(str(self.history_[-1]))
+        total = (self.epochs - len(self.history_)) * len(derivations)
+        with task("training the network", total=total) as counted:
+            while not self._is_done():
+                begin = time.perf_counter()
+                loss = trainer.run_epoch(derivations, counted)
+                seconds = time.perf_counter() - begin
+                self._set_weights(trainer.weights())
+                f1 = parseval(dev, self._predict_quickly(dev)).f1
+                if not best or f1 > max(each.f1 for each in self.history_):
+                    best = self.weights_
+                self.history_.append(Epoch(trainer.epoch, loss, f1, seconds))
+                if kept:
+                    parts = {"trainer": trainer.get_state(), "best": State("weights", arrays=best)}
+                    history = [list(each) for each in self.history_]
+                    kept.save(STEP, State("Epochs", {"history": history}, {}, parts))
+                tell(str(self.history_[-1]))
         self._set_weights(best)
 
     def _settings(self) -> Settings:
@@ -263,7 +265,7 @@ class LeftCornerParser:
                 trees, folds=self.folds, seed=self.seed, jobs=self.jobs, tell=tell
             )
         self.chains_ = UnaryChains.from_trees(trees, min_count=self.min_chain)
-        derivations = [derive(self.chains_.merge(tree)) for tree in trees]
+        derivations = [derive(self.chains_.merge(tree)) for tree in track(trees, "deriving trees")]
         self.vocabulary_ = DecisionVocabulary.from_derivations(
             derivations, threshold=self.threshold, min_unknown=MIN_UNKNOWN
         )

@@ -19,6 +19,7 @@ from treewright.parsing.decisions import Encoded
 from treewright.parsing.derivations import N_KINDS, PROJECT, SHIFT
 from treewright.parsing.network import N_LINKS, N_SOURCES, Floats, Packed, Sizes, pack
 from treewright.persist import State
+from treewright.progress import Task
 from treewright.scale import map_jobs
 
 Tensor = Any
@@ -165,8 +166,8 @@ class Trainer:
             )
         return self._torch.optim.SGD(groups, lr=settings.learning_rate, momentum=0.9)
 
-    def run_epoch(self, derivations: Sequence[Encoded]) -> float:
-        """Go through all derivations once; return the mean loss of a decision.
+    def run_epoch(self, derivations: Sequence[Encoded], counted: Task | None = None) -> float:
+        """Go through all derivations once, and count them; return the mean loss of a decision.
 
         The learning rate falls to zero over all epochs, and so does the decay of weights. Random numbers
         depend on the seed and the epoch alone, so that training can go on from any of them.
@@ -179,6 +180,8 @@ class Trainer:
                 self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)
                 seeds = generator.integers(1 << 62, size=N_SHARES).tolist()
                 total += self._learn([derivations[at] for at in batch], seeds)
+                if counted is not None:
+                    counted.advance(len(batch))
         self.epoch += 1
         return total / sum(len(each.kinds) for each in derivations)
 

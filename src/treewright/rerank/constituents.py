@@ -37,6 +37,7 @@ from treewright.parsing.sentences import (
 )
 from treewright.parsing.tagger import Tagger
 from treewright.persist import State, identify, save_state
+from treewright.progress import task, track
 from treewright.rerank.anything import LEARNERS, CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
@@ -265,7 +266,8 @@ class ConstituentReranker:
             return self._list([self.parser_], trees, tell, steps and steps / "lists")
         order = np.random.default_rng(self.seed).permutation(len(trees))
         lists: dict[int, ParseList] = {}
-        for number, part in enumerate(np.array_split(order, min(self.folds, len(trees))), 1):
+        parts = np.array_split(order, min(self.folds, len(trees)))
+        for number, part in enumerate(track(parts, "lists of candidates", unit="folds"), 1):
             aside = {at: trees[at] for at in part.tolist()}
             rest = [tree for at, tree in enumerate(trees) if at not in aside]
             parser = self._fold_parser(f"fold{number}", rest, dev, tell, steps)
@@ -291,17 +293,18 @@ class ConstituentReranker:
             models = [identify(parser.get_state()) for parser in parsers]
             kept = Checkpoint(folder, fingerprint([__version__, BATCH_SIZE, self.k, *models], trees))
         lists: list[ParseList] = []
-        for begin in range(0, len(trees), BATCH_SIZE):
-            name = f"from{begin}"
-            state = kept.load(name) if kept else None
-            if state is not None:
-                lists += lists_from_state(state)
-                continue
-            found = self._parse(parsers, trees[begin : begin + BATCH_SIZE])
-            if kept:
-                kept.save(name, lists_state(found))
-            lists += found
-            tell(f"best trees of {len(lists)} of {len(trees)} sentences")
+        with task("finding the best trees", total=len(trees)) as counted:
+            for batch in counted.slices(len(trees), BATCH_SIZE):
+                name = f"from{batch.start}"
+                state = kept.load(name) if kept else None
+                if state is not None:
+                    lists += lists_from_state(state)
+                    continue
+                found = self._parse(parsers, trees[batch])
+                if kept:
+                    kept.save(name, lists_state(found))
+                lists += found
+                tell(f"best trees of {len(lists)} of {len(trees)} sentences")
         return lists
 
     def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
@@ -400,11 +403,12 @@ class ConstituentReranker:
             for sentence, each in zip(sentences, read, strict=True)
         ]
         places = [at for at, parses in enumerate(found) if not parses]
-        for begin in range(0, len(places), BATCH_SIZE):
-            some = places[begin : begin + BATCH_SIZE]
-            lists = self._parse(self._parsers(), [sentences[at] for at in some])
-            for at, parses in zip(some, self._rank(lists, k), strict=True):
-                found[at] = parses
+        with task("parsing and reranking", total=len(places)) as counted:
+            for batch in counted.slices(len(places), BATCH_SIZE):
+                some = places[batch]
+                lists = self._parse(self._parsers(), [sentences[at] for at in some])
+                for at, parses in zip(some, self._rank(lists, k), strict=True):
+                    found[at] = parses
         return found
 
     def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:

@@ -26,6 +26,7 @@ from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
 from treewright.persist import State
+from treewright.progress import track
 from treewright.rerank.candidates import FloatArray, Integers
 
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
@@ -131,7 +132,8 @@ class _DerivedView(View):
         return _LazyRows(self._kernel, lists, first, self._memory * BYTES_PER_MIB)
 
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in lists])
+        seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
+        return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in seen])
 
     def get_state(self) -> State:
         return State("DerivedView")
