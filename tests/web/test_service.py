@@ -1,0 +1,429 @@
+"""What the service answers, and what it refuses."""
+
+import asyncio
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError
+
+pytest.importorskip("fastapi", reason="the service needs the extra web")
+
+from fastapi.testclient import TestClient
+
+from treewright.parsing.tagger import Tagger
+from treewright.web.app import make_app
+from treewright.web.texts import split_plainly
+from treewright.web.work import BusyError, Limits, OutOfTimeError, WorkLine
+
+SENTENCE = "The pigeon saw a clerk with bread."
+WORDS = ["The", "pigeon", "saw", "a", "clerk", "with", "bread", "."]
+
+
+@pytest.fixture(scope="module")
+def client(models):
+    """Return a client of a service of all models."""
+    with TestClient(make_app(models)) as client:
+        yield client
+
+
+def ask(client, path, **body):
+    """Ask for something that should be answered."""
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text[:500]
+    return answer.json()
+
+
+def refuse(client, path, body, code):
+    """Ask for something that is refused; return the reason."""
+    answer = client.post(path, json=body)
+    assert answer.status_code == code, answer.text[:500]
+    assert list(answer.json()) == ["error"]
+    return answer.json()["error"]
+
+
+def test_health_names_the_models(client, models):
+    health = client.get("/health").json()
+    assert health == {
+        "status": "ok",
+        "version": tw.__version__,
+        "models": list(models),
+        "waiting": 0,
+        "running": 0,
+    }
+
+
+def test_models_say_what_they_are(client):
+    described = {each["name"]: each for each in client.get("/models").json()["models"]}
+    assert described["gold"]["class"] == "DependencyParser"
+    assert described["gold"]["needs_tags"]
+    assert not described["parser"]["needs_tags"]
+    assert "NOUN" in described["parser"]["tags_known"]
+    assert described["constituents"]["kind"] == "constituent"
+    assert not described["constituents"]["explains"]
+
+
+def test_parse_gives_the_trees_of_the_parser(client, models):
+    (sentence,) = ask(client, "/parse", text=SENTENCE)["sentences"]
+    (tree,) = models["parser"].predict([tw.DepTree(WORDS)])
+    assert sentence["words"] == WORDS
+    assert sentence["heads"] == tree.heads.tolist()
+    assert sentence["deprels"] == tree.deprels
+    assert sentence["upos"] == tree.upos
+    assert sentence["text"] == SENTENCE
+    assert sentence["svg"].startswith("<svg")
+
+
+def test_confidence_is_the_probability_of_each_head(client, models):
+    (sentence,) = ask(client, "/parse", text=SENTENCE)["sentences"]
+    (square,) = models["parser"].marginals([tw.DepTree(WORDS)])
+    expected = square[np.arange(len(WORDS)), sentence["heads"]]
+    assert sentence["confidence"] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_conllu_of_an_answer_can_be_read(client, tmp_path):
+    (sentence,) = ask(client, "/parse", text=SENTENCE, pictures=False)["sentences"]
+    (tmp_path / "a.conllu").write_text(sentence["conllu"], encoding="utf-8")
+    (tree,) = tw.read_conllu(tmp_path / "a.conllu")
+    assert tree.heads.tolist() == sentence["heads"]
+    assert sentence["svg"] is None
+
+
+def test_kbest_gives_the_candidates_of_the_model(client, models):
+    (found,) = ask(client, "/kbest", text=SENTENCE, model="reranker", k=3)["sentences"]
+    (expected,) = models["reranker"].kbest([tw.DepTree(WORDS)], 3)
+    assert [each["heads"] for each in found["candidates"]] == [one.tree.heads.tolist() for one in expected]
+    assert [each["probability"] for each in found["candidates"]] == pytest.approx(
+        [one.probability for one in expected], abs=1e-5
+    )
+
+
+def test_words_that_differ_from_the_best_tree_are_named_and_marked(client):
+    best, second = ask(client, "/kbest", text=SENTENCE, k=2)["sentences"][0]["candidates"]
+    pairs = zip(best["heads"], second["heads"], best["deprels"], second["deprels"], strict=True)
+    differing = [word for word, (a, b, c, d) in enumerate(pairs, start=1) if (a, c) != (b, d)]
+    assert best["differs"] == []
+    assert second["differs"] == differing != []
+    assert second["svg"].count('class="arc marked"') == len(differing)
+
+
+def test_constituents_come_as_brackets(client, models):
+    (sentence,) = ask(client, "/parse", text=SENTENCE, model="constituents")["sentences"]
+    (tree,) = models["constituents"].predict([WORDS])
+    assert sentence["brackets"] == str(tree)
+    assert sentence["upos"] == tree.tags()
+    assert sentence["nodes"] == tree.n_nodes
+
+
+def test_nodes_that_the_best_tree_does_not_have_are_named(client):
+    answer = ask(client, "/kbest", text=SENTENCE, model="constituents", k=3)
+    best, *others = (tw.ConstTree.parse(each["brackets"]) for each in answer["sentences"][0]["candidates"])
+    for tree, candidate in zip(others, answer["sentences"][0]["candidates"][1:], strict=True):
+        nodes = list(tree.subtrees())
+        for node in candidate["differs"]:
+            assert nodes[node] not in list(best.subtrees())
+
+
+@pytest.mark.parametrize("name", ["parser", "reranker"])
+def test_trees_agree_with_fixed_arcs(client, name):
+    (plain,) = ask(client, "/parse", text=SENTENCE, model=name)["sentences"]
+    head = next(word for word in (2, 4, 5) if word != plain["heads"][5])
+    fixed = [[{"word": 6, "head": head}]]
+    for candidate in ask(client, "/kbest", text=SENTENCE, model=name, fixed=fixed)["sentences"][0][
+        "candidates"
+    ]:
+        assert candidate["heads"][5] == head
+        assert candidate["confidence"][5] == pytest.approx(1)
+
+
+def test_explain_gives_alternatives_and_features_of_each_arc(client, models):
+    (sentence,) = ask(client, "/explain", text=SENTENCE, model="reranker", pictures=False)["sentences"]
+    tagged = models["reranker"].parser_.tagger_.predict([tw.DepTree(WORDS)])
+    (expected,) = models["reranker"].arc_reasons(models["reranker"].predict(tagged))
+    assert [arc["head"] for arc in sentence["arcs"]] == sentence["heads"]
+    assert [[each["text"] for each in arc["features"]] for arc in sentence["arcs"]] == [
+        [one.text for one in arc] for arc in expected
+    ]
+    assert any(arc["features"] for arc in sentence["arcs"])
+    for arc in sentence["arcs"]:
+        shares = [each["probability"] for each in arc["alternatives"]]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_explain_says_what_decided_between_the_first_two(client, models):
+    (sentence,) = ask(client, "/explain", text=SENTENCE, model="reranker", pictures=False)["sentences"]
+    (comparison,) = models["reranker"].explain([tw.DepTree(WORDS)])
+    assert [each["text"] for each in sentence["reasons"]] == [text for text, _ in comparison.reasons[:10]]
+
+
+def test_constituents_are_not_explained(client):
+    reason = refuse(client, "/explain", {"text": SENTENCE, "model": "constituents"}, 422)
+    assert reason == "model constituents finds constituents; expected a dependency model to explain"
+
+
+def test_given_tags_are_kept_and_the_others_found(client):
+    words = [{"word": word} for word in WORDS]
+    words[2] = {"word": "saw", "tag": "NOUN"}
+    (sentence,) = ask(client, "/parse", sentences=[words])["sentences"]
+    assert (sentence["upos"][2], sentence["xpos"][2]) == ("NOUN", "NN")
+    assert sentence["upos"][0] == "DET"
+
+
+def test_tags_of_conllu_are_kept(client, tmp_path):
+    tree = tw.DepTree(["Bread", "slept"], upos=["VERB", "NOUN"], xpos=["VBD", "NN"])
+    tw.write_conllu([tree], tmp_path / "a.conllu")
+    text = (tmp_path / "a.conllu").read_text()
+    for name in ("parser", "gold"):
+        (sentence,) = ask(client, "/parse", text=text, model=name)["sentences"]
+        assert sentence["upos"] == ["VERB", "NOUN"]
+    (sentence,) = ask(client, "/parse", text=text, model="constituents")["sentences"]
+    assert sentence["upos"] == ["VBD", "NN"]
+
+
+def test_brackets_are_read_for_both_kinds(client):
+    text = "(S (NP (NN Bread)) (VP (VBD slept)))\n(S (NP (-LRB- -LRB-) (NN bread)))"
+    for name in ("parser", "constituents"):
+        first, second = ask(client, "/parse", text=text, model=name)["sentences"]
+        assert first["words"] == ["Bread", "slept"]
+        assert second["words"] == ["(", "bread"]
+
+
+def test_prose_in_parentheses_is_no_bracket(client):
+    (sentence,) = ask(client, "/parse", text="(The clerk slept.)")["sentences"]
+    assert sentence["words"] == ["(", "The", "clerk", "slept", ".", ")"]
+
+
+def test_a_model_that_needs_tags_says_so(client):
+    reason = refuse(client, "/parse", {"text": SENTENCE, "model": "gold"}, 422)
+    assert reason.startswith("sentence 1 has words without tags, which model gold needs; expected tags for")
+
+
+def test_a_tagger_helps_models_that_need_tags(models):
+    tagger = Tagger(epochs=1).fit(tw.make_treebank(20, seed=1).dependencies)
+    with TestClient(make_app({"gold": models["gold"]}, tagger=tagger)) as client:
+        assert not client.get("/models").json()["models"][0]["needs_tags"]
+        (sentence,) = ask(client, "/parse", text=SENTENCE)["sentences"]
+    assert "_" not in sentence["upos"]
+
+
+def test_serving_leaves_models_as_they_are(client, models):
+    ask(client, "/parse", text=SENTENCE)
+    assert models["parser"].tags == models["reranker"].tags == "predicted"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "reason"),
+    [
+        ({}, 422, "the body has neither; expected text or sentences"),
+        ({"text": "a", "sentences": [[{"word": "b"}]]}, 422, "the body has sentences and text; expected"),
+        ({"text": "  \n "}, 422, "text has no words; expected at least one"),
+        ({"text": 7}, 422, "text is '7'; expected otherwise: Input should be a valid string"),
+        ({"text": "a", "kk": 2}, 422, "'kk' is no field of the request; expected those of /docs"),
+        ({"text": "a", "model": "x"}, 404, "model is 'x'; expected one of parser, reranker, gold, const"),
+        ({"text": "1\tThe\t_\n"}, 422, "text:1: 3 columns; expected 10, separated by tabs"),
+        ({"text": "(S (NP"}, 422, "text:1: the end of the input inside the tree that begins in line 1"),
+        ({"text": "a b", "fixed": [[], [{"word": 1, "head": 0}]]}, 422, "fixed has 2 lists; expected 1"),
+        ({"text": "a b", "fixed": [[{"word": 1, "head": 9}]]}, 422, "sentence 1"),
+        (
+            {"text": "a b", "fixed": [[{"word": 1, "head": 0}, {"word": 1, "head": 2}]]},
+            422,
+            "fixed: sentence 1 has two heads for a word; expected one",
+        ),
+        (
+            {"text": "a b", "model": "constituents", "fixed": [[{"word": 1, "head": 0}]]},
+            422,
+            "model constituents finds constituents; expected a dependency model for fixed arcs",
+        ),
+        ({"sentences": [[{"word": "two words"}]]}, 422, "sentences.0.0.word is 'two words'; expected"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_sentence(client, body, code, reason):
+    assert refuse(client, "/parse", body, code).startswith(reason)
+
+
+def test_too_many_trees_are_refused(client):
+    assert refuse(client, "/kbest", {"text": "a", "k": 51}, 422).startswith("k is '51'; expected")
+    reason = refuse(client, "/kbest", {"text": "Bread slept! " * 11, "k": 50}, 413)
+    assert reason == "50 trees of 11 sentences; expected at most 500 trees, or several requests"
+
+
+def test_limits_of_size_are_kept(models):
+    limits = Limits(max_characters=40, max_words=5, max_sentences=3)
+    with TestClient(make_app({"parser": models["parser"]}, limits=limits)) as client:
+        words = [[{"word": "abcdefgh"}] * 6]
+        assert refuse(client, "/parse", {"text": "a" * 41}, 413).startswith(
+            "41 characters; expected at most 40"
+        )
+        assert refuse(client, "/parse", {"sentences": words}, 413).startswith("48 characters; expected")
+        reason = refuse(client, "/parse", {"text": "a b c d e f"}, 413)
+        assert reason == "sentence 1 has 6 words; expected at most 5"
+        assert refuse(client, "/parse", {"text": "Go! Go! Go! Go!"}, 413).startswith("4 sentences; expected")
+        reason = refuse(client, "/parse", {"text": "x" * limits.max_bytes}, 413)
+        assert reason == f"the body is too large; expected at most {limits.max_bytes} bytes"
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(models):
+    limits = Limits(max_characters=10)
+    n_sent = 0
+
+    def pieces():
+        nonlocal n_sent
+        for _ in range(1000):
+            n_sent += 1000
+            yield b"x" * 1000
+
+    with TestClient(make_app({"parser": models["parser"]}, limits=limits)) as client:
+        answer = client.post("/parse", content=pieces(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("content", "declared", "code"),
+    [
+        (b'{"text": "a', "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b'{"text": "a"}', "text/plain", 415),
+        (b'{"text": "a"}', None, 415),
+        (b'{"text": "\\ud800"}', "application/json", 422),
+        (b'{"text": "a", "k": NaN}', "application/json", 422),
+    ],
+)
+def test_bodies_that_are_no_json_are_refused(client, content, declared, code):
+    headers = {} if declared is None else {"Content-Type": declared}
+    answer = client.post("/kbest", content=content, headers=headers)
+    assert answer.status_code == code
+    assert list(answer.json()) == ["error"]
+
+
+def test_unknown_paths_and_methods_are_told(client):
+    missing, wrong = client.get("/trees"), client.get("/parse")
+    assert (missing.status_code, wrong.status_code) == (404, 405)
+    assert missing.json() == {"error": "there is no '/trees'; expected one of the paths of /docs"}
+    assert wrong.json() == {"error": "'/parse' was asked by GET; expected POST"}
+    assert wrong.headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/static/page.css", "/health", "/nothing"])
+def test_every_answer_has_a_strict_policy_and_no_cookie(client, path):
+    answer = client.get(path)
+    assert answer.headers["Content-Security-Policy"].startswith(
+        "default-src 'self'; img-src 'self' data: blob:;"
+    )
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_the_reference_names_every_path_and_nothing_outside(client):
+    page = client.get("/docs").text
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert f"{path}</code>" in page
+    assert "//" not in page.replace("<!DOCTYPE html>", "")
+
+
+def test_models_that_do_not_parse_are_refused():
+    with pytest.raises(InputError, match="x is a Tagger; expected a parser, or a reranker of one"):
+        make_app({"x": Tagger()})
+    with pytest.raises(InputError, match="no models were given; expected at least one"):
+        make_app({})
+
+
+def test_plain_rules_split_words_from_punctuation_and_sentences():
+    trees = list(split_plainly('He said: "Don\'t (ever)..." Yes! 3.14 e-mails?'))
+    assert [tree.words for tree in trees] == [
+        ["He", "said", ":", '"', "Don't", "(", "ever", ")", "...", '"'],
+        ["Yes", "!"],
+        ["3.14", "e-mails", "?"],
+    ]
+    assert trees[1].misc == ["SpaceAfter=No", "_"]
+
+
+@pytest.fixture
+def blocked():
+    """Return work that ends when it is let go, and the line of one thread and one place that it is for."""
+    line, go = WorkLine(Limits(jobs=1, queue=1, seconds=0.2)), threading.Event()
+    yield line, go
+    go.set()
+    line.close()
+
+
+def test_beyond_the_line_work_is_refused_at_once(blocked):
+    line, go = blocked
+
+    async def crowd():
+        first, second = (asyncio.ensure_future(line.run(go.wait)) for _ in range(2))
+        await asyncio.sleep(0)
+        counts = line.running, line.waiting
+        with pytest.raises(BusyError, match="1 requests are being worked on and 1 wait; expected fewer"):
+            await line.run(go.wait)
+        go.set()
+        return counts, await first, await second
+
+    assert asyncio.run(crowd()) == ((1, 1), True, True)
+
+
+def test_work_out_of_time_counts_as_running_until_it_ends(blocked):
+    line, go = blocked
+
+    async def wait():
+        with pytest.raises(OutOfTimeError, match=r"no answer within 0\.2 seconds; expected fewer or shorter"):
+            await line.run(go.wait)
+        return line.running
+
+    assert asyncio.run(wait()) == 1
+    go.set()
+    line._threads.shutdown(wait=True)
+    assert line.running == 0
+
+
+def test_work_that_waits_too_long_never_begins(blocked):
+    line, go = blocked
+    begun = []
+
+    async def wait():
+        await asyncio.gather(line.run(go.wait), line.run(lambda: begun.append(1)), return_exceptions=True)
+        return line.waiting
+
+    assert asyncio.run(wait()) == 0
+    go.set()
+    line._threads.shutdown(wait=True)
+    assert not begun
+
+
+def test_errors_of_work_come_out_as_they_were_raised(blocked):
+    line, _ = blocked
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(line.run(lambda: 1 // 0))
+    assert line.running == 0
+
+
+def test_a_full_line_and_a_slow_answer_have_codes_of_their_own(models):
+    go = threading.Event()
+    limits = Limits(jobs=1, queue=0, seconds=0.1)
+    app = make_app({"parser": models["parser"]}, limits=limits)
+    app.state.service.models["parser"].parse = lambda *arguments, **options: go.wait()
+    with TestClient(app) as client:
+        try:
+            slow = client.post("/parse", json={"text": "a"})
+            busy = client.post("/parse", json={"text": "a"})
+            health = client.get("/health").json()
+        finally:
+            go.set()
+    assert (slow.status_code, busy.status_code) == (504, 503)
+    assert slow.json()["error"].startswith("no answer within 0.1 seconds; expected fewer")
+    assert busy.headers["Retry-After"] == "1"
+    assert health["running"] == 1
+
+
+def test_an_unforeseen_error_says_nothing_of_the_inside(models):
+    app = make_app({"parser": models["parser"]})
+    app.state.service.models["parser"].parse = lambda *arguments, **options: 1 // 0
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.post(
+            "/parse", content=json.dumps({"text": "a"}), headers={"Content-Type": "application/json"}
+        )
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "the service has failed; its log says why"}
