@@ -101,6 +101,49 @@ def test_candidates_can_have_confidence_too(folder, tmp_path):
     assert all("Confidence=" in field for tree in trees for field in tree.misc)
 
 
+def partly_annotated(path, *heads):
+    """Write sentences of five words with some heads, as text."""
+    words = zip(["A", "fox", "found", "a", "key"], ["DT", "NN", "VBD", "DT", "NN"], strict=True)
+    tokens = [f"{number}\t{word}\t_\t_\t{tag}" for number, (word, tag) in enumerate(words, start=1)]
+    blocks = [
+        "".join(f"{token}\t_\t{head}\t_\t_\t_\n" for token, head in zip(tokens, each.split(), strict=True))
+        for each in heads
+    ]
+    path.write_text("\n".join(blocks) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_heads_that_are_known_can_be_kept(folder, tmp_path, k):
+    source = partly_annotated(tmp_path / "in.conllu", "_ _ _ _ _", "3 1 0 _ _", "2 4 2 0 4")
+    out = tmp_path / "out.conllu"
+    options = ["--fixed-heads", "--confidence", "--kbest", k, "--output", out]
+    run("parse", folder / "parser.tw", source, *options)
+    found = tw.read_conllu(out)
+    assert len(found) > k + 1
+    for tree in found[k:-1]:
+        assert tree.heads[:3].tolist() == [3, 1, 0]
+        assert [misc.rpartition("Confidence=")[2] for misc in tree.misc[:3]] == ["1.0000"] * 3
+    assert found[-1].heads.tolist() == [2, 4, 2, 0, 4]
+    free = tmp_path / "free.conllu"
+    run("parse", folder / "parser.tw", source, "--output", free)
+    assert found[0].heads.tolist() == tw.read_conllu(free)[0].heads.tolist()
+
+
+def test_known_heads_that_no_tree_has_are_one_line(fail, folder, tmp_path):
+    source = partly_annotated(tmp_path / "in.conllu", "_ _ _ _ _", "3 4 _ _ _")
+    line = fail("parse", folder / "parser.tw", source, "--fixed-heads")
+    assert line.startswith(
+        f"treewright: {source}: sentence 2: no tree has the fixed arcs 3 → 1, 4 → 2, which"
+    )
+
+
+def test_plain_text_has_no_heads_to_keep(fail, own_tags, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("A fox found a key.")
+    assert "--fixed-heads with --raw; expected" in fail("parse", own_tags, text, "--raw", "--fixed-heads")
+
+
 def test_confidence_is_scored_and_plotted(folder, tmp_path):
     pytest.importorskip("matplotlib")
     out, plot = tmp_path / "out.conllu", tmp_path / "plot.svg"
@@ -178,6 +221,8 @@ def test_a_tagger_is_trained_and_tags_files(fail, folder, tmp_path):
     assert message == (
         "treewright: the model is a tagger, which has no trees; expected a parser for these options"
     )
+    message = fail("parse", model, folder / "test.conllu", "--fixed-heads")
+    assert "tagger.tw, which is a Tagger; expected a dependency parser" in message
 
 
 def test_a_file_that_is_no_model_is_one_line(fail, folder):

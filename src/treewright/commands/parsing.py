@@ -177,6 +177,10 @@ def parse(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add the probability of each arc to MISC (dependencies).")
     ] = False,
+    fixed_heads: Annotated[
+        bool,
+        typer.Option("--fixed-heads", help="Keep heads that INPUT has, _ where unknown (dependencies)."),
+    ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="INPUT is plain text (needs the extra spacy).")] = False,
     language: Annotated[
         str | None,
@@ -210,6 +214,9 @@ def parse(
     loaded = load(model)
     if predicates_from is not None and isinstance(loaded, TreeParser | Parser | Tagger):
         raise InputError(f"--predicates-from is for semantic roles; {model} is a {type(loaded).__name__}")
+    if fixed_heads and (raw or not isinstance(loaded, Parser)):
+        found = "--raw" if raw else f"{model}, which is a {type(loaded).__name__}"
+        raise InputError(f"--fixed-heads with {found}; expected a dependency parser, and CoNLL-U")
     if isinstance(loaded, Parser | Tagger):
         parse_file(
             loaded,
@@ -218,6 +225,7 @@ def parse(
             tags=tags,
             kbest=kbest,
             confidence=confidence,
+            fixed_heads=fixed_heads,
             language=split_as,
             jobs=jobs,
         )

@@ -15,6 +15,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import numbered_lines
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
+from treewright.parsing.constraints import FixedHeads
 from treewright.parsing.dependency import Candidate
 from treewright.parsing.tagger import Tagger
 
@@ -35,16 +36,29 @@ class Parser(Protocol):
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
 
-    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+    ) -> None:
+        """Check that sentences have trees with the fixed heads."""
+
+    def predict(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[DepTree]:
         """Parse sentences."""
 
-    def kbest(self, trees: Sequence[DepTree], k: int) -> list[list[Candidate]]:
+    def kbest(
+        self, trees: Sequence[DepTree], k: int, *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[Candidate]]:
         """Return the best trees of each sentence."""
 
-    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
+    def marginals(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words."""
 
-    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def confidence(
+        self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
+    ) -> npt.NDArray[np.float64]:
         """Return the probabilities of the heads that a tree has."""
 
 
@@ -56,6 +70,7 @@ def parse_file(
     tags: str | None = None,
     kbest: int = 1,
     confidence: bool = False,
+    fixed_heads: bool = False,
     language: str | None = None,
     jobs: int = 1,
 ) -> None:
@@ -72,6 +87,8 @@ def parse_file(
         Trees a sentence; if there are more than one, comments tell rank, score and probability.
     confidence : bool
         Add the probability of each arc to MISC.
+    fixed_heads : bool
+        Keep the heads that `source` has, and find those of the other words.
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
     jobs : int
@@ -79,7 +96,7 @@ def parse_file(
     """
     sentences = iter_conllu(source, require_heads=False) if language is None else iter_text(source, language)
     if isinstance(model, Tagger):
-        if kbest > 1 or confidence or tags:
+        if kbest > 1 or confidence or tags or fixed_heads:
             raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
         found: Iterator[DepTree] = (tree for batch in in_batches(sentences) for tree in model.predict(batch))
     else:
@@ -87,7 +104,10 @@ def parse_file(
         if tags is not None:
             check_choice("tags", tags, ("gold", "predicted"))
             model.tags = tags
-        found = _parsed(model, with_tags(model, sentences, source), kbest=kbest, confidence=confidence)
+        sentences = with_tags(model, sentences, source)
+        if fixed_heads:
+            sentences = _with_possible_heads(model, sentences, source)
+        found = _parsed(model, sentences, kbest=kbest, confidence=confidence, fixed_heads=fixed_heads)
     write_conllu(found, target)
 
 
@@ -100,6 +120,20 @@ def with_tags(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iter
                 "own (--tags predicted in training)"
             )
         yield tree
+
+
+def _with_possible_heads(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+    """Hand on the sentences if the heads that they have are those of some tree."""
+    for number, tree in enumerate(sentences, start=1):
+        try:
+            parser.check_fixed([tree], [_known_heads(tree)], first=number)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from error
+        yield tree
+
+
+def _known_heads(tree: DepTree) -> dict[int, int]:
+    return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
 
 
 def iter_text(source: str, language: str) -> Iterator[DepTree]:
@@ -155,20 +189,24 @@ def in_batches(sentences: Iterable[Sentence], size: int = BATCH_SIZE) -> Iterato
 
 
 def _parsed(
-    parser: Parser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool
+    parser: Parser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool, fixed_heads: bool
 ) -> Iterator[DepTree]:
     for batch in in_batches(sentences, max(1, BATCH_SIZE // kbest)):
+        fixed = [_known_heads(tree) for tree in batch] if fixed_heads else None
         found: list[list[DepTree]]
         if kbest == 1:
-            found = [[_without_announcement(tree)] for tree in parser.predict(batch)]
+            found = [[_without_announcement(tree)] for tree in parser.predict(batch, fixed=fixed)]
         else:
             found = [
                 [_announced(candidate, rank) for rank, candidate in enumerate(candidates, start=1)]
-                for candidates in parser.kbest(batch, kbest)
+                for candidates in parser.kbest(batch, kbest, fixed=fixed)
             ]
         if confidence:
-            for trees, marginals in zip(found, parser.marginals(batch), strict=True):
-                trees[:] = [_with_confidence(tree, parser.confidence(tree, marginals)) for tree in trees]
+            squares = parser.marginals(batch, fixed=fixed)
+            for trees, square, heads in zip(found, squares, fixed or [{}] * len(batch), strict=True):
+                trees[:] = [
+                    _with_confidence(tree, parser.confidence(tree, square, fixed=heads)) for tree in trees
+                ]
         for trees in found:
             yield from trees
 
