@@ -212,6 +212,11 @@ def test_a_pickled_component_has_its_model(parser_file):
     assert heads_of(again(doc)) == expected
 
 
+def test_looking_at_the_model_reads_no_file(tmp_path):
+    component = pipeline(str(tmp_path / "none.tw")).get_pipe("treewright")
+    assert component.model is None
+
+
 def test_initialize_reads_the_model_that_the_config_names(parser_file):
     config = pipeline().config.copy()
     config["initialize"]["components"] = {"treewright": {"model": parser_file}}

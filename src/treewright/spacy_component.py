@@ -100,9 +100,8 @@ class TreewrightComponent:
 
     @property
     def model(self) -> Any:  # noqa: ANN401
-        """The model, which is read from its file if that was not done yet."""
-        if self._model is None:
-            self.model = self._load()
+        """The model, None as long as it was not read."""
+        # spaCy looks at this attribute of any component, so that reading the file must not begin here.
         return self._model
 
     @model.setter
@@ -120,6 +119,12 @@ class TreewrightComponent:
             has_tagger = _tagger_of(model) is not None
             model.tags = "predicted" if self.tags == "model" and has_tagger else "gold"
         self._model = model
+
+    def _ready(self) -> Any:  # noqa: ANN401
+        """Return the model, which is read from its file if that was not done yet."""
+        if self._model is None:
+            self.model = self._load()
+        return self._model
 
     def _load(self) -> Any:  # noqa: ANN401
         if self.path is None:
@@ -145,7 +150,7 @@ class TreewrightComponent:
         if model is not None:
             self.path = model
             self._model = None
-        self.model = self.model
+        self._ready()
 
     def __call__(self, doc: "Doc") -> "Doc":
         """Annotate one Doc."""
@@ -170,7 +175,7 @@ class TreewrightComponent:
         """Compare annotated Docs with gold ones, as ``python -m spacy evaluate`` does."""
         scorer = require("spacy.scorer", "spacy").Scorer
         whole = list(examples)
-        if _kind_of(self.model) == ARCS:
+        if _kind_of(self._ready()) == ARCS:
             found: dict[str, Any] = scorer.score_deps(
                 whole, "dep", ignore_labels=("p", "punct"), getter=_relation_of
             )
@@ -184,7 +189,7 @@ class TreewrightComponent:
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Return the model as it stands in a file; options are in the config of the pipeline."""
         with TemporaryDirectory() as folder:
-            self.model.save(Path(folder, MODEL_FILE))
+            self._ready().save(Path(folder, MODEL_FILE))
             return Path(folder, MODEL_FILE).read_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "TreewrightComponent":
@@ -197,7 +202,7 @@ class TreewrightComponent:
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> None:
         """Write the model into a folder."""
         Path(path).mkdir(parents=True, exist_ok=True)
-        self.model.save(Path(path, MODEL_FILE))
+        self._ready().save(Path(path, MODEL_FILE))
 
     def from_disk(
         self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()
@@ -225,8 +230,8 @@ class TreewrightComponent:
         docs = [doc for doc in docs if len(doc)]
         by_doc = [_list_sentences(doc) for doc in docs]
         whole = [sentence for sentences in by_doc for sentence in sentences if sentence.words]
+        kind = _kind_of(self._ready())
         self._check_tags(whole)
-        kind = _kind_of(self.model)
         if kind == TAGS:
             for sentence, tree in zip(whole, self.model.predict([each.tree for each in whole]), strict=True):
                 self._write_tags(sentence, tree)
