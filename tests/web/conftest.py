@@ -7,7 +7,7 @@ import pytest
 import treewright as tw
 
 PARSER = {"order": 1, "epochs": 3, "runs": 1, "table_bits": 16, "folds": 2}
-RERANKER = {"k": 6, "folds": 2, "threshold": 1.0, "significance_level": None}
+RERANKER = {"k": 3, "folds": 2, "threshold": 2.0, "significance_level": None}
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def models():
     parser = tw.DependencyParser(tags="predicted", **PARSER)
     return {
         "parser": parser.fit(bank.dependencies),
-        "reranker": tw.DependencyReranker(parser=parser, **RERANKER).fit(bank.dependencies),
+        "reranker": tw.DependencyReranker(parser=parser, **RERANKER).fit(bank.dependencies[:80]),
         "gold": tw.DependencyParser(**PARSER).fit(bank.dependencies[:50]),
         "constituents": tw.ConstituentParser(lowest_penalty=20.0, max_inferences=1_000, tags="predicted").fit(
             bank.constituents[:30]

@@ -422,6 +422,14 @@ def test_a_link_shows_the_same_view(page):
     assert len(page.all(".kept li")) == 1
 
 
+def test_a_link_to_what_is_not_there_shows_what_is(page, served):
+    page.go("#text=The+juggler+sneezed+.&dependency=nobody&at=7&k=999&fixed=no&tag=1.x")
+    page.settle()
+    (parsed,) = answer(served, "parse", {"text": "The juggler sneezed ."})
+    assert page.heads() == as_heads(parsed)
+    assert page.one("#k").get_attribute("value") == "50"
+
+
 def test_no_text_is_told(page):
     page.one("#parse").click()
     assert page.status == "There is no sentence yet; type or paste one."
@@ -473,18 +481,25 @@ def test_an_answer_that_comes_late_does_not_overwrite_a_newer_one(page):
     assert len(page.heads()) == len(SENTENCE.split())
 
 
-def test_a_slow_question_can_be_cancelled(page):
+def test_a_slow_question_can_be_cancelled_and_the_trees_before_it_stay(page):
+    page.parse(SENTENCE)
     page.run(
         """
-        window.fetch = (route, { signal }) =>
-          new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        const whole = window.fetch;
+        window.fetch = (route, options) => options.body?.includes("juggler")
+          ? new Promise((_, reject) => {
+              options.signal.addEventListener("abort", () => reject(options.signal.reason));
+            })
+          : whole(route, options);
         """
     )
-    page.submit(SENTENCE)
+    page.submit("The juggler sneezed .")
     page.wait(lambda: page.one("#cancel").is_displayed())
     page.one("#cancel").click()
     assert page.status == "Cancelled."
     assert not page.one("#progress").is_displayed()
+    page.choose(2)
+    assert "%" in page.one("#panel .confidence").text
 
 
 def test_words_are_never_read_as_html(page):

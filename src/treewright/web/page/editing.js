@@ -30,7 +30,9 @@ export function editWords(sentence, edits) {
   return sentence.words.map((word, place) => {
     const here = edits.filter((edit) => edit.word === place + 1);
     const given = (column) => {
-      const tag = here.length ? here.find((edit) => edit.column === column)?.value : sentence[column]?.[place];
+      const tag = here.length
+        ? here.find((edit) => edit.column === column)?.value
+        : sentence[column]?.[place];
       return plain(tag) || null;
     };
     return { word, tag: given("upos"), xpos: given("xpos") };
@@ -44,7 +46,12 @@ export function renderSentences(nav, sentences, at, go) {
   const step = (label, key, target) =>
     make(
       "button",
-      { type: "button", "data-key": key, disabled: target < 1 || target > sentences.length, onclick: () => go(target) },
+      {
+        type: "button",
+        "data-key": key,
+        disabled: target < 1 || target > sentences.length,
+        onclick: () => go(target),
+      },
       label,
     );
   const items = sentences.map((sentence, place) =>
@@ -56,6 +63,7 @@ export function renderSentences(nav, sentences, at, go) {
         {
           type: "button",
           class: "quiet",
+          dir: "auto",
           "data-key": `sentence-${place + 1}`,
           "aria-current": place + 1 === at ? "true" : null,
           onclick: () => go(place + 1),
@@ -127,7 +135,8 @@ export function renderTags(place, sentence, { found, known, edited, change }) {
     const word = Number(input.dataset.word);
     const edit = edited.find((tag) => tag.word === word && tag.column === input.dataset.column);
     input.classList.toggle("edited", Boolean(edit));
-    if (input !== document.activeElement) input.value = plain(edit?.value ?? found[input.dataset.column]?.[word - 1]);
+    if (input !== document.activeElement)
+      input.value = plain(edit?.value ?? found[input.dataset.column]?.[word - 1]);
   }
 }
 
@@ -146,7 +155,11 @@ function tagEditor(sentence, columns, { known, isOpen, change }) {
     make("summary", {}, "Edit tags"),
     make("p", { class: "hint" }, "A changed tag parses again; an emptied one is as it was."),
     make("div", { class: "words" }, words),
-    make("datalist", { id: "known-tags" }, known.map((tag) => make("option", { value: tag }))),
+    make(
+      "datalist",
+      { id: "known-tags" },
+      known.map((tag) => make("option", { value: tag })),
+    ),
   );
 }
 

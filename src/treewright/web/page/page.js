@@ -23,6 +23,8 @@ const panel = new Panel(at("panel"), { explain, fix, isFixed });
 let models = [];
 let state = { ...EMPTY };
 let run = { controller: new AbortController(), results: [] };
+let drawn = new AbortController(); // of questions about what is drawn
+const explanations = new WeakMap();
 
 /** Change what is looked at, as a step that the browser's Back undoes, and show it. */
 function change(changes) {
@@ -41,7 +43,7 @@ function say(message, { isError = false } = {}) {
 /** Begin a run; whatever the one before still waits for can no longer be shown. */
 function begin() {
   run.controller.abort();
-  run = { controller: new AbortController(), results: [], explanations: new Map() };
+  run = { controller: new AbortController(), results: [] };
   setBusy(true);
   return run;
 }
@@ -73,10 +75,13 @@ async function show() {
 
 /** The models that are asked, each kind of tree by one of them, and one more to compare with. */
 function chosenModels() {
-  const names = KINDS.map((kind) => state[kind] ?? models.find((model) => model.kind === kind)?.name);
-  return [...new Set([...names, state.other])]
-    .map((name) => models.find((model) => model.name === name))
-    .filter(Boolean);
+  const other = models.find((model) => model.name === state.other);
+  return [...new Set([...KINDS.map(chosenModel), other])].filter(Boolean);
+}
+
+function chosenModel(kind) {
+  const ofKind = models.filter((model) => model.kind === kind);
+  return ofKind.find((model) => model.name === state[kind]) ?? ofKind[0];
 }
 
 /** Ask one model for the sentences of the text, and for the best trees of the one that is shown. */
@@ -85,9 +90,9 @@ async function consult(result, mine) {
   try {
     const parsed = await question("parse", { text: state.text, model: name, pictures: false }, mine);
     result.sentences = parsed.sentences;
-    const place = Math.min(state.at, parsed.sentences.length) - 1;
-    result.given = parsed.sentences[place];
-    if (!result.given) throw new ServiceError("There is no sentence in this text.");
+    if (!parsed.sentences.length) throw new ServiceError("There is no sentence in this text.");
+    if (state.at > parsed.sentences.length) state = { ...state, at: parsed.sentences.length };
+    result.given = parsed.sentences[state.at - 1];
     result.body = { ...source(result), model: name };
     const arcs = kind === "dependency" ? fixedHere() : [];
     if (arcs.length) result.body.fixed = [arcs];
@@ -101,9 +106,14 @@ async function consult(result, mine) {
 }
 
 function question(route, body, mine) {
-  const onBusy = (seconds) =>
-    mine === run && say(`The service is busy; asking again in ${count(seconds, "second")}.`);
-  return ask(route, body, { signal: mine.controller.signal, onBusy });
+  return ask(route, body, {
+    signal: mine.controller.signal,
+    onBusy: (seconds) => mine === run && tellBusy(seconds),
+  });
+}
+
+function tellBusy(seconds) {
+  say(`The service is busy; asking again in ${count(seconds, "second")}.`);
 }
 
 /** What is sent of the sentence in view: the text itself where it can be, for it may hold more than words. */
@@ -132,10 +142,12 @@ function fix(word, head) {
 
 /** Ask, once, why a model has parsed the sentence as it has. */
 function explain({ result }) {
-  const { explanations } = run;
   if (!explanations.has(result)) {
-    const asked = question("explain", result.body, run).then((answer) => answer.sentences[0]);
-    explanations.set(result, asked);
+    const asked = ask("explain", result.body, { signal: drawn.signal, onBusy: tellBusy });
+    explanations.set(
+      result,
+      asked.then((answer) => answer.sentences[0]),
+    );
     asked.catch(() => explanations.delete(result));
   }
   return explanations.get(result);
@@ -149,6 +161,8 @@ function draw() {
   const { results } = run;
   const fixed = fixedHere();
   const context = { state, panel, fixed, explain, onError: (message) => say(message, { isError: true }) };
+  drawn.abort();
+  drawn = new AbortController();
   panel.clear();
   const first = results.find((result) => result.given);
   renderSentences(at("sentences"), first?.sentences ?? [], state.at, (place) => change({ at: place }));
@@ -160,7 +174,10 @@ function draw() {
   at("trees").replaceChildren(...[kept, ...parts].filter(Boolean));
   drawTags(first);
   at("view").hidden = false;
-  at("view").classList.toggle("plain", !results.some((one) => one.model.kind === "dependency" && one.candidates));
+  at("view").classList.toggle(
+    "plain",
+    !results.some((one) => one.model.kind === "dependency" && one.candidates),
+  );
   showMarks(at("trees"));
   refocus(wasInPanel && word ? `${first?.model.name}-1-arc-${word}` : focused);
 }
@@ -201,7 +218,11 @@ function fillForm() {
   at("k").value = state.k;
   for (const kind of KINDS) {
     const ofKind = models.filter((model) => model.kind === kind);
-    fillSelect(at(kind), ofKind.map((model) => model.name), state[kind] ?? ofKind[0]?.name);
+    fillSelect(
+      at(kind),
+      ofKind.map((model) => model.name),
+      chosenModel(kind)?.name,
+    );
     at(`${kind}-choice`).hidden = !ofKind.length;
   }
   const shown = KINDS.map((kind) => at(kind).value);
@@ -212,7 +233,9 @@ function fillForm() {
 
 function fillSelect(select, names, chosen) {
   select.replaceChildren(
-    ...names.map((name) => make("option", { value: name, selected: name === chosen }, name || "no other model")),
+    ...names.map((name) =>
+      make("option", { value: name, selected: name === chosen }, name || "no other model"),
+    ),
   );
 }
 

@@ -32,8 +32,7 @@ export class Panel {
 
   /** Show an arc, unless another one is pinned. */
   show(shown, word, arc) {
-    if (this.isPinned || this.chosen?.arc === arc) return;
-    this.open(shown, word, arc);
+    if (!this.isPinned && this.chosen?.arc !== arc) this.open(shown, word, arc);
   }
 
   /** Show an arc and keep it, whatever is pointed at next; the keyboard moves into the panel. */
@@ -52,6 +51,7 @@ export class Panel {
     this.clear();
   }
 
+  /** Show an arc, whatever was shown. */
   open(shown, word, arc) {
     this.clear();
     this.chosen = { shown, word, arc };
@@ -121,7 +121,11 @@ export class Panel {
       sure === undefined || sure === null
         ? make("p", {}, "Not among the likeliest heads of this word.")
         : confidence(sure),
-      this.heads(sentence, word, alternatives.filter((one) => one.head !== head)),
+      this.heads(
+        sentence,
+        word,
+        alternatives.filter((one) => one.head !== head),
+      ),
       this.chooser(sentence, word),
       isExplained
         ? features(found.features)
@@ -158,7 +162,9 @@ export class Panel {
     const options = ["", ...sentence.words]
       .map((_, head) => head)
       .filter((head) => head !== word && head !== sentence.heads[word - 1])
-      .map((head) => make("option", { value: head }, head ? `${head} ${sentence.words[head - 1]}` : "the root"));
+      .map((head) =>
+        make("option", { value: head }, head ? `${head} ${sentence.words[head - 1]}` : "the root"),
+      );
     const select = make(
       "select",
       { id: "any-head", onchange: () => select.value !== "" && this.fix(word, Number(select.value)) },

@@ -3,16 +3,7 @@
 import { downloads } from "./downloads.js";
 import { bar, count, make, percent } from "./make.js";
 import { features } from "./panel.js";
-import {
-  adopt,
-  differingNodes,
-  differingWords,
-  enliven,
-  mark,
-  nameWord,
-  sayArc,
-  sayNodes,
-} from "./trees.js";
+import { adopt, differingNodes, differingWords, enliven, mark, nameWord, sayArc, sayNodes } from "./trees.js";
 
 const SHORT_LIST = 3;
 const TITLES = { dependency: "Dependencies", constituent: "Constituents" };
@@ -49,10 +40,16 @@ function renderComparison(kind, results, marks) {
   const names = results.map((result) => result.model.name);
   const lines =
     kind === "dependency"
-      ? marks[0].map((word) => names.map((name, place) => `${name}: ${sayArc(bests[place], word)}`).join("; "))
-      : names.flatMap((name, place) => sayNodes(bests[place].brackets, marks[place]).map((said) => `${name}: ${said}`));
+      ? marks[0].map((word) =>
+          names.map((name, place) => `${name}: ${sayArc(bests[place], word)}`).join("; "),
+        )
+      : names.flatMap((name, place) =>
+          sayNodes(bests[place].brackets, marks[place]).map((said) => `${name}: ${said}`),
+        );
   const noun = kind === "dependency" ? "word" : "constituent";
-  const title = lines.length ? `The models differ in ${count(lines.length, noun)}.` : "Both models give the same tree.";
+  const title = lines.length
+    ? `The models differ in ${count(lines.length, noun)}.`
+    : "Both models give the same tree.";
   return make("div", { class: "comparison" }, make("p", {}, title), listed(lines));
 }
 
@@ -64,7 +61,8 @@ function renderModel(result, marks, context, isNamed) {
   if (!result.candidates) return article;
   const [best, ...others] = result.candidates;
   article.append(renderCandidate(result, best, 1, marks, context));
-  if (model.kind === "dependency" && model.explains && others.length) article.append(renderWhy(result, context));
+  if (model.kind === "dependency" && model.explains && others.length)
+    article.append(renderWhy(result, context));
   if (others.length) {
     const figures = others.map((candidate, place) =>
       renderCandidate(result, candidate, place + 2, candidate.differs ?? [], context),
@@ -78,7 +76,11 @@ function renderCandidate(result, candidate, rank, marks, context) {
   const { model } = result;
   const key = `${model.name}-${rank}`;
   const label = `tree ${rank} by ${model.name}`;
-  const figure = make("figure", { class: rank === 1 ? "tree best" : "tree", "data-rank": rank, "data-model": model.name });
+  const figure = make("figure", {
+    class: rank === 1 ? "tree best" : "tree",
+    "data-rank": rank,
+    "data-model": model.name,
+  });
   figure.append(
     make(
       "figcaption",
@@ -105,7 +107,11 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
   mark(svg, marks);
   if (result.model.kind === "constituent") {
     svg.setAttribute("aria-label", `Picture of ${label}: ${candidate.brackets}`);
-    return make("div", { class: "picture", role: "region", tabindex: "0", "aria-label": `Picture of ${label}` }, svg);
+    return make(
+      "div",
+      { class: "picture", role: "region", tabindex: "0", "aria-label": `Picture of ${label}` },
+      svg,
+    );
   }
   const shown = { result, sentence: candidate };
   for (const { word, head } of context.fixed) {
@@ -113,7 +119,8 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
   }
   enliven(svg, candidate, {
     key,
-    onShow: (word, arc) => context.panel.show(shown, word, arc),
+    onPoint: (word, arc) => context.panel.show(shown, word, arc),
+    onFocus: (word, arc) => context.panel.open(shown, word, arc),
     onChoose: (word, arc) => context.panel.choose(shown, word, arc),
   });
   return make("div", { class: "picture" }, svg);
@@ -174,5 +181,11 @@ function renderWhy(result, context) {
 }
 
 function listed(lines) {
-  return lines.length ? make("ul", { class: "said" }, lines.map((line) => make("li", {}, line))) : null;
+  return lines.length
+    ? make(
+        "ul",
+        { class: "said" },
+        lines.map((line) => make("li", {}, line)),
+      )
+    : null;
 }

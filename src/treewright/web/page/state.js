@@ -41,7 +41,7 @@ export function encode(state) {
 export function decode(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   return {
-    text: fields.get("text") ?? "",
+    text: (fields.get("text") ?? "").replace(/\r\n?/g, "\n"), // as text fields have it
     dependency: fields.get("dependency"),
     constituent: fields.get("constituent"),
     other: fields.get("other"),
@@ -69,7 +69,9 @@ function readTag(text) {
 export function withArc(state, word, head) {
   const others = state.fixed.filter((arc) => arc.sentence !== state.at || arc.word !== word);
   if (head === null) return others;
-  return [...others, { sentence: state.at, word, head }].sort((a, b) => a.sentence - b.sentence || a.word - b.word);
+  return [...others, { sentence: state.at, word, head }].sort(
+    (a, b) => a.sentence - b.sentence || a.word - b.word,
+  );
 }
 
 /** Give a word another tag; without a value, the tag that it had. */

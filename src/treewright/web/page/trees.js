@@ -19,8 +19,8 @@ function fit(svg) {
   svg.removeAttribute("height");
 }
 
-/** Make the arcs of a picture reachable: `onShow` when pointed at or focused, `onChoose` when pressed. */
-export function enliven(svg, sentence, { key, onShow, onChoose }) {
+/** Make the arcs of a picture reachable: by a pointer over them, by the focus, and pressed. */
+export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
   const arcs = [...svg.querySelectorAll("g.arc")].sort((a, b) => a.dataset.word - b.dataset.word);
   svg.setAttribute("role", "group");
   arcs.forEach((arc, place) => {
@@ -30,10 +30,10 @@ export function enliven(svg, sentence, { key, onShow, onChoose }) {
     arc.setAttribute("tabindex", place ? "-1" : "0");
     arc.setAttribute("aria-label", sayArc(sentence, word));
     arc.dataset.key = `${key}-arc-${word}`;
-    arc.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onShow(word, arc));
+    arc.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onPoint(word, arc));
     arc.addEventListener("focus", () => {
       for (const other of arcs) other.setAttribute("tabindex", other === arc ? "0" : "-1");
-      onShow(word, arc);
+      onFocus(word, arc);
     });
     arc.addEventListener("click", () => onChoose(word, arc));
     arc.addEventListener("keydown", (event) => pressed(event, arcs, place, () => onChoose(word, arc)));
@@ -73,8 +73,9 @@ export function nameWord(sentence, word) {
 export function sayArc(sentence, word) {
   const head = sentence.heads[word - 1];
   const relation = sentence.deprels[word - 1];
-  const said = head === 0 ? "is the root" : `depends on ${nameWord(sentence, head)}`;
-  return `${nameWord(sentence, word)} ${said}${relation && relation !== "_" ? ` as ${relation}` : ""}`;
+  if (head === 0) return `${nameWord(sentence, word)} is the root`;
+  const as = relation && relation !== "_" ? ` as ${relation}` : "";
+  return `${nameWord(sentence, word)} depends on ${nameWord(sentence, head)}${as}`;
 }
 
 /** Mark the arcs of these words, or these nodes. */
