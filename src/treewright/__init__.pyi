@@ -1,5 +1,6 @@
 from . import errors as errors
 from . import metrics as metrics
+from . import progress as progress
 from ._models import load as load
 from ._version import __version__ as __version__
 from .data.bracketed import iter_brackets as iter_brackets
