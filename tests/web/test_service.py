@@ -375,7 +375,7 @@ def test_work_out_of_time_counts_as_running_until_it_ends(blocked):
 
     assert asyncio.run(wait()) == 1
     go.set()
-    line._threads.shutdown(wait=True)
+    line.close(wait=True)
     assert line.running == 0
 
 
@@ -389,8 +389,16 @@ def test_work_that_waits_too_long_never_begins(blocked):
 
     assert asyncio.run(wait()) == 0
     go.set()
-    line._threads.shutdown(wait=True)
+    line.close(wait=True)
     assert not begun
+
+
+def test_a_closed_line_begins_anew(blocked):
+    line, _ = blocked
+    assert asyncio.run(line.run(lambda: 1)) == 1
+    line.close()
+    assert asyncio.run(line.run(lambda: 2)) == 2
+    assert line.running == 0
 
 
 def test_errors_of_work_come_out_as_they_were_raised(blocked):

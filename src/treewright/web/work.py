@@ -79,7 +79,7 @@ class WorkLine:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._threads = ThreadPoolExecutor(limits.jobs, thread_name_prefix="treewright")
+        self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._n_unfinished = 0
 
@@ -119,8 +119,10 @@ class WorkLine:
             if self._n_unfinished >= self._limits.jobs + self._limits.queue:
                 found = f"{self.running} requests are being worked on and {self.waiting} wait"
                 raise BusyError(f"{found}; expected fewer, so try again later")
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._limits.jobs, thread_name_prefix="treewright")
+            future = self._threads.submit(function)
             self._n_unfinished += 1
-        future = self._threads.submit(function)
         future.add_done_callback(self._leave)
         return future
 
@@ -128,6 +130,9 @@ class WorkLine:
         with self._lock:
             self._n_unfinished -= 1
 
-    def close(self) -> None:
-        """Take no more work and forget what waits."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def close(self, *, wait: bool = False) -> None:
+        """Forget what waits, and let the threads end; the next work begins new ones."""
+        with self._lock:
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=wait, cancel_futures=True)
