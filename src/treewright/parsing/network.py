@@ -188,7 +188,7 @@ class Network:
 
     def embed(self, inputs: npt.NDArray[np.integer]) -> Floats:
         """Return what the inputs of some decisions, (n, 4), give to units."""
-        total = self._tables[0][inputs[:, 0]]
+        total: Floats = self._tables[0][inputs[:, 0]]
         for column, table in enumerate(self._tables[1:], 1):
             total += table[inputs[:, column]]
         return total
