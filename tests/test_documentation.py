@@ -1,24 +1,166 @@
-"""The examples in the README and the documentation run."""
+"""The examples in the README and the documentation run, and print what the pages say that they print."""
 
+import contextlib
+import io
 import re
+import shlex
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
+import commands
 import pytest
+from typer.main import get_command
+
+import treewright as tw
+from treewright.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "howto").glob("*.md"))]
+CAPABILITIES = [
+    "data",
+    "metrics",
+    "parsing",
+    "constituents",
+    "leftcorner",
+    "reranking",
+    "mining",
+    "kernels",
+    "roles",
+]
+FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: (?P<reason>[^>]+) -->\s*\Z")
+COMMAND = re.compile(r"^(?:\$ )?treewright (?P<arguments>.+)$", re.MULTILINE)
+ANYTHING = "\n...\n"
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    body: str
+    line: int
+    is_run: bool
+    shown: str | None
+    """The block of text that follows at once: what this one prints."""
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    fences = list(FENCE.finditer(text))
+    for fence, following in zip_longest(fences, fences[1:]):
+        line = text[: fence.start()].count("\n") + 1
+        is_run = fence["language"] in ("python", "sh") and not NOT_RUN.search(text[: fence.start()])
+        prints = (
+            following
+            and following["language"] == "text"
+            and not text[fence.end() : following.start()].strip()
+        )
+        yield Block(fence["language"], fence["body"], line, is_run, following["body"] if prints else None)
+
+
+def command_lines(body):
+    """Return the commands of a block, those on several lines as one."""
+    lines = body.replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.strip() and not line.startswith("#")]
+
+
+def run_commands(block):
+    printed = ""
+    for program, *arguments in command_lines(block.body):
+        assert program == "treewright", f"line {block.line}: {program} is not run here"
+        printed += commands.run(*arguments).stdout
+    return printed
+
+
+def run_python(block, page, namespace):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * block.line + block.body, str(page), "exec"), namespace)
+    return printed.getvalue()
+
+
+def without_trailing_blanks(text):
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def agree(shown, printed):
+    """Tell whether a page shows what was printed; three dots in a line of their own stand for any lines."""
+    pieces = f"\n{without_trailing_blanks(shown)}\n".split(ANYTHING)
+    pattern = "\n(?:.*\n)?".join(re.escape(piece) for piece in pieces)
+    return re.fullmatch(pattern, f"\n{without_trailing_blanks(printed)}\n", re.DOTALL) is not None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_examples_run_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_examples_run_from_top_to_bottom_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = page.read_text(encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "100")
     namespace = {"__name__": "example"}
-    for block in BLOCK.finditer(text):
-        line = text[: block.start()].count("\n") + 1
-        exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+    for block in blocks_of(page):
+        if block.is_run:
+            is_python = block.language == "python"
+            printed = run_python(block, page, namespace) if is_python else run_commands(block)
+            assert block.shown is None or agree(block.shown, printed), f"line {block.line} prints\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_are_not_run_have_arguments_that_exist(page):
+    for block in blocks_of(page):
+        for found in [] if block.is_run else COMMAND.finditer(block.body.replace("\\\n", " ")):
+            command, arguments = get_command(app), shlex.split(found["arguments"], comments=True)
+            while hasattr(command, "commands"):
+                command, arguments = command.commands[arguments[0]], arguments[1:]
+            command.make_context("treewright", arguments)
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_commands_stand_in_blocks_that_are_run_or_say_why_not(page):
+    assert not [block.line for block in blocks_of(page) if not block.language and COMMAND.search(block.body)]
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_every_capability_has_an_example_with_its_output(name):
+    assert any(block.is_run and block.shown for block in blocks_of(DOCS / f"{name}.md"))
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_every_capability_has_its_maths(name):
+    assert "$$" in (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_has_python_examples():
-    assert BLOCK.search(PAGES[0].read_text(encoding="utf-8"))
+    assert any(block.language == "python" for block in blocks_of(PAGES[0]))
+
+
+def test_the_reference_has_every_public_name_once():
+    pages = [page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md")]
+    listed = re.findall(r"^::: treewright\.(\w+)$", "\n".join(pages), re.MULTILINE)
+    assert sorted(listed) == sorted(set(tw.__all__) - {"__version__", "metrics"})
+
+
+def test_the_reference_has_every_score_once():
+    text = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^::: treewright\.metrics\.(?:\w+\.)?(\w+)$", text, re.MULTILINE)
+    assert sorted(listed) == sorted(tw.metrics.__all__)
+
+
+def test_every_page_has_a_place_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = set(re.findall(r"[\w/-]+\.md$", navigation, re.MULTILINE))
+    assert listed == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("a\nb\n", "a\nb\n", True),
+        ("a\nb\n", "a\nc\n", False),
+        ("a\n...\nc\n", "a\nb\nb\nc\n", True),
+        ("a\n...\nc\n", "a\nc\n", True),
+        ("a\n...\nc\n", "a\nb\n", False),
+        ("a.c\n", "abc\n", False),
+    ],
+)
+def test_shown_output_is_compared_line_by_line(shown, printed, expected):
+    assert agree(shown, printed) == expected
