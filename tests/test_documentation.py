@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import commands
 import pytest
+from test_architecture import LEVELS
 from typer.main import get_command
 
 import treewright as tw
@@ -143,6 +144,13 @@ def test_the_reference_has_every_score_once():
     text = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     listed = re.findall(r"^::: treewright\.metrics\.(?:\w+\.)?(\w+)$", text, re.MULTILINE)
     assert sorted(listed) == sorted(tw.metrics.__all__)
+
+
+def test_the_design_page_has_the_rooms_in_the_order_of_their_levels():
+    rows = re.findall(
+        r"^\| (`\w+`(?:, `\w+`)*) \|", (DOCS / "design.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [re.findall(r"\w+", row) for row in rows] == LEVELS
 
 
 def test_every_page_has_a_place_in_the_navigation():
