@@ -67,7 +67,7 @@ def make_app(
     app = FastAPI(
         title="treewright",
         version=__version__,
-        description=DESCRIPTION,
+        description=_describe(service.limits),
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -83,6 +83,14 @@ def make_app(
         seconds=service.limits.seconds,
     )
     return app
+
+
+def _describe(limits: Limits) -> str:
+    return (
+        f"{DESCRIPTION} A request may have up to {limits.max_characters} characters, {limits.max_sentences} "
+        f"sentences and {limits.max_trees} trees, a sentence up to {limits.max_words} words; it is answered "
+        f"within {limits.seconds:g} seconds, or refused."
+    )
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
