@@ -1,8 +1,6 @@
 """The page, in a real browser."""
 
-import json
 import shutil
-import urllib.request
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -10,14 +8,19 @@ import pytest
 
 import treewright as tw
 
-selenium = pytest.importorskip("selenium", reason="selenium, of the extra test, is not installed")
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException  # noqa: E402
+pytest.importorskip("selenium", reason="selenium, of the extra test, is not installed")
+from browsing import Page, answer  # noqa: E402
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
 
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (BROWSER and DRIVER), reason="there is no chromium with its chromedriver on the path"
+)
 SENTENCE = "A sailor spotted a heron beside the old telescope ."
 TWO_SENTENCES = "The baker described a picture . An aunt promised the chicken pie ."
 FLAGS = (
@@ -31,7 +34,6 @@ FLAGS = (
     "--disable-sync",
     "--window-size=1280,1000",
 )
-PATIENCE = 60
 LEAST_CONTRAST = 4.5
 CONTROLS = {"button", "link", "textbox", "combobox", "spinbutton", "DisclosureTriangle", "ComboBoxSelect"}
 
@@ -76,17 +78,13 @@ def downloads(tmp_path_factory):
 @pytest.fixture(scope="module")
 def chrome(downloads, tmp_path_factory):
     """Start a browser that knows nothing of any user."""
-    binary = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not binary or not driver:
-        pytest.skip("there is no chromium with chromedriver here")
     options = ChromeOptions()
-    options.binary_location = binary
+    options.binary_location = BROWSER
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    browser = Chrome(options=options, service=ChromeService(driver))
+    browser = Chrome(options=options, service=ChromeService(DRIVER))
     yield browser
     browser.quit()
 
@@ -95,112 +93,6 @@ def chrome(downloads, tmp_path_factory):
 def page(chrome, served):
     """Open the page anew."""
     return Page(chrome, served)
-
-
-class Page:
-    """The page as a visitor has it before their eyes."""
-
-    def __init__(self, browser, address):
-        self.browser = browser
-        self.address = address
-        self.go("")
-
-    def go(self, fragment):
-        """Open the page by its address."""
-        self.browser.get("about:blank")
-        self.browser.get_log("performance")
-        self.browser.get(f"{self.address}/{fragment}")
-        self.wait(lambda: self.all("#dependency option"))
-
-    def all(self, selector):
-        """Return the elements that a selector finds."""
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
-
-    def one(self, selector):
-        """Return the element that a selector finds."""
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def run(self, script, *values):
-        """Run a script in the page."""
-        return self.browser.execute_script(script, *values)
-
-    def keys(self, *keys):
-        """Press keys, wherever the focus is."""
-        ActionChains(self.browser).send_keys(*keys).perform()
-
-    def wait(self, condition):
-        """Wait until a condition holds; return what it gives."""
-        redrawn = (NoSuchElementException, StaleElementReferenceException)
-        waiting = WebDriverWait(self.browser, PATIENCE, poll_frequency=0.05, ignored_exceptions=redrawn)
-        return waiting.until(lambda _: condition())
-
-    @property
-    def status(self):
-        """What the page says."""
-        return self.one("#status").text
-
-    def submit(self, text):
-        """Type a sentence and parse it, by the keyboard alone."""
-        self.run("arguments[0].focus(); arguments[0].select()", self.one("#text"))
-        self.keys(text)
-        ActionChains(self.browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
-
-    def parse(self, text):
-        """Parse a sentence and wait for its trees."""
-        self.submit(text)
-        self.settle()
-
-    def settle(self):
-        """Wait until what was asked for is drawn."""
-        self.wait(lambda: self.one("#cancel").get_attribute("hidden") is not None and self.all("figure.tree"))
-
-    def heads(self, model="parser", rank=1):
-        """Return the heads that a picture shows, by word."""
-        arcs = f'figure[data-model="{model}"][data-rank="{rank}"] g.arc'
-        shown = self.run(
-            "return [...document.querySelectorAll(arguments[0])].map((arc) => ({ ...arc.dataset }))", arcs
-        )
-        return {int(arc["word"]): int(arc["head"]) for arc in shown}
-
-    def arc(self, word, model="parser", rank=1):
-        """Return the arc of a word."""
-        return self.one(f'figure[data-model="{model}"][data-rank="{rank}"] g.arc[data-word="{word}"]')
-
-    def choose(self, word, model="parser"):
-        """Press an arc, and wait for what is known of it."""
-        self.run(
-            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", self.arc(word, model)
-        )
-        self.wait(lambda: not self.all("#panel [aria-busy]") and self.all("#panel .details *"))
-
-    def retag(self, word, tag):
-        """Type another tag of a word, and wait for the trees."""
-        self.one(f'.tags input[data-column="upos"][data-word="{word}"]').click()
-        ActionChains(self.browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
-        self.keys(tag, Keys.TAB)
-        self.wait(lambda: f"tag=1.{word}.upos.{tag}" in self.browser.current_url)
-        self.settle()
-
-    def sent(self):
-        """Return what was asked since the page was opened: addresses and bodies."""
-        entries = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        requests = [
-            one["params"]["request"] for one in entries if one["method"] == "Network.requestWillBeSent"
-        ]
-        return [(one["url"], json.loads(one.get("postData") or "null")) for one in requests]
-
-    def has_focus(self, selector):
-        """Whether the focus is on what a selector finds."""
-        return self.run("return document.activeElement.matches(arguments[0])", selector)
-
-
-def answer(address, route, body):
-    """Ask the service without the page."""
-    question = urllib.request.Request(
-        f"{address}/{route}", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(question) as reply:
-        return json.load(reply)["sentences"]
 
 
 def as_heads(sentence):
@@ -269,6 +161,15 @@ def test_focus_on_an_arc_shows_confidence_other_heads_and_mined_features(page, s
     assert texts == [" ".join(one["text"].split()) for one in arc["features"]][: len(texts)]
     others = [int(one.get_attribute("data-head")) for one in page.all("#panel .bars button")]
     assert others == [one["head"] for one in arc["alternatives"] if one["head"] != arc["head"]]
+
+
+def test_a_reranker_tells_what_decided_between_the_best_trees(page, served):
+    page.go("#dependency=reranker")
+    page.parse(SENTENCE)
+    (explained,) = answer(served, "explain", {"text": SENTENCE, "model": "reranker"})
+    page.one(".why summary").click()
+    page.wait(lambda: page.all(".why tbody tr"))
+    assert page.one(".why tbody td").text == " ".join(explained["reasons"][0]["text"].split())
 
 
 def test_pointing_at_an_arc_shows_it(page):

@@ -127,10 +127,17 @@ export class Panel {
         alternatives.filter((one) => one.head !== head),
       ),
       this.chooser(sentence, word),
-      isExplained
-        ? features(found.features)
-        : make("p", { class: "hint" }, "Features are shown for arcs of the best tree; this is not one."),
+      this.minedFeatures(found, isExplained),
     ];
+  }
+
+  minedFeatures(found, isExplained) {
+    const hint = (text) => make("p", { class: "hint" }, text);
+    if (!isReranker(this.chosen.shown.result.model))
+      return hint("This model is no reranker and has no mined features.");
+    return isExplained
+      ? features(found.features)
+      : hint("Mined features are shown for arcs of the best tree.");
   }
 
   heads(sentence, word, alternatives) {
@@ -173,6 +180,11 @@ export class Panel {
     );
     return make("p", { class: "choice" }, make("label", { for: "any-head" }, "Any other head"), select);
   }
+}
+
+/** Tell whether a model has mined features. */
+export function isReranker(model) {
+  return model.class === "DependencyReranker";
 }
 
 function confidence(probability) {

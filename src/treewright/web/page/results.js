@@ -2,7 +2,7 @@
 
 import { downloads } from "./downloads.js";
 import { bar, count, make, percent } from "./make.js";
-import { features } from "./panel.js";
+import { features, isReranker } from "./panel.js";
 import { adopt, differingNodes, differingWords, enliven, mark, nameWord, sayArc, sayNodes } from "./trees.js";
 
 const SHORT_LIST = 3;
@@ -61,8 +61,8 @@ function renderModel(result, marks, context, isNamed) {
   if (!result.candidates) return article;
   const [best, ...others] = result.candidates;
   article.append(renderCandidate(result, best, 1, marks, context));
-  if (model.kind === "dependency" && model.explains && others.length)
-    article.append(renderWhy(result, context));
+  // The service knows no reasons for trees with arcs that a visitor has chosen.
+  if (isReranker(model) && others.length && !context.fixed.length) article.append(renderWhy(result, context));
   if (others.length) {
     const figures = others.map((candidate, place) =>
       renderCandidate(result, candidate, place + 2, candidate.differs ?? [], context),
