@@ -9,12 +9,12 @@ import pytest
 import treewright as tw
 
 pytest.importorskip("selenium", reason="selenium, of the extra test, is not installed")
-from browsing import Page, answer  # noqa: E402
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from browsing import Page, answer
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
