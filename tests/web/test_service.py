@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 
 import numpy as np
@@ -13,10 +14,13 @@ from treewright.errors import InputError
 pytest.importorskip("fastapi", reason="the service needs the extra web")
 
 from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treewright.parsing.tagger import Tagger
 from treewright.web.app import make_app
-from treewright.web.texts import split_plainly
+from treewright.web.gate import Gate
+from treewright.web.texts import Splitter, read_text, split_plainly
 from treewright.web.work import BusyError, Limits, OutOfTimeError, WorkLine
 
 SENTENCE = "The pigeon saw a clerk with bread."
@@ -299,6 +303,29 @@ def test_bodies_that_are_no_json_are_refused(client, content, declared, code):
     assert list(answer.json()) == ["error"]
 
 
+@given(text=st.text(max_size=60))
+def test_any_text_is_answered_or_refused_with_a_reason(client, text):
+    for name in ("parser", "constituents"):
+        answer = client.post("/parse", json={"text": text, "model": name})
+        assert answer.status_code == 200 or (answer.status_code == 422 and answer.json()["error"])
+
+
+def test_a_body_that_never_ends_is_given_up():
+    codes = []
+
+    async def receive():
+        await asyncio.sleep(60)
+
+    async def send(message):
+        codes.append(message.get("status"))
+
+    gate = Gate(None, guarded=("/parse",), max_bytes=9, seconds=0.01)
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/parse", "headers": headers}
+    asyncio.run(gate(scope, receive, send))
+    assert codes[0] == 408
+
+
 def test_unknown_paths_and_methods_are_told(client):
     missing, wrong = client.get("/trees"), client.get("/parse")
     assert (missing.status_code, wrong.status_code) == (404, 405)
@@ -339,6 +366,12 @@ def test_plain_rules_split_words_from_punctuation_and_sentences():
         ["3.14", "e-mails", "?"],
     ]
     assert trees[1].misc == ["SpaceAfter=No", "_"]
+
+
+def test_without_spacy_plain_rules_split_text(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    trees = read_text("Bread slept.\x00 It\r\nslept\n\nwell", Splitter("en"))
+    assert [tree.words for tree in trees] == [["Bread", "slept", "."], ["It", "slept"], ["well"]]
 
 
 @pytest.fixture
