@@ -224,7 +224,7 @@ def test_serving_leaves_models_as_they_are(client, models):
         ({}, 422, "the body has neither; expected text or sentences"),
         ({"text": "a", "sentences": [[{"word": "b"}]]}, 422, "the body has sentences and text; expected"),
         ({"text": "  \n "}, 422, "text has no words; expected at least one"),
-        ({"text": 7}, 422, "text is '7'; expected otherwise: Input should be a valid string"),
+        ({"text": 7}, 422, "text is '7'; expected a valid string"),
         ({"text": "a", "kk": 2}, 422, "'kk' is no field of the request; expected those of /docs"),
         ({"text": "a", "model": "x"}, 404, "model is 'x'; expected one of parser, reranker, gold, const"),
         ({"text": "1\tThe\t_\n"}, 422, "text:1: 3 columns; expected 10, separated by tabs"),

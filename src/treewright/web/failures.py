@@ -1,5 +1,6 @@
 """Errors as the service answers them: a code, and one sentence."""
 
+import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
@@ -76,8 +77,8 @@ def _answer_invalid(request: Request, error: Exception) -> Response:
         return failure(422, f"{place} is missing; expected a value")
     if first["type"] == "extra_forbidden":
         return failure(422, f"{quote(place)} is no field of the request; expected those of /docs")
-    found = quote(str(first["input"]) if isinstance(first["input"], str) else f"{first['input']}")
-    return failure(422, f"{place} is {found}; expected otherwise: {first['msg']}")
+    expected = re.sub(r"^\w+ should (be |have )?", "", first["msg"]).replace("match pattern", "a match of")
+    return failure(422, f"{place} is {quote(str(first['input']))}; expected {expected}")
 
 
 def _answer_unforeseen(request: Request, error: Exception) -> Response:
