@@ -17,6 +17,14 @@ class FetchError(TreewrightError):
     """A treebank could not be downloaded or is not what was recorded."""
 
 
+class ClusterError(TreewrightError):
+    """A cluster cannot be reached or used, or has lost its work too often."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The system has asked the program to end (SIGTERM)."""
+
+
 class FormatError(TreewrightError):
     """A file or a string is not in the format it should be in.
 

@@ -1,15 +1,33 @@
-"""How work is spread over threads."""
+"""How work is spread: over threads, or over the workers of a Dask cluster."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from joblib import Parallel, delayed
 
+from treewright._optional import require
 from treewright._validate import check_integer
+from treewright.errors import ClusterError, InputError
 from treewright.progress import task
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Client: TypeAlias = Any
+"""A `distributed.Client`, which the extra `cluster` brings."""
+
+LARGE = 1 << 20
+"""Bytes of an item above which it goes to a worker by itself, not with the scheduler's list of jobs."""
+TIMES = 4
+"""How often a job is sent at the most, if it is lost with its worker."""
+PATIENCE = 60
+"""Seconds that a cluster without workers has to get one."""
+AHEAD, LEAST_AHEAD = 2, 8
+"""Jobs that are sent before results are waited for: for each thread of the cluster, and at the least."""
+SAME = ("treewright", "numpy", "numba")
+"""Packages of which workers must have the version that is here, so that results are the same."""
 
 
 def map_jobs(
@@ -17,51 +35,292 @@ def map_jobs(
     items: Sequence[Item],
     *,
     jobs: int,
+    client: Client | None = None,
     what: str | None = None,
     unit: str = "sentences",
     count: Callable[[Item], int] = lambda item: 1,
+    keep: Callable[[Item, Result], None] | None = None,
 ) -> list[Result]:
     """Return the results of `function` for `items`, in their order.
 
-    Compiled code runs side by side and shares its arrays. An error ends the work and comes out as it was
-    raised; so does Ctrl-C.
+    In threads, compiled code runs side by side and shares its arrays. On a cluster, each worker has a copy of
+    the function and of all that it knows, and nobody sees what is changed there. An error ends the work and
+    comes out as it was raised; so does Ctrl-C.
 
     Parameters
     ----------
     function : callable
+        With a client, it, the items and the results must be such that they can be pickled.
     items : sequence
     jobs : int
-        How many threads work; with 1, all is done in the calling thread.
+        How many threads work; with 1, all is done in the calling thread. With a client it does not matter.
+    client : distributed.Client, optional
+        The cluster that does the work.
     what : str, optional
         What is done, if it may take so long that somebody wants to hear of it (see `treewright.progress`).
     unit : str
         What is counted then.
     count : callable
         Returns how many of these are in an item.
+    keep : callable, optional
+        Called on this machine with each item and its result, as soon as that is there.
     """
     check_integer("jobs", jobs, minimum=1)
+    keep = keep or (lambda item, result: None)
     if what is None:
-        return _map(function, items, jobs)
+        return _map(function, items, jobs, client, keep)
     with task(what, total=sum(map(count, items)), unit=unit) as counted:
 
-        def work(item: Item) -> Result:
-            result = function(item)
+        def finish(item: Item, result: Result) -> None:
+            keep(item, result)
             counted.advance(count(item))
-            return result
 
-        return _map(work, items, jobs)
+        return _map(function, items, jobs, client, finish)
 
 
-def _map(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> list[Result]:
+def _map(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int,
+    client: Client | None,
+    finish: Callable[[Item, Result], None],
+) -> list[Result]:
+    if client is not None:
+        return _map_remotely(function, items, client, finish)
+
+    def work(item: Item) -> Result:
+        result = function(item)
+        finish(item, result)
+        return result
+
     if jobs == 1 or len(items) < 2:
-        return [function(item) for item in items]
+        return [work(item) for item in items]
     results: list[Result] = Parallel(n_jobs=min(jobs, len(items)), backend="threading", batch_size=1)(
-        delayed(function)(item) for item in items
+        delayed(work)(item) for item in items
     )
     return results
+
+
+def _map_remotely(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    client: Client,
+    finish: Callable[[Item, Result], None],
+) -> list[Result]:
+    found: dict[int, Result] = {}
+    with _Run[Result](client, function) as run:
+        for item in items:
+            run.send(item)
+        for number, result in run.results():
+            finish(items[number], result)
+            found[number] = result
+    return [found[number] for number in range(len(items))]
+
+
+def iter_jobs(
+    function: Callable[[Item], Result], items: Iterable[Item], *, client: Client | None = None
+) -> Iterator[Result]:
+    """Yield the results of `function` for `items`, in their order, whatever their number.
+
+    Items are taken, and results fetched, as they are needed: of a cluster no more than a few for each of its
+    threads are ahead. Without a client, one is done after the other.
+
+    Parameters
+    ----------
+    function, items, client
+        As of `map_jobs`.
+    """
+    if client is None:
+        yield from map(function, items)
+        return
+    with _Run[Result](client, function) as run:
+        for item in items:
+            run.send(item)
+            while run.n_waiting >= run.count_ahead():
+                yield run.take()
+        while run.n_waiting:
+            yield run.take()
 
 
 def map_slices(function: Callable[[slice], None], size: int, *, jobs: int) -> None:
     """Call `function` with the slices into which the threads divide a range from 0 to `size`."""
     step = max(1, -(-size // jobs))
     map_jobs(function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], jobs=jobs)
+
+
+class _Pickled:
+    """Something that is pickled already; what it was pickled from comes out at the other end."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return pickle.loads, (self.content,)
+
+
+def _call(function: Callable[[Any], Any], content: bytes) -> Any:  # noqa: ANN401
+    """Do a job, on a worker."""
+    return function(pickle.loads(content))
+
+
+@dataclass
+class _Job:
+    """A job that was sent, with the places to which its function and, if it is large, its item were sent."""
+
+    number: int
+    content: bytes
+    n_sent: int = 0
+    function: Any = None
+    item: Any = None
+
+
+class _Run(Generic[Result]):
+    """The jobs of one function on a cluster, which are sent again where workers are lost with them."""
+
+    def __init__(self, client: Client, function: Callable[[Any], Result]) -> None:
+        self._dask = require("distributed", "cluster")
+        _check_client(client, self._dask)
+        self._client = client
+        self._content = _Pickled(_pickle(function))
+        self._function = self._scatter(self._content, broadcast=True)
+        self._jobs: dict[Any, _Job] = {}
+        self._done: dict[int, Any] = {}
+        self._n_sent = self._n_taken = 0
+        self._completed = self._dask.as_completed(loop=client.loop)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Cancel what nobody waits for any more."""
+        self._completed.clear()
+        if self._jobs and self._client.status == "running":
+            self._client.cancel(list(self._jobs))
+        self._jobs, self._done, self._function = {}, {}, None
+
+    @property
+    def n_waiting(self) -> int:
+        """Jobs whose results have not been taken."""
+        return self._n_sent - self._n_taken
+
+    def count_ahead(self) -> int:
+        """Return how many jobs the cluster should have at a time; workers come and go."""
+        n_threads: int = sum(self._client.nthreads().values())
+        return max(LEAST_AHEAD, AHEAD * n_threads)
+
+    def send(self, item: object) -> None:
+        """Begin with an item."""
+        self._submit(_Job(self._n_sent, _pickle(item)))
+        self._n_sent += 1
+
+    def results(self) -> Iterator[tuple[int, Result]]:
+        """Yield the results of all jobs, each with its number, as they come."""
+        for future in self._completed:
+            found = self._collect(future)
+            if found:
+                yield found[0]
+
+    def take(self) -> Result:
+        """Return the result of the first job whose result has not been taken."""
+        while True:
+            if self._n_taken not in self._done:
+                future = next(self._completed)
+                if future.cancelled():
+                    self._collect(future)
+                else:
+                    self._done[self._jobs[future].number] = future
+                continue
+            found = self._collect(self._done.pop(self._n_taken))
+            if found:
+                self._n_taken += 1
+                return found[0][1]
+
+    def _collect(self, future: Any) -> list[tuple[int, Result]]:  # noqa: ANN401
+        """Return a result with its number; nothing, if it is lost and must be made again."""
+        job = self._jobs.pop(future)
+        try:
+            return [(job.number, future.result())]
+        except self._dask.CancelledError:
+            self._send_again(job)
+            return []
+        except self._dask.KilledWorker as error:
+            raise ClusterError(_describe_loss(job.number, error.allowed_failures + 1)) from error
+
+    def _submit(self, job: _Job) -> None:
+        job.function, job.n_sent = self._function, job.n_sent + 1
+        is_large = len(job.content) > LARGE
+        job.item = self._scatter(job.content, broadcast=False) if is_large else job.content
+        future = self._client.submit(_call, job.function, job.item, pure=False)
+        self._jobs[future] = job
+        self._completed.add(future)
+
+    def _send_again(self, job: _Job) -> None:
+        if self._client.status != "running":
+            raise ClusterError(
+                f"the connection to {_address(self._client)} is lost; expected a scheduler that stays until "
+                "the work is done"
+            )
+        if job.n_sent == TIMES:
+            raise ClusterError(_describe_loss(job.number, job.n_sent))
+        if job.function is self._function:
+            self._function = self._scatter(self._content, broadcast=True)
+        self._submit(job)
+
+    def _scatter(self, content: object, *, broadcast: bool) -> Any:  # noqa: ANN401
+        """Send something to a worker, or to all; return a name for it."""
+        for _ in range(TIMES):
+            try:
+                # In a list, as Dask takes a collection apart.
+                [sent] = self._client.scatter([content], broadcast=broadcast, hash=False, timeout=PATIENCE)
+                return sent
+            except TimeoutError as error:
+                address = _address(self._client)
+                raise ClusterError(
+                    f"{address} has no workers; expected at least one, as dask worker {address} starts it"
+                ) from error
+            except OSError:  # a worker has gone meanwhile
+                continue
+        raise ClusterError(f"the workers of {_address(self._client)} are lost; expected some that stay")
+
+
+def _pickle(value: object) -> bytes:
+    content: bytes = require("cloudpickle", "cluster").dumps(value)
+    return content
+
+
+def _address(client: Client) -> str:
+    return str(client.scheduler.address)
+
+
+def _describe_loss(number: int, n_times: int) -> str:
+    return (
+        f"job {number + 1} was lost with its worker, {n_times} in a row; expected workers that live: see "
+        "their logs, and give them more memory"
+    )
+
+
+_checked: WeakSet[Any] = WeakSet()
+"""Clients whose workers have been found to have the right versions."""
+
+
+def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401
+    """Check that a client can be worked with, and that its workers have the same versions as this machine."""
+    if not isinstance(client, dask.Client):
+        raise InputError(f"client is {type(client).__name__}; expected a distributed.Client")
+    if client.asynchronous:
+        raise InputError("client is asynchronous; expected one that is not")
+    if client in _checked:
+        return
+    found = client.get_versions(packages=SAME)
+    here = _versions(found["client"])
+    for address, worker in found["workers"].items():
+        for name, version in _versions(worker).items():
+            if version != here[name]:
+                what = f"{name} {version}" if version else f"no {name}"
+                raise ClusterError(f"the worker {address} has {what}; expected {name} {here[name]}, as here")
+    _checked.add(client)
+
+
+def _versions(described: dict[str, Any]) -> dict[str, str | None]:
+    python = ".".join(described["host"]["python"].split(".")[:2])
+    return {"python": python, **{name: described["packages"][name] for name in SAME}}
