@@ -33,6 +33,13 @@ def test_a_damaged_step_is_named_with_the_remedy(tmp_path, damage):
     assert path.exists()
 
 
+def test_removing_takes_temporary_files_of_the_dead_along(tmp_path):
+    Checkpoint(tmp_path / "kept", "one").save("step", State("Step"))
+    (tmp_path / "kept" / ".treewright-0-x").write_bytes(b"half")
+    Checkpoint.remove(tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
 def test_removing_leaves_files_of_others(tmp_path):
     Checkpoint(tmp_path, "one").save("step", State("Step"))
     (tmp_path / "notes.txt").write_text("mine")

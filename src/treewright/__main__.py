@@ -1,18 +1,37 @@
 """The program `treewright`, also as `python -m treewright`."""
 
+import signal
 import sys
+from types import FrameType
+
+from treewright.errors import TerminatedError
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C is heard even while modules are being loaded."""
+    """Run the command line; Ctrl-C and SIGTERM are heard even while modules are being loaded."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, _stop)
     try:
         from treewright.cli import run
 
         code = run()
+    except TerminatedError:
+        code = _end("terminated", 143)
     except KeyboardInterrupt:
-        print("treewright: interrupted", file=sys.stderr)
-        code = 130
+        code = _end("interrupted", 130)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     sys.exit(code)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise TerminatedError
+
+
+def _end(line: str, code: int) -> int:
+    print(f"treewright: {line}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

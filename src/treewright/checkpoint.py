@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from treewright.data.temporary import remove_stale
 from treewright.errors import FormatError, InputError
 from treewright.persist import State, load_state, save_state
 
@@ -34,6 +35,7 @@ class Checkpoint:
     def remove(folder: str | os.PathLike[str]) -> None:
         """Delete what trainings have left in a folder, and the folder if nothing else is in it."""
         folder = Path(folder)
+        remove_stale(folder)
         for path in folder.glob("*" + SUFFIX):
             path.unlink()
         if folder.exists() and not any(folder.iterdir()):

@@ -10,15 +10,13 @@ import typer
 
 from treewright._version import __version__
 from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
-from treewright.commands.options import LOG_JSON, ToldCommand, ToldCommands
+from treewright.commands.interruption import InterruptedRunError, describe_interruption, leave
+from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands
 from treewright.commands.telling import say, write_event
+from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
-
-
-class InterruptedRunError(Exception):
-    """The user pressed Ctrl-C."""
 
 
 class ClosedPipeError(Exception):
@@ -32,7 +30,7 @@ class _Commands(ToldCommands):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise InterruptedRunError from error
+            raise describe_interruption(error, None) from error
         except BrokenPipeError as error:
             raise ClosedPipeError from error
 
@@ -65,12 +63,21 @@ def run() -> int:
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be written
+        _discard_output()
         return 0
     except OSError as error:
+        if error.filename == STANDARD_OUTPUT:
+            _discard_output()
         return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (InterruptedRunError, KeyboardInterrupt, typer.Abort):
-        return fail("interrupted", code=130)
+    except (InterruptedRunError, KeyboardInterrupt, typer.Abort) as error:
+        found = error if isinstance(error, InterruptedRunError) else describe_interruption(error, None)
+        code = fail(str(found), code=found.code)
+        return leave(code) if found.is_stuck else code
+
+
+def _discard_output() -> None:
+    """Let what is left of standard output go nowhere, as nothing more can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, *, code: int = 2) -> int:
@@ -119,7 +126,7 @@ train.command(cls=ToldCommand)(parsing.tagger)
 train.command(cls=ToldCommand)(roles.roles)
 app.command(cls=ToldCommand)(parsing.parse)
 app.command(cls=ToldCommand)(parsing.explain)
-app.command(cls=ToldCommand)(serving.serve)
+app.command(cls=ServingCommand)(serving.serve)
 app.command(cls=ToldCommand)(mining.mine)
 app.command(cls=ToldCommand)(kernels.kernel)
 app.command(cls=ToldCommand)(experiments.reproduce)

@@ -1,15 +1,28 @@
 """The options that every command has, before its name and after it."""
 
-from functools import cache
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from treewright.commands.interruption import (
+    RESUME,
+    InterruptedRunError,
+    describe_interruption,
+    run_aside,
+    with_resume,
+)
 from treewright.commands.telling import telling
 from treewright.errors import InputError
 
 QUIET, LOG_JSON = "--quiet", "--log-json"
+KEEPING = ("fetch", "reproduce")
+"""Commands that go on when they are called again."""
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> None:
@@ -52,8 +65,31 @@ class ToldCommand(TyperCommand):
         quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
-        with telling(quiet=quiet, log_json=log_json):
-            return super().invoke(ctx)
+        with telling(quiet=quiet, log_json=log_json), self._saying_how_to_go_on():
+            return self._run(partial(super().invoke, ctx))
+
+    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        return run_aside(work)
+
+    @contextmanager
+    def _saying_how_to_go_on(self) -> Iterator[None]:
+        try:
+            yield
+        except (InterruptedRunError, KeyboardInterrupt) as error:
+            raise describe_interruption(error, self._way_on()) from error
+
+    def _way_on(self) -> str | None:
+        """Return the command that goes on after an interruption, if this one can."""
+        if any(RESUME in parameter.opts for parameter in self.params):
+            return with_resume(sys.argv[1:])
+        return shlex.join(["treewright", *sys.argv[1:]]) if self.name in KEEPING else None
+
+
+class ServingCommand(ToldCommand):
+    """A command that hears signals itself."""
+
+    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        return work()
 
 
 class ToldCommands(TyperGroup):

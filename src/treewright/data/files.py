@@ -1,17 +1,18 @@
 """Files as numbered lines in, and as whole files out: gzip, standard streams, damage."""
 
+import errno
 import gzip
 import io
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, cast
 
+from treewright.data.temporary import sync_folder, temporary_file
 from treewright.errors import FormatError, InputError
 from treewright.progress import task, track
 
@@ -26,6 +27,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
+STANDARD_OUTPUT = "standard output"
+NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""No space left, a file larger than the system allows, or a quota that is exceeded."""
+MOST_BLANKS = 1 << 20
+"""Bytes of white space after which no other character is waited for."""
 
 
 def source_name(source: Source) -> str:
@@ -76,9 +82,13 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 def open_sniffed(source: Source) -> Iterator[tuple[str, IO[bytes]]]:
     """Open `source`; give its first character that is no white space, and all of it to be read.
 
-    The character is empty if there is none. Nothing is read twice, so that a pipe will do.
+    The character is empty if there is none, or none after very many blanks. Nothing is read twice, so that a
+    pipe will do.
     """
-    with open_begun(source, lambda begin: bool(begin.strip(BLANKS))) as (begin, stream):
+    with open_begun(source, lambda begin: bool(begin.strip(BLANKS)) or len(begin) > MOST_BLANKS) as (
+        begin,
+        stream,
+    ):
         yield begin.strip(BLANKS)[:1].decode("latin-1"), stream
 
 
@@ -257,7 +267,7 @@ def _standard_output() -> Iterator[IO[str]]:
         yield sys.stdout
         return
     sys.stdout.flush()
-    with _text(sys.stdout.buffer) as stream:
+    with naming(STANDARD_OUTPUT), _text(sys.stdout.buffer) as stream:
         yield stream
 
 
@@ -269,16 +279,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     could not be put back.
     """
     if is_special(path):
-        with open(path, "wb") as device:
+        with naming(path), open(path, "wb") as device:
             yield device
         return
     place = path.resolve() if path.is_symlink() else path
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=".treewright-", dir=place.parent)
-    except OSError as error:
-        error.filename = str(path)  # the user knows nothing of the temporary name
-        raise
-    try:
+    with naming(path), ExitStack() as stack:
+        try:
+            descriptor, temporary = stack.enter_context(temporary_file(place))
+        except OSError as error:
+            error.filename = str(path)  # the user knows nothing of the temporary name
+            raise
         with open(descriptor, "wb") as stream:
             yield stream
             stream.flush()
@@ -286,8 +296,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
         os.chmod(temporary, mode)
         os.replace(temporary, place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        sync_folder(place.parent)
+
+
+@contextmanager
+def naming(target: Target) -> Iterator[None]:
+    """Let errors about what there is no room for tell what was being written, which the system does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in NO_ROOM:
+            error.filename = os.fspath(target)
         raise
 
 
