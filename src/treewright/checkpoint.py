@@ -1,13 +1,18 @@
 """What is kept of an unfinished training, so that it can go on."""
 
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from treewright.data.temporary import remove_stale
-from treewright.errors import FormatError, InputError
+from treewright.errors import FormatError, InputError, TreewrightError
 from treewright.persist import State, load_state, save_state
 
 SUFFIX = ".step"
+SECONDS_BETWEEN = 1.0
+"""From one note of how far a file has grown to the next, at the least."""
 
 
 class Checkpoint:
@@ -24,18 +29,22 @@ class Checkpoint:
     def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
         self.folder = Path(folder)
         self.identity = identity
+        self._saved = time.monotonic()
 
     def save(self, name: str, state: State) -> None:
         """Write a state under a name."""
         self.folder.mkdir(exist_ok=True, parents=True)
         values = {"identity": self.identity, "values": state.values}
         save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
+        self._saved = time.monotonic()
 
     @staticmethod
     def remove(folder: str | os.PathLike[str]) -> None:
-        """Delete what trainings have left in a folder, and the folder if nothing else is in it."""
+        """Delete what trainings have left in a folder and those in it, and all that are empty then."""
         folder = Path(folder)
         remove_stale(folder)
+        for inner in folder.glob("*/"):
+            Checkpoint.remove(inner)
         for path in folder.glob("*" + SUFFIX):
             path.unlink()
         if folder.exists() and not any(folder.iterdir()):
@@ -55,6 +64,29 @@ class Checkpoint:
                 f"{self.folder} is of a training with other data or options; give those, or delete it"
             )
         return State(state.kind, state.values["values"], state.arrays, state.parts)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last save was more than a moment ago, where there are many."""
+        return time.monotonic() - self._saved >= SECONDS_BETWEEN
+
+    @contextmanager
+    def of_use(self, name: str) -> Iterator[None]:
+        """Remove all that is kept if one cannot go on from it.
+
+        That is so after an error in the input, which must change then, and before a step is there.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, TreewrightError) or not self._path(name).exists():
+                Checkpoint.remove(self.folder)
+            raise
+
+    def path(self, name: str) -> Path:
+        """Return the file of a step, in the folder, which is made if need be."""
+        self.folder.mkdir(exist_ok=True, parents=True)
+        return self._path(name)
 
     def _path(self, name: str) -> Path:
         return self.folder / (name + SUFFIX)

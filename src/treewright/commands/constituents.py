@@ -280,8 +280,7 @@ def _train(parser: "AnyParser", reranking: Reranking, work: Work) -> None:
     training = read_trees(work.trees, max_length=work.max_length)
     development = read_trees(work.dev, max_length=work.max_length) if work.dev else None
     learner.fit(training, development, progress=say, checkpoint=checkpoint).save(work.model)
-    for folder in (*checkpoint.glob("*/"), checkpoint):
-        Checkpoint.remove(folder)
+    Checkpoint.remove(checkpoint)
     say(f"written: {work.model}", event="result")
 
 

@@ -55,9 +55,14 @@ def write_brackets(trees: Iterable[ConstTree], target: Target) -> None:
     """Write one tree a line; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
     with open_target(target) as stream:
         for tree in track_writing(trees, target):
-            if tree.is_leaf:
-                raise InputError(f"the tree is the lone word {quote(tree.label)}; expected a bracket")
-            stream.write(f"{tree}\n")
+            stream.write(format_line(tree))
+
+
+def format_line(tree: ConstTree) -> str:
+    """Return the line of a tree."""
+    if tree.is_leaf:
+        raise InputError(f"the tree is the lone word {quote(tree.label)}; expected a bracket")
+    return f"{tree}\n"
 
 
 def parse_tree(text: str, *, functions: bool, traces: bool, unescape: bool) -> ConstTree:

@@ -347,9 +347,15 @@ def _head_values(n: int) -> dict[str, int]:
 def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> None:
     with open_target(target) as stream:
         for index, tree in enumerate(track_writing(trees, target)):
-            if layout is CONLLU and index == 0 and tree.comments:
-                layout = _declared_layout(Block(str(target), 1, tree.comments, [])) or layout
+            if layout is CONLLU and index == 0:
+                layout = declared_by(tree, str(target))
             stream.write(format_tree(tree, layout))
+
+
+def declared_by(tree: DepTree, name: str) -> Layout:
+    """Return the columns that the first tree of a file in CoNLL-U declares, or those that all have."""
+    declared = _declared_layout(Block(name, 1, tree.comments, [])) if tree.comments else None
+    return declared or CONLLU
 
 
 def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:

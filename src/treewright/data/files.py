@@ -4,6 +4,7 @@ import errno
 import gzip
 import io
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -293,10 +294,31 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
+        os.chmod(temporary, _mode_of(place))
         os.replace(temporary, place)
         sync_folder(place.parent)
+
+
+def take_place(unfinished: Path, target: Path) -> None:
+    """Let a file that is whole take the place of another; between file systems it is copied."""
+    place = target.resolve() if target.is_symlink() else target
+    if is_special(place) or place.suffix == ".gz" or not _is_on_device(unfinished, place.parent):
+        with open(unfinished, "rb") as source, replacing(target) as raw, _compressed(raw, place) as body:
+            shutil.copyfileobj(source, body, CHUNK_SIZE)
+        unfinished.unlink()
+        return
+    os.chmod(unfinished, _mode_of(place))
+    os.replace(unfinished, place)
+    sync_folder(place.parent)
+
+
+def _is_on_device(path: Path, folder: Path) -> bool:
+    return path.stat().st_dev == folder.stat().st_dev
+
+
+def _mode_of(place: Path) -> int:
+    """Return the permissions of a file, or those of a new one."""
+    return place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
 
 
 @contextmanager

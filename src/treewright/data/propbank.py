@@ -60,7 +60,7 @@ def write_props(sentences: Iterable[PropSentence], target: Target) -> None:
     """Write PropBank columns; ``"-"`` is standard output, a name in ``.gz`` is compressed."""
     with open_target(target) as stream:
         for sentence in track_writing(sentences, target):
-            stream.write(_format_sentence(sentence))
+            stream.write(format_sentence(sentence))
 
 
 def _parse_block(block: Block) -> PropSentence:
@@ -107,7 +107,8 @@ def _parse_column(block: Block, rows: list[list[str]], column: int) -> tuple[Spa
     return tuple(spans)
 
 
-def _format_sentence(sentence: PropSentence) -> str:
+def format_sentence(sentence: PropSentence) -> str:
+    """Return the lines of one sentence, the blank line after it included."""
     n = len(sentence.words)
     if len(sentence.tags) != n:
         raise InputError(f"{len(sentence.tags)} tags; expected {n}, one a word")

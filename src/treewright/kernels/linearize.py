@@ -144,6 +144,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         sample_weight: npt.ArrayLike | None = None,
         *,
         progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train a machine, unless there is one, mine its fragments, and train a linear model of them.
 
@@ -156,12 +157,15 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
             Factors of the cost of each example, in the machine and in the linear model.
         progress : callable, optional
             Called with a line of text now and then.
+        checkpoint : path, optional
+            A folder in which the machine of each class is kept. If it exists, training goes on from it and
+            ends as if it had not been interrupted.
         """
         self._check()
         examples, given, weights = check_input(trees, labels, sample_weight)
         self.classes_, numbers = check_labels(given, weights)
         check_class_weight(self.class_weight, self.classes_)
-        self.machine_ = self._train_machine(examples, given, weights, progress)
+        self.machine_ = self._train_machine(examples, given, weights, progress, checkpoint)
         self.kernel_ = check_kernel(self.machine_.kernel_)
         self._set_fragments(self._mine())
         if progress:
@@ -201,12 +205,13 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         labels: npt.NDArray[Any],
         weights: FloatArray,
         progress: Progress | None,
+        checkpoint: str | os.PathLike[str] | None,
     ) -> TreeKernelClassifier:
         if self.machine is not None and self.prefit:
             check_is_fitted(self.machine)
             return self.machine
         machine: TreeKernelClassifier = clone(self.machine) if self.machine else TreeKernelClassifier()
-        return machine.fit(examples, labels, weights, progress=progress)
+        return machine.fit(examples, labels, weights, progress=progress, checkpoint=checkpoint)
 
     def _mine(self) -> list[ConstTree]:
         """Return the heaviest fragments of the machine, each once."""

@@ -1,5 +1,6 @@
 """Support vector machines, and features for linear ones, over trees or whatever else a kernel compares."""
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -30,10 +31,13 @@ from treewright.kernels.support import (
     check_input,
     check_labels,
     class_values,
+    keep_machines,
     make_kernel,
     multiply,
     plain,
     read_classes,
+    solution_from,
+    solution_state,
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
 from treewright.persist import State
@@ -137,6 +141,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         sample_weight: npt.ArrayLike | None = None,
         *,
         progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from examples of two classes or more.
 
@@ -149,6 +154,9 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
             Factors of the cost of each example.
         progress : callable, optional
             Called with a line of text now and then, and after each machine.
+        checkpoint : path, optional
+            A folder in which each machine is kept. If it exists, training goes on from it and ends as if it
+            had not been interrupted.
         """
         self._check()
         check_choice("probability", self.probability, (False, True))
@@ -157,20 +165,47 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         self.classes_, numbers = check_labels(given, weights)
         check_class_weight(self.class_weight, self.classes_)
         cache = self._start(examples)
+        learnt = {"numbers": numbers, "weights": weights}
+        kept = keep_machines(self, checkpoint, examples, learnt) if checkpoint else None
         solutions, sigmoids = [], []
+        before: State | None = None
         for number in track(self._machines(), "training machines", unit="classes"):
-            signs = np.where(numbers == number, 1.0, -1.0)
-            bounds = self.C * weights * self._class_factors(number, signs)
-            name = f"class {self.classes_[number]}"
-            problem = classification_problem(np.arange(len(signs)), signs, bounds)
-            solutions.append(self._solve(problem, cache, name, progress))
-            if self.probability:
-                folds = deal_folds(numbers, N_FOLDS, seed=self.seed)
-                decisions = self._unseen_decisions(cache, folds, signs, bounds, name, progress)
-                sigmoids.append(fit_sigmoid(decisions, signs > 0))
+            state = kept.load(f"machine{number}") if kept else None
+            if state is None:
+                if before is not None:
+                    cache.set_places(before.arrays)
+                before, state = None, self._train(number, numbers, weights, cache, progress)
+                if kept:
+                    kept.save(f"machine{number}", state)
+            else:
+                before = state
+            solutions.append(solution_from(state.parts["solution"]))
+            sigmoids.append(state.values["sigmoid"])
         self._keep(examples, solutions)
-        self.sigmoid_ = np.array(sigmoids).reshape(-1, 2)
+        self.sigmoid_ = np.array(sigmoids if self.probability else []).reshape(-1, 2)
         return self
+
+    def _train(
+        self,
+        number: int,
+        numbers: Integers,
+        weights: FloatArray,
+        cache: RowCache,
+        progress: Progress | None,
+    ) -> State:
+        """Train the machine of a class, and learn its probabilities if they are wanted."""
+        signs = np.where(numbers == number, 1.0, -1.0)
+        bounds = self.C * weights * self._class_factors(number, signs)
+        name = f"class {self.classes_[number]}"
+        problem = classification_problem(np.arange(len(signs)), signs, bounds)
+        solution = self._solve(problem, cache, name, progress)
+        sigmoid = None
+        if self.probability:
+            folds = deal_folds(numbers, N_FOLDS, seed=self.seed)
+            decisions = self._unseen_decisions(cache, folds, signs, bounds, name, progress)
+            sigmoid = list(map(float, fit_sigmoid(decisions, signs > 0)))
+        parts = {"solution": solution_state(solution)}
+        return State("Machine", {"sigmoid": sigmoid}, cache.get_places(), parts)
 
     def _machines(self) -> range:
         """Return the numbers of the classes that have a machine."""

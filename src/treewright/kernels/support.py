@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
 from treewright.kernels.convolution import SubsetTreeKernel
@@ -27,7 +29,7 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.svm import RowCache, Solution, solve
 from treewright.native.svm import Problem
-from treewright.persist import State, save_state
+from treewright.persist import State, identify, save_state
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12
@@ -155,6 +157,41 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+def keep_machines(
+    machine: KernelMachine,
+    checkpoint: str | os.PathLike[str],
+    examples: Any,  # noqa: ANN401
+    arrays: dict[str, npt.NDArray[Any]],
+) -> Checkpoint:
+    """Return where the machines of a training are kept, under a name made of all that they depend on.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With its kernel.
+    checkpoint : path
+        A folder.
+    examples : list or matrix
+    arrays : dict
+        What is to be learnt of them.
+    """
+    values = {**parameter_values(machine, "kernel"), "jobs": None}
+    parts = {"kernel": kernel_state(machine.kernel_), "examples": examples_state(examples)}
+    return Checkpoint(checkpoint, identify(State(__version__, values, arrays, parts)))
+
+
+def solution_state(solution: Solution) -> State:
+    """Return a machine as it can be kept."""
+    names = ("intercept", "objective", "violation", "n_iter")
+    values = {name: plain(getattr(solution, name)) for name in names}
+    return State("Solution", values, {"coef": solution.coef, "scores": solution.scores})
+
+
+def solution_from(state: State) -> Solution:
+    """Make a machine again."""
+    return Solution(coef=state.arrays["coef"], scores=state.arrays["scores"], **state.values)
 
 
 class DecisionClassifier(ClassifierMixin):  # type: ignore[misc]

@@ -100,8 +100,29 @@ class RowCache:
         """Note that rows which are there have been of use."""
         self._used[self.slots[rows]] = self._clock
 
+    def get_places(self) -> dict[str, Integers]:
+        """Return which rows are there, on which the way of a machine to its solution depends."""
+        clock = np.array([self._clock])
+        return {"owners": self._owners, "used": self._used, "fetched": self._fetched, "clock": clock}
+
+    def set_places(self, places: dict[str, Integers]) -> None:
+        """Compute the rows again that were there, and go on as if they had never left."""
+        slots = np.flatnonzero(places["owners"] >= 0)
+        rows = places["owners"][slots]
+        self._fill(rows, slots)
+        self.slots[rows] = slots
+        self._owners[:], self._used[:] = places["owners"], places["used"]
+        self._fetched[:], self._clock = places["fetched"], int(places["clock"][0])
+
     def _compute(self, missing: Integers) -> None:
         slots = self._free(len(missing))
+        self._fill(missing, slots)
+        self.slots[missing] = slots
+        self._owners[slots] = missing
+        self._used[slots] = self._clock
+        self._fetched[slots] = self._clock
+
+    def _fill(self, missing: Integers, slots: Integers) -> None:
         size = min(max(1, PIECE // len(self)), -(-len(missing) // self.jobs))
         pieces = [slice(begin, begin + size) for begin in range(0, len(missing), size)]
 
@@ -111,10 +132,6 @@ class RowCache:
             self.kept[slots[piece]] = values
 
         map_jobs(fill, pieces, jobs=self.jobs)
-        self.slots[missing] = slots
-        self._owners[slots] = missing
-        self._used[slots] = self._clock
-        self._fetched[slots] = self._clock
         self.n_computed += len(missing)
 
     def _evaluate(self, rows: Integers) -> npt.NDArray[np.float32]:

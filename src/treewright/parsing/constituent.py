@@ -113,6 +113,7 @@ class ConstituentParser:
     Attributes
     ----------
     history_ : list of Step
+        Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
 
     Examples
@@ -444,7 +445,7 @@ class ConstituentParser:
             | {"atoms": ATOMS if self.atoms is None else self.atoms},
             "symbols": list(self._encoder.symbols),
             "root": self.root_,
-            "history": [list(step) for step in self.history_],
+            "history": [list(step._replace(seconds=0.0)) for step in self.history_],
             "sizes": [len(trees) for trees in self.forests_],
         }
         forest = join_trees([tree for trees in self.forests_ for tree in trees])

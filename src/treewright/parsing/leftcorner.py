@@ -122,6 +122,7 @@ class LeftCornerParser:
     Attributes
     ----------
     history_ : list of Epoch
+        Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
     vocabulary_ : DecisionVocabulary
     chains_ : UnaryChains
@@ -435,7 +436,7 @@ class LeftCornerParser:
         values = {
             "options": {name: getattr(self, name) for name in OPTIONS},
             "root": self.root_,
-            "history": [list(epoch) for epoch in self.history_],
+            "history": [list(epoch._replace(seconds=0.0)) for epoch in self.history_],
         }
         parts = {"vocabulary": self.vocabulary_.get_state(), "chains": self.chains_.get_state()}
         if self.tagger_:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright.checkpoint import Checkpoint
 from treewright.native.tagging import Text
 from treewright.parsing.words import IntArray, WordClassifier
 from treewright.persist import State
@@ -113,7 +114,15 @@ class Lemmatizer:
         self.epochs = epochs
         self.seed = seed
 
-    def fit(self, text: Text, labels: IntArray, words: Sequence[str], lemmas: Sequence[str]) -> Self:
+    def fit(
+        self,
+        text: Text,
+        labels: IntArray,
+        words: Sequence[str],
+        lemmas: Sequence[str],
+        *,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
         """Learn from words with labels and lemmas; a lemma ``"_"`` is not known."""
         pairs = Pairs.from_text(text, labels)
         scripts = _frequent_scripts(pairs, words, lemmas)
@@ -131,6 +140,7 @@ class Lemmatizer:
             n_seen,
             epochs=self.epochs,
             seed=self.seed,
+            checkpoint=checkpoint,
             what="learning lemmas",
             unit="words",
         )

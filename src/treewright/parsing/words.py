@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright.checkpoint import Checkpoint
 from treewright.native.tagging import (
     CLASS,
     LABEL,
@@ -34,6 +35,7 @@ from treewright.native.tagging import (
     learn,
 )
 from treewright.parsing.weights import average, pack, unpack
+from treewright.persist import State
 from treewright.progress import task
 
 IntArray = npt.NDArray[np.int32]
@@ -59,6 +61,8 @@ MARGIN = 30.0
 SMALLEST = 0.5
 """Weights below it are forgotten."""
 LEARNT_AT_A_TIME = 1000
+LEARNT = ("first", "sizes", "rooms", "used", "pieces", "weights", "totals")
+"""What changes in a table as it is learnt."""
 HIDING = 0.5
 """A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
 
@@ -96,6 +100,7 @@ class WordClassifier:
         seed: int,
         min_count: int = 1,
         after_epoch: Callable[[int, float], None] | None = None,
+        checkpoint: Checkpoint | None = None,
         what: str = "learning tags",
         unit: str = "sentences",
     ) -> Self:
@@ -116,25 +121,36 @@ class WordClassifier:
             How often a feature must occur.
         after_epoch : callable, optional
             Called with the number of the epoch and the percentage of words that needed no update.
+        checkpoint : Checkpoint, optional
+            Where each epoch is kept, and from where one goes on.
         what, unit : str
-            What is done, and to what, for whoever hears of it (see `treewright.progress`).
+            What is done, and to what, for whoever hears of it (see `treewright.progress`); the step of the
+            checkpoint has the name of what is done.
         """
         keys = self._keys(self._fixed, text, given)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
         rows = _find_rows(table, keys)
         rng = np.random.default_rng(seed)
         hiding = HIDING / np.sqrt(np.maximum(1, n_seen))
-        n_sentences, step = len(text.first) - 1, 0
-        with task(what, total=epochs * n_sentences, unit=unit) as counted:
+        saved = checkpoint.load(what) if checkpoint else None
+        n_done = saved.values["epochs"] if saved else 0
+        table = table._replace(**saved.arrays) if saved else table
+        n_sentences, step = len(text.first) - 1, n_done * len(gold)
+        with task(what, total=(epochs - n_done) * n_sentences, unit=unit) as counted:
             for epoch in range(epochs):
                 order = rng.permutation(n_sentences)
                 is_hidden = rng.random(len(gold)) < hiding
+                if epoch < n_done:
+                    continue  # random numbers are drawn all the same, so that the next ones are the same
                 n_safe = len(gold)
                 for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
                     block, model = order[part], self._model(table)
                     table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, block, step)
                     step += int((text.first[block + 1] - text.first[block]).sum())
                     n_safe -= n_updates
+                if checkpoint:
+                    arrays = {name: getattr(table, name) for name in LEARNT}
+                    checkpoint.save(what, State("Epochs", {"epochs": epoch + 1}, arrays))
                 if after_epoch:
                     after_epoch(epoch, 100 * n_safe / len(gold))
         self.table_ = _averaged(table, epochs * len(gold))

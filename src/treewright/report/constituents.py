@@ -243,7 +243,11 @@ class ConstituentBench:
             self._train(system, path)
         parser = ConstituentParser.from_state(load_state(path))
         parser.jobs = self.settings.jobs
-        return Trained(parser, (self.kept(name) or {}).get("seconds"))
+        kept = self.kept(name) or {}
+        if "step_seconds" in kept:
+            steps = zip(parser.history_, kept["step_seconds"], strict=True)
+            parser.history_ = [step._replace(seconds=seconds) for step, seconds in steps]
+        return Trained(parser, kept.get("seconds"))
 
     def _train(self, system: System, path: Path) -> None:
         unfinished = self.folder("unfinished") / path.stem
@@ -252,7 +256,8 @@ class ConstituentBench:
         self._tell(f"{treebank.name}: {system.title}")
         start = time.perf_counter()
         parser.fit(treebank.train, treebank.dev or None, progress=self._tell, checkpoint=unfinished)
-        self.keep(path.stem, {"seconds": None if is_resumed else time.perf_counter() - start})
+        seconds = None if is_resumed else time.perf_counter() - start
+        self.keep(path.stem, {"seconds": seconds, "step_seconds": [step.seconds for step in parser.history_]})
         parser.save(path)
         shutil.rmtree(unfinished, ignore_errors=True)
 

@@ -9,9 +9,12 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from treewright._validate import check_choice, check_integer
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
+from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -104,6 +107,7 @@ class RoleLabeler:
         sentences: Sequence[PropSentence],
         *,
         progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from trees and the roles in the same sentences.
 
@@ -114,6 +118,9 @@ class RoleLabeler:
             Of the same words.
         progress : callable, optional
             Called with a line of text now and then.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
         """
         self.check_options()
         tell = progress or (lambda line: None)
@@ -123,18 +130,38 @@ class RoleLabeler:
         shapes = [shape_of(tree) for tree, _ in pairs]
         n_predicates = sum(len(sentence.propositions) for sentence in wanted)
         tell(f"{len(pairs)} sentences, {n_predicates} predicates")
-        self.finder_ = PredicateFinder(self.predicates, seed=self.seed).fit(shapes, wanted)
+        kept = Checkpoint(checkpoint, self._identity(trees, sentences)) if checkpoint else None
+        self._learn_predicates(shapes, wanted, kept)
         found = find_arguments(trees, wanted, verbal=False, parts=True)
         if not found.arguments:
             raise InputError(f"there are {n_predicates} predicates and no arguments; expected some of both")
-        self._learn_arguments(trees, shapes, wanted, tell)
+        self._learn_arguments(trees, shapes, wanted, tell, kept)
         tell(f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent")
-        self.classifier_ = self._make_classifier().fit(found.arguments, progress=progress)
+        machines = kept.folder / "machines" if kept else None
+        self.classifier_ = self._make_classifier().fit(
+            found.arguments, progress=progress, checkpoint=machines
+        )
         return self
+
+    def _identity(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> str:
+        """Return a name for the options and the data of a training."""
+        options = [getattr(self, name) for name in OPTIONS]
+        return fingerprint([__version__, COST, *options, sentences], trees)
 
     def keep_learnt(self, sentences: Sequence[PropSentence]) -> list[PropSentence]:
         """Return sentences with the predicates of the kind that is learnt and found, and no others."""
         return keep_verbal(sentences) if self.predicates == VERBS else list(sentences)
+
+    def _learn_predicates(
+        self, shapes: Sequence[Shape], sentences: Sequence[PropSentence], kept: Checkpoint | None
+    ) -> None:
+        state = kept.load("predicates") if kept else None
+        if state is not None:
+            self.finder_ = PredicateFinder.from_state(state)
+            return
+        self.finder_ = PredicateFinder(self.predicates, seed=self.seed).fit(shapes, sentences)
+        if kept:
+            kept.save("predicates", self.finder_.get_state())
 
     def _learn_arguments(
         self,
@@ -142,7 +169,12 @@ class RoleLabeler:
         shapes: Sequence[Shape],
         sentences: Sequence[PropSentence],
         tell: Progress,
+        kept: Checkpoint | None,
     ) -> None:
+        state = kept.load("arguments") if kept else None
+        if state is not None:
+            self.identifier_ = Decider.from_state(state)
+            return
         candidates: list[Argument] = []
         is_argument: list[bool] = []
         for tree, shape, sentence in zip(trees, shapes, sentences, strict=True):
@@ -156,6 +188,8 @@ class RoleLabeler:
             raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
         self.identifier_ = Decider(C=COST, seed=self.seed)
         self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
+        if kept:
+            kept.save("arguments", self.identifier_.get_state())
 
     def _make_classifier(self) -> RoleClassifier:
         return RoleClassifier(

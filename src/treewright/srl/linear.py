@@ -47,10 +47,13 @@ class LinearMachine:
         self.classes_ = sorted(set(labels))
         if len(self.classes_) == 1:
             return self._set(np.zeros((1, rows.shape[1])), np.zeros(1))
+        seed = self.seed % MOST_SEEDS
         model: Any = (
-            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=self.seed % MOST_SEEDS)
+            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=seed)
             if self.loss == "hinge"
-            else LogisticRegression(C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS)
+            else LogisticRegression(
+                C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS, random_state=seed
+            )
         )
         with warnings.catch_warnings(), task("linear machine", unit="machines"):
             warnings.simplefilter("ignore", ConvergenceWarning)

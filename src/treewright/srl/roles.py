@@ -129,7 +129,13 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.jobs = jobs
 
-    def fit(self, arguments: Sequence[Argument], *, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        arguments: Sequence[Argument],
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Learn from arguments whose roles are known.
 
         Parameters
@@ -138,6 +144,9 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
             Those of one tree best beside each other.
         progress : callable, optional
             Called with a line of text now and then.
+        checkpoint : path, optional
+            A folder in which each machine of a kernel, or each round of mining, is kept. If it exists,
+            training goes on from it and ends as if it had not been interrupted.
         """
         self.check()
         arguments = list(arguments)
@@ -148,12 +157,13 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self._model: Any = None
         if len(self.classes_) == 1:
             return self
-        examples = self._learn_examples(arguments, labels, progress)
+        examples = self._learn_examples(arguments, labels, progress, checkpoint)
         self._model = self._make_model()
         if isinstance(self._model, LinearMachine):
             self._model.fit(examples, labels)
         else:
-            self._model.fit(examples, labels, progress=partial(_tell, progress) if progress else None)
+            tell = partial(_tell, progress) if progress else None
+            self._model.fit(examples, labels, progress=tell, checkpoint=checkpoint)
         return self
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
@@ -217,7 +227,11 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         return self._make_machine(Sum(parts, weights=[1.0, self.weight]))
 
     def _learn_examples(
-        self, arguments: Sequence[Argument], labels: list[str], progress: Progress | None
+        self,
+        arguments: Sequence[Argument],
+        labels: list[str],
+        progress: Progress | None,
+        checkpoint: str | os.PathLike[str] | None,
     ) -> Any:  # noqa: ANN401
         """Return arguments as the model takes them, after learning what there is to ask for."""
         is_linear, other = self._parts
@@ -229,7 +243,7 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         if other == FRAGMENTS:
             self._fragments = LinearizedTreeClassifier(
                 self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, jobs=self.jobs
-            ).fit(trees, labels, progress=progress)
+            ).fit(trees, labels, progress=progress, checkpoint=checkpoint)
         return self._join(rows, trees)
 
     def _encode(self, arguments: Sequence[Argument]) -> Any:  # noqa: ANN401
