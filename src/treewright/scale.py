@@ -158,9 +158,9 @@ class _Pickled:
         return pickle.loads, (self.content,)
 
 
-def _call(function: Callable[[Any], Any], content: bytes) -> Any:  # noqa: ANN401
-    """Do a job, on a worker."""
-    return function(pickle.loads(content))
+def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
+    """Do a job, on a worker, whose item and result are pickled: of these Dask would look into collections."""
+    return _pickle(function(pickle.loads(content)))
 
 
 @dataclass
@@ -239,7 +239,7 @@ class _Run(Generic[Result]):
         """Return a result with its number; nothing, if it is lost and must be made again."""
         job = self._jobs.pop(future)
         try:
-            return [(job.number, future.result())]
+            return [(job.number, pickle.loads(future.result()))]
         except self._dask.CancelledError:
             self._send_again(job)
             return []
@@ -318,7 +318,8 @@ def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401
             if version != here[name]:
                 what = f"{name} {version}" if version else f"no {name}"
                 raise ClusterError(f"the worker {address} has {what}; expected {name} {here[name]}, as here")
-    _checked.add(client)
+    if found["workers"]:
+        _checked.add(client)
 
 
 def _versions(described: dict[str, Any]) -> dict[str, str | None]:

@@ -14,6 +14,7 @@ from treewright.mining.estimator import ConjunctionEstimator, choose, train_perc
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.problem import FloatArray
 from treewright.mining.reports import Progress
+from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
 
@@ -110,6 +111,7 @@ memory_limit, filter_memory, jobs, seed
         *,
         progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
     ) -> Self:
         """Select conjunctions, and train the final estimator on them.
 
@@ -123,8 +125,10 @@ memory_limit, filter_memory, jobs, seed
             Called with an `OrderReport` after each order and an `IterationReport` after each round.
         checkpoint : path, optional
             A folder where each round is kept; the same call goes on from there after an interruption.
+        client : distributed.Client, optional
+            A cluster that counts conjunctions; the result is the same.
         """
-        rows, y, mined = self._mine(X, y, progress, checkpoint)
+        rows, y, mined = self._mine(X, y, progress, checkpoint, client)
         found = match_conjunctions(rows, list(mined.features.values())).astype(np.float64)
         if self.final_estimator is None:
             labels = np.searchsorted(self.classes_, y)

@@ -23,6 +23,7 @@ from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, na
 from treewright.mining.problem import FloatArray, label_problem
 from treewright.mining.reports import Mined, PathStep, Progress
 from treewright.persist import State, save_state
+from treewright.scale import Client
 
 DIRECT_ROUNDS = 5
 """Of a miner that goes to its threshold at once, where that is tried as well."""
@@ -57,6 +58,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         y: Any,  # noqa: ANN401
         progress: Progress | None,
         checkpoint: str | os.PathLike[str] | None,
+        client: Client | None,
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
         """Select conjunctions; return the checked rows, their labels, and what was mined."""
         self._check_parameters()
@@ -69,10 +71,10 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
-        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, progress, kept)
+        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, progress, kept, client)
         problem = label_problem(labels, len(self.classes_))
         miner = self._miner(self.threshold_, path=self.approached_)
-        mined = miner.fit(self._space(rows), problem, progress=progress, checkpoint=kept)
+        mined = miner.fit(self._space(rows, client), problem, progress=progress, checkpoint=kept)
         self._features = mined.features
         self.conjunctions_ = [tuple(row) for each in mined.features.values() for row in each.tolist()]
         self.history_ = list(mined.iterations)
@@ -110,9 +112,13 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
 
-    def _space(self, rows: csr_matrix) -> PolynomialSpace:
+    def _space(self, rows: csr_matrix, client: Client | None) -> PolynomialSpace:
         return PolynomialSpace(
-            rows, jobs=self.jobs, memory_limit=self.memory_limit, filter_memory=self.filter_memory
+            rows,
+            jobs=self.jobs,
+            client=client,
+            memory_limit=self.memory_limit,
+            filter_memory=self.filter_memory,
         )
 
     def _identity(self, rows: csr_matrix, labels: npt.NDArray[np.int64]) -> str:
@@ -130,6 +136,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         labels: npt.NDArray[np.int64],
         progress: Progress | None,
         checkpoint: Checkpoint | None,
+        client: Client | None,
     ) -> tuple[float, bool]:
         """Return the threshold, which may have to be chosen on samples held out, and whether to approach it.
 
@@ -139,7 +146,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         if self.threshold != "auto":
             return float(self.threshold), bool(self.path)
         train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
-        space = self._space(rows[train])
+        space = self._space(rows[train], client)
 
         def score(mined: Mined) -> float:
             found = space.match(list(mined.features.values()))

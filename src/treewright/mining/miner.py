@@ -8,6 +8,7 @@ from sklearn.base import TransformerMixin
 
 from treewright.mining.estimator import ConjunctionEstimator
 from treewright.mining.reports import Progress
+from treewright.scale import Client
 
 
 class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[misc]
@@ -109,6 +110,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         *,
         progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
     ) -> Self:
         """Select conjunctions.
 
@@ -122,8 +124,10 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
             Called with an `OrderReport` after each order and an `IterationReport` after each round.
         checkpoint : path, optional
             A folder where each round is kept; the same call goes on from there after an interruption.
+        client : distributed.Client, optional
+            A cluster that counts conjunctions; the result is the same.
         """
-        _, _, mined = self._mine(X, y, progress, checkpoint)
+        _, _, mined = self._mine(X, y, progress, checkpoint, client)
         self.coef_ = np.ascontiguousarray(mined.weights.T)
         self.intercept_ = mined.intercept
         return self

@@ -1,6 +1,7 @@
 """The space of conjunctions of basic features, up to any order (Qian & Liu 2015, section 5.1)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,7 +32,7 @@ from treewright.native.conjunctions import (
     sort_rows,
 )
 from treewright.progress import track
-from treewright.scale import map_jobs
+from treewright.scale import Client, iter_jobs, map_jobs
 
 ROOM = 1 << 16
 """Conjunctions for which room is made at a time, and eight times as many places."""
@@ -39,6 +40,8 @@ WORK = 1 << 21
 """Candidates that are counted by one job, about."""
 JOBS_AT_ONCE = 8
 """Jobs for each thread whose results are waited for together."""
+SENT_TOGETHER = 16
+"""Jobs that are sent to a worker of a cluster at a time."""
 BYTES_FOR_EACH = 8
 """The largest filter has so many for each candidate that is met."""
 EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
@@ -57,6 +60,8 @@ class PolynomialSpace:
         Names of the columns; ``x0``, ``x1``, ... without them.
     jobs : int
         Threads that count; the result does not depend on them.
+    client : distributed.Client, optional
+        A cluster that counts instead, but for the filter; the result is the same.
     memory_limit : int, optional
         Bytes that the survivors of two orders may take in memory; the rest goes to disk.
     filter_memory : int, optional
@@ -72,6 +77,7 @@ class PolynomialSpace:
         *,
         names: Sequence[str] | None = None,
         jobs: int = 1,
+        client: Client | None = None,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
         budget: int | None = None,
@@ -79,6 +85,7 @@ class PolynomialSpace:
         self.rows = as_binary(rows)
         self.names = names
         self.jobs = jobs
+        self.client = client
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
         self.budget = budget
@@ -105,6 +112,10 @@ KeptLevel: TypeAlias = tuple[Kept, ...]
 """The arrays of a `Level`, as a store keeps them."""
 
 
+Part: TypeAlias = tuple[Growth, Level | None]
+"""What was found, and, if there is a next order, its places."""
+
+
 class Task(NamedTuple):
     """A stretch of the conjunctions of one level, extensions that may be counted, and how many are met."""
 
@@ -112,6 +123,13 @@ class Task(NamedTuple):
     span: tuple[int, int]
     admitted: Admitted
     n_met: int
+
+
+class Block(NamedTuple):
+    """The conjunctions of a task with their places, and the extensions that may be counted."""
+
+    level: Level
+    admitted: Admitted
 
 
 class PolynomialSearch:
@@ -147,15 +165,27 @@ class PolynomialSearch:
         finally:
             old_store.close()
 
-    def _grow(self, levels: Sequence[KeptLevel], keep_places: bool) -> Iterator[tuple[Growth, Level | None]]:
+    def _grow(self, levels: Sequence[KeptLevel], keep_places: bool) -> Iterator[Part]:
         """Count the extensions of all conjunctions of an order."""
         tasks = self._within_budget(self._plan(levels))
+        n_together = 1 if self._space.client is None else SENT_TOGETHER
+        groups = [tasks[begin : begin + n_together] for begin in range(0, len(tasks), n_together)]
+        counting = Counting(
+            self._rows, self._columns, self._violations.n_counters, self._threshold, keep_places
+        )
+        what = f"counting conjunctions of order {self._order}"
+        for parts in track(self._spread(counting, groups), what, total=len(groups), unit="parts"):
+            yield from parts
+
+    def _spread(self, counting: "Counting", groups: Sequence[Sequence[Task]]) -> Iterator[list[Part]]:
+        """Yield what is counted for groups of tasks, in their order, by threads or on a cluster."""
+        if self._space.client is not None:
+            yield from iter_jobs(counting.count, map(_cut, groups), client=self._space.client)
+            return
         jobs = self._space.jobs
-        begins = range(0, len(tasks), JOBS_AT_ONCE * jobs)
-        for begin in track(begins, f"counting conjunctions of order {self._order}", unit="parts"):
-            batch = tasks[begin : begin + JOBS_AT_ONCE * jobs]
-            for parts in map_jobs(lambda task: self._count(task, keep_places), batch, jobs=jobs):
-                yield from parts
+        for begin in range(0, len(groups), JOBS_AT_ONCE * jobs):
+            batch = groups[begin : begin + JOBS_AT_ONCE * jobs]
+            yield from map_jobs(lambda group: counting.count(_cut(group)), batch, jobs=jobs)
 
     def _keep(self, level: Level) -> None:
         self._levels.append(tuple(self._store.keep(array) for array in level))
@@ -239,7 +269,7 @@ class PolynomialSearch:
     def _sift(self, levels: Sequence[KeptLevel]) -> list[Admitted]:
         """Return, for each level, the candidates that a Bloom filter lets pass: in #f+, or in #f-."""
         bloom = SpectralBloomFilter(int(self._threshold), self._filter_memory(levels))
-        scratch = self._scratch(FREE, hashing=True)
+        scratch = make_scratch(len(self._columns), self._violations.n_counters, FREE, hashing=True)
         n_items = len(scratch.slots)
         keys: list[list[npt.NDArray[np.int64]]] = [[] for _ in levels]
         sizes = [0] * len(levels)
@@ -280,55 +310,81 @@ class PolynomialSearch:
             found.append(passed.parents[:n] * n_items + passed.items[:n])
         return found
 
-    def _scratch(self, state: int, *, hashing: bool = False) -> Scratch:
-        n_items = len(self._columns)
-        return Scratch(
-            np.zeros((n_items, self._violations.n_counters), dtype=np.int32),
-            np.zeros(n_items, dtype=np.int32),
-            np.full(n_items, state, dtype=np.int64),
-            *(np.zeros(n_items if hashing else 0, dtype=np.uint64) for _ in range(3)),
-        )
 
-    def _count(self, task: Task, keep_places: bool) -> list[tuple[Growth, Level | None]]:
-        """Count the extensions of the conjunctions of a task."""
-        scratch = self._scratch(SHUT if len(task.admitted.first) else FREE)
-        room, places = max(ROOM, len(scratch.slots)), 8 * ROOM if keep_places else 0
-        begin, end = task.span
-        parts = []
-        level = _load(task.level)
+@dataclass(frozen=True)
+class Counting:
+    """What the jobs of an order share: rows with columns renumbered, and what is wanted of them."""
+
+    rows: Rows
+    columns: IntArray
+    n_counters: int
+    threshold: float
+    keep_places: bool
+
+    def count(self, blocks: Sequence[Block]) -> list[Part]:
+        """Count the extensions of the conjunctions of blocks."""
+        return [part for block in blocks for part in self._count(block)]
+
+    def _count(self, block: Block) -> Iterator[Part]:
+        state = SHUT if len(block.admitted.first) else FREE
+        scratch = make_scratch(len(self.columns), self.n_counters, state)
+        room, places = max(ROOM, len(scratch.slots)), 8 * ROOM if self.keep_places else 0
+        begin, end = 0, len(block.level.items)
         while begin < end:
             found = self._room(room, places)
-            span = (begin, end)
-            arguments = (self._threshold, scratch, task.admitted, found, keep_places)
-            tally = extend(level, span, self._rows, *arguments)
+            arguments = (self.threshold, scratch, block.admitted, found, self.keep_places)
+            tally = extend(block.level, (begin, end), self.rows, *arguments)
             if tally.next_parent > begin:
-                parts.append(self._take(level, found, tally, keep_places))
+                yield self._take(block.level, found, tally)
             begin = tally.next_parent
             places = max(places, tally.n_missing)
-        return parts
 
     def _room(self, n_features: int, n_places: int) -> Found:
         return Found(
             np.empty(n_features, dtype=np.int64),
             np.empty(n_features, dtype=np.int32),
-            np.empty((n_features, self._violations.n_counters), dtype=np.int32),
+            np.empty((n_features, self.n_counters), dtype=np.int32),
             np.empty(n_features, dtype=np.int64),
             np.empty(n_places, dtype=np.int32),
             np.empty(n_places, dtype=np.int64),
         )
 
-    def _take(
-        self, level: Level, found: Found, tally: Tally, keep_places: bool
-    ) -> tuple[Growth, Level | None]:
+    def _take(self, level: Level, found: Found, tally: Tally) -> Part:
         """Copy what was found out of the room that was made for it."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
-        features = np.sort(self._columns[items], axis=1)
+        features = np.sort(self.columns[items], axis=1)
         growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances, n)
-        if not keep_places or n == 0:
+        if not self.keep_places or n == 0:
             return growth, None
         first = np.concatenate([[0], found.ends[:n]])
         return growth, Level(items, first, found.rows[:n_places].copy(), found.starts[:n_places].copy())
+
+
+def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> Scratch:
+    """Return what counting writes into; each item is in a state at first."""
+    return Scratch(
+        np.zeros((n_items, n_counters), dtype=np.int32),
+        np.zeros(n_items, dtype=np.int32),
+        np.full(n_items, state, dtype=np.int64),
+        *(np.zeros(n_items if hashing else 0, dtype=np.uint64) for _ in range(3)),
+    )
+
+
+def _cut(tasks: Sequence[Task]) -> list[Block]:
+    """Return the conjunctions of tasks, without the rest of their levels."""
+    blocks = []
+    for task in tasks:
+        level, (begin, end) = _load(task.level), task.span
+        places = slice(level.first[begin], level.first[end])
+        first = level.first[begin : end + 1] - level.first[begin]
+        own = task.admitted
+        if len(own.first):
+            within = own.first[begin : end + 1]
+            own = Admitted(within - within[0], own.items[within[0] : within[-1]])
+        level = Level(level.items[begin:end], first, level.rows[places], level.starts[places])
+        blocks.append(Block(level, own))
+    return blocks
 
 
 def name_conjunction(feature: Sequence[int], names: Sequence[str] | None) -> str:

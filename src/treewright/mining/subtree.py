@@ -9,7 +9,6 @@ not share.
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from queue import SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.polynomial import make_trie
+from treewright.mining.rooms import ROOM, Counting
 from treewright.mining.space import Growth, IntArray, Violations
 from treewright.native.arcs import find_keys, index_keys
 from treewright.native.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
@@ -34,16 +34,12 @@ from treewright.native.subtrees import (
     SIZE,
     Found,
     Job,
-    Places,
     Roots,
-    Stack,
-    Work,
     count_basic,
     fill_distances,
     fill_roots,
-    search_roots,
 )
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 Integers = npt.NDArray[np.int64]
 
@@ -54,8 +50,6 @@ LISTS_AT_ONCE = 500
 """Lists in which features are looked for by one job."""
 N_TASKS = 256
 """Jobs into which a search is divided, about."""
-ROOM = 1 << 14
-"""Features, places and fragments for which room is made at first."""
 
 
 class Patterns:
@@ -111,6 +105,8 @@ class SubtreeSpace:
         limit all enter, as in the paper.
     jobs : int
         Threads; results do not depend on them.
+    client : distributed.Client, optional
+        A cluster that counts features instead; results are the same.
 
     Attributes
     ----------
@@ -128,10 +124,12 @@ class SubtreeSpace:
         root: bool = True,
         copies: int | None = None,
         jobs: int = 1,
+        client: Client | None = None,
     ) -> None:
         self.encoder = encoder or ArcEncoder.from_trees(trees)
         self.copies = copies
         self.jobs = jobs
+        self.client = client
         self._lists = _flatten(trees, heads)
         self.first = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
         self.forest = _make_forest(self._lists, root)
@@ -310,19 +308,14 @@ class SubtreeSearch:
         """Count all features of more than one arc."""
         job = self._job(self._features, len(self._frequent))
         roots, ends = self._make_roots(job)
-        rooms: SimpleQueue[_Room] = SimpleQueue()
-        for _ in range(self._space.jobs):
-            rooms.put(_Room(job.n_features, self._degree))
-
-        def count(span: tuple[int, int]) -> tuple[list[Found], Integers]:
-            room = rooms.get()
-            try:
-                return room.count(job, roots, ends, span)
-            finally:
-                rooms.put(room)
-
-        spans, what = _divide(ends - roots.first[:-1]), "counting subtrees"
-        found = map_jobs(count, spans, jobs=self._space.jobs, what=what, unit="parts")
+        found = map_jobs(
+            Counting(job, roots, ends).count,
+            _divide(ends - roots.first[:-1]),
+            jobs=self._space.jobs,
+            client=self._space.client,
+            what="counting subtrees",
+            unit="parts",
+        )
         tallies = sum((tally for _, tally in found), np.zeros((self._degree, 3), dtype=np.int64))
         parts = [part for each, _ in found for part in each]
         for order in range(2, self._degree + 1):
@@ -364,60 +357,6 @@ class SubtreeSearch:
         self._taken = together[kept]
         chosen: npt.NDArray[np.bool_] = kept[len(together) - len(signatures) :]
         return chosen
-
-
-class _Room:
-    """The arrays in which a thread counts."""
-
-    def __init__(self, n_features: int, degree: int) -> None:
-        self._degree = degree
-        self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
-        self._signatures = np.zeros(len(self._table), dtype=np.uint64)
-        self._met = np.empty(len(self._table), dtype=np.int32)
-        self._path = np.zeros(N_DEPTHS, dtype=np.int64)
-        self._found = _make_found(ROOM, degree)
-        self._places = _make_places(ROOM, degree)
-        self._stack = _make_stack(ROOM, degree)
-
-    def count(
-        self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
-    ) -> tuple[list[Found], Integers]:
-        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
-        tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
-        parts: list[Found] = []
-        begin = span[0]
-        while begin < span[1]:
-            room = (self._met, self._path, self._places, self._stack, self._found)
-            work = Work(self._table, self._signatures, *room, tallies)
-            progress = search_roots(job, roots, ends, (begin, span[1]), work)
-            begin = progress.next_root
-            parts.append(Found(*(array[: progress.n_found].copy() for array in self._found)))
-            self._enlarge(*progress.room)
-        return parts, tallies[:, :, 0]
-
-    def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
-        """Make more room where it was wanting."""
-        if n_found > len(self._found.orders):
-            self._found = _make_found(2 * n_found, self._degree)
-        if n_places > len(self._places.masks):
-            self._places = _make_places(2 * n_places, self._degree)
-        if n_waiting > len(self._stack.orders):
-            self._stack = _make_stack(2 * n_waiting, self._degree)
-
-
-def _make_found(size: int, degree: int) -> Found:
-    codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
-    return Found(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
-
-
-def _make_places(size: int, degree: int) -> Places:
-    arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
-    return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
-
-
-def _make_stack(size: int, degree: int) -> Stack:
-    codes = np.empty((size, degree), dtype=np.int32)
-    return Stack(codes, *(np.empty(size, dtype=np.int64) for _ in range(3)))
 
 
 def _make_walk(size: int) -> Walk:

@@ -20,7 +20,7 @@ from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.lattice import Lattice
 from treewright.parsing.training import MODELS, ParserTraining, Progress, ignore
 from treewright.persist import State, save_state
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
@@ -156,6 +156,7 @@ class DependencyParser(ParserTraining):
         *,
         progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
     ) -> Self:
         """Learn from a treebank.
 
@@ -169,13 +170,15 @@ class DependencyParser(ParserTraining):
         checkpoint : path, optional
             A folder in which each step and epoch is kept. If it exists, training goes on from it and ends as
             if it had not been interrupted.
+        client : distributed.Client, optional
+            A cluster that learns from the folds; the model is the same.
         """
         self._check(trees, dev)
         tell = progress or ignore
         options = [*(getattr(self, name) for name in OPTIONS), self.templates or TemplateSet()]
         kept = Checkpoint(checkpoint, fingerprint(options, trees, dev or [])) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
-        found = self._restore(kept) or self._prepare(trees, kept, tell)
+        found = self._restore(kept) or self._prepare(trees, kept, tell, client)
         self._learn_structure(found, dev, tell, kept)
         if held_out and not self.jackknife:
             self.scale_ = self._calibrate(held_out)

@@ -14,7 +14,7 @@ from treewright.parsing.features import Corpus, TemplateSet, compile_templates, 
 from treewright.parsing.weights import make_table, pack, table_shift, unpack
 from treewright.persist import State
 from treewright.progress import task
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 """Where the arcs of each sentence begin, and their codes."""
@@ -77,19 +77,25 @@ class Pruner:
         self.stages_ = self._make_stages([unpack(pack(stage.weights)) for stage in stages])
         return self
 
-    def jackknife(self, corpus: Corpus, *, folds: int, jobs: int = 1) -> tuple[Arcs, PruningReport]:
+    def jackknife(
+        self, corpus: Corpus, *, folds: int, jobs: int = 1, client: Client | None = None
+    ) -> tuple[Arcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
-        arcs = self._room(corpus)
         order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
 
-        def choose(mine: npt.NDArray[np.int64]) -> tuple[int, int]:
+        def choose(mine: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int32]]:
             stages = self._train(corpus, np.setdiff1d(order, mine) if folds > 1 else order)
-            lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
-            return lost, kept
+            first, codes = self._room(corpus)
+            lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
+            return lost, kept, codes[_places(first, mine)]
 
         parts = [order[fold::folds] for fold in range(folds)]
-        found = map_jobs(choose, parts, jobs=jobs, what="pruning as if new", unit="folds")
-        return arcs, _report(corpus, sum(lost for lost, _ in found), sum(kept for _, kept in found))
+        found = map_jobs(choose, parts, jobs=jobs, client=client, what="pruning as if new", unit="folds")
+        first, codes = self._room(corpus)
+        for part, (_, _, chosen) in zip(parts, found, strict=True):
+            codes[_places(first, part)] = chosen
+        n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
+        return (first, codes), _report(corpus, n_lost, n_kept)
 
     def get_state(self) -> State:
         """Return all that the pruner is."""
@@ -190,6 +196,11 @@ def _widen(stage: Stage, sentence: Sentence, keep: Keep, allowed: Keep) -> Keep:
         n_heads *= 2
         keep = keep | (allowed & (ranks < n_heads))
     return keep
+
+
+def _places(first: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where the codes of some sentences are."""
+    return np.concatenate([np.arange(first[number], first[number + 1]) for number in numbers])
 
 
 def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:

@@ -18,7 +18,7 @@ from treewright.native.tagging import LOWER, Lexicon, Text
 from treewright.parsing.lemmas import Lemmatizer
 from treewright.parsing.words import IntArray, WordClassifier, hash_words, word_attributes
 from treewright.persist import State, save_state
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 FIXED_TEMPLATES = """
 word
@@ -291,7 +291,13 @@ class Tagger:
 
 
 def jackknife(
-    trees: Sequence[DepTree], *, folds: int, jobs: int = 1, seed: int = 0, tagger: Tagger | None = None
+    trees: Sequence[DepTree],
+    *,
+    folds: int,
+    jobs: int = 1,
+    seed: int = 0,
+    tagger: Tagger | None = None,
+    client: Client | None = None,
 ) -> list[DepTree]:
     """Tag training sentences as if they were new, each by a tagger that has not seen it.
 
@@ -307,6 +313,8 @@ def jackknife(
         Decides which sentences are together.
     tagger : Tagger, optional
         Its parameters are used; it is not changed.
+    client : distributed.Client, optional
+        A cluster that does the work instead; the result is the same.
     """
     check_integer("folds", folds, minimum=2)
     check_integer("seed", seed)
@@ -318,7 +326,12 @@ def jackknife(
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
     found = map_jobs(
-        partial(_tag_part, bare, options), parts, jobs=jobs, what="tagging as if new", unit="folds"
+        partial(_tag_part, bare, options),
+        parts,
+        jobs=jobs,
+        client=client,
+        what="tagging as if new",
+        unit="folds",
     )
     for part, tags in zip(parts, found, strict=True):
         for number, each in zip(part.tolist(), tags, strict=True):

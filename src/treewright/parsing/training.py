@@ -23,7 +23,7 @@ from treewright.parsing.spanning import SpanningModel
 from treewright.parsing.structure import EpochReport, StructureModel
 from treewright.parsing.tagger import Tagger, compare_tags, jackknife
 from treewright.persist import State
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 Progress = Callable[[str], None]
 """Called with a line for people after each step."""
@@ -148,14 +148,16 @@ class ParserTraining(ABC):
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
-    def _prepare(self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress) -> Preparation:
+    def _prepare(
+        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress, client: Client | None = None
+    ) -> Preparation:
         """Learn all but the structure."""
-        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, tell) if len(tree)]
+        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, tell, client) if len(tree)]
         self.encoder_ = Encoder.from_trees(lifted)
         corpus = self.encoder_.encode(lifted)
         single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
-        arcs = self._learn_pruning(corpus, single_root, tell)
-        parsed, scale = self._jackknifed(lifted, kept, tell) if self.jackknife else (lifted, 1.0)
+        arcs = self._learn_pruning(corpus, single_root, tell, client)
+        parsed, scale = self._jackknifed(lifted, kept, tell, client) if self.jackknife else (lifted, 1.0)
         self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
         if kept:
             values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
@@ -174,18 +176,24 @@ class ParserTraining(ABC):
         arcs = (state.arrays["first_arc"], state.arrays["arcs"])
         return Preparation(corpus, arcs, state.values["single_root"], state.values["scale"])
 
-    def _learn_tags(self, trees: Sequence[DepTree], tell: Progress) -> Sequence[DepTree]:
+    def _learn_tags(
+        self, trees: Sequence[DepTree], tell: Progress, client: Client | None
+    ) -> Sequence[DepTree]:
         """Return the trees with the tags that they are parsed with."""
         self.tagger_ = None
         if self.tags == "gold":
             return trees
         self.tagger_ = Tagger(seed=self.seed).fit(trees)
         folds = min(self.folds, len(trees))
-        tagged = jackknife(trees, folds=folds, jobs=self.jobs, seed=self.seed, tagger=self.tagger_)
+        tagged = jackknife(
+            trees, folds=folds, jobs=self.jobs, seed=self.seed, tagger=self.tagger_, client=client
+        )
         tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
 
-    def _learn_pruning(self, corpus: Corpus, single_root: bool, tell: Progress) -> Arcs:
+    def _learn_pruning(
+        self, corpus: Corpus, single_root: bool, tell: Progress, client: Client | None
+    ) -> Arcs:
         self.pruner_ = None
         self.recall_ = 100.0
         if self.decoder == "spanning":
@@ -199,38 +207,51 @@ class ParserTraining(ABC):
             seed=self.seed,
         )
         folds = min(self.folds, corpus.n_sentences)
-        arcs, report = self.pruner_.jackknife(corpus, folds=folds, jobs=self.jobs)
+        arcs, report = self.pruner_.jackknife(corpus, folds=folds, jobs=self.jobs, client=client)
         self.pruner_.fit(corpus)
         self.recall_ = report.recall
         tell(f"pruning keeps {report.n_heads:.2f} heads a word and {report.recall:.2f}% of the gold arcs")
         return arcs
 
     def _jackknifed(
-        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress
+        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress, client: Client | None
     ) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
         corpus = self.encoder_.encode(trees)
         order = np.random.default_rng(self.seed).permutation(len(trees))
         n_folds = min(self.folds, len(trees))
 
-        def parse_fold(fold: int) -> tuple[npt.NDArray[np.int32], float]:
-            found = kept.load(f"fold{fold}") if kept else None
-            if found is None:
-                found = self._learn_fold(trees, order[fold::n_folds].tolist())
-                if kept:
-                    kept.save(f"fold{fold}", found)
-            return found.arrays["heads"], found.values["scale"]
+        def learn(fold: int) -> State:
+            return self._learn_fold(trees, order[fold::n_folds].tolist())
 
-        found = map_jobs(parse_fold, range(n_folds), jobs=self.jobs, what="parsing as if new", unit="folds")
+        found = self._find_folds(learn, n_folds, kept, client)
         tell(f"parsed {len(trees)} sentences by parsers that have not seen them")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
-        for fold, (heads_of_fold, _) in enumerate(found):
+        for fold, state in found.items():
             words = [np.arange(len(heads))[corpus.words_of(number)] for number in order[fold::n_folds]]
-            heads[np.concatenate(words)] = heads_of_fold
+            heads[np.concatenate(words)] = state.arrays["heads"]
         parsed = [
             tree.with_heads(heads[corpus.words_of(number)], tree.deprels) for number, tree in enumerate(trees)
         ]
-        return parsed, float(np.exp(np.mean([np.log(scale) for _, scale in found])))
+        return parsed, float(
+            np.exp(np.mean([np.log(found[fold].values["scale"]) for fold in range(n_folds)]))
+        )
+
+    def _find_folds(
+        self, learn: Callable[[int], State], n_folds: int, kept: Checkpoint | None, client: Client | None
+    ) -> dict[int, State]:
+        """Return what is learnt in each fold, or was kept of it; keep what is new."""
+
+        def keep(fold: int, state: State) -> None:
+            if kept:
+                kept.save(f"fold{fold}", state)
+
+        states = {fold: kept.load(f"fold{fold}") if kept else None for fold in range(n_folds)}
+        found = {fold: state for fold, state in states.items() if state is not None}
+        missing = [fold for fold in states if fold not in found]
+        what = "parsing as if new"
+        made = map_jobs(learn, missing, jobs=self.jobs, client=client, what=what, unit="folds", keep=keep)
+        return {**found, **dict(zip(missing, made, strict=True))}
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
         """Learn from all but some of the trees; return the heads of these, and their scale."""

@@ -21,6 +21,7 @@ from treewright.native.subtrees import N_DEPTHS
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, Integers
 from treewright.rerank.templates import TemplateFeatures
+from treewright.scale import Client
 
 Tell = Callable[[str], None]
 
@@ -29,9 +30,18 @@ class ListFeatures(Protocol):
     """Features of the candidates of lists."""
 
     def select(
-        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+        self,
+        lists: CandidateLists,
+        problem: Problem,
+        *,
+        progress: Tell,
+        checkpoint: Checkpoint | None,
+        client: Client | None = None,
     ) -> csr_matrix:
-        """Choose features that help to solve a problem; return those of each candidate."""
+        """Choose features that help to solve a problem; return those of each candidate.
+
+        With a client, they are counted on its cluster.
+        """
 
     def keep(self, columns: Integers) -> None:
         """Forget all of the chosen features but some, which are numbered anew, in this order."""
@@ -77,12 +87,25 @@ class SubtreeFeatures:
         self.jobs = jobs
 
     def select(
-        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+        self,
+        lists: CandidateLists,
+        problem: Problem,
+        *,
+        progress: Tell,
+        checkpoint: Checkpoint | None,
+        client: Client | None = None,
     ) -> csr_matrix:
         """Choose features by mining; return those of each candidate."""
         assert self.miner is not None
         encoder = ArcEncoder.from_trees(lists.trees)
-        space = SubtreeSpace(lists.trees, lists.heads, encoder=encoder, copies=self.copies, jobs=self.jobs)
+        space = SubtreeSpace(
+            lists.trees,
+            lists.heads,
+            encoder=encoder,
+            copies=self.copies,
+            jobs=self.jobs,
+            client=client,
+        )
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.encoder = encoder
         self._set(*_only_used(space.keys, list(mined.features.values())))
@@ -195,7 +218,13 @@ class ConjunctionFeatures:
         self.reached = ""
 
     def select(
-        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+        self,
+        lists: CandidateLists,
+        problem: Problem,
+        *,
+        progress: Tell,
+        checkpoint: Checkpoint | None,
+        client: Client | None = None,
     ) -> csr_matrix:
         """Choose conjunctions by mining; return those of each candidate."""
         assert self.miner is not None
@@ -203,7 +232,7 @@ class ConjunctionFeatures:
         self.keys, rows = basic_rows(lists, self.encoder)
         frequent = np.flatnonzero(np.bincount(rows.indices, minlength=len(self.keys)) > self.miner.threshold)
         self.keys, rows = self.keys[frequent], rows[:, frequent]
-        space = PolynomialSpace(rows, jobs=self.jobs, budget=self.budget)
+        space = PolynomialSpace(rows, jobs=self.jobs, client=client, budget=self.budget)
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.reached = _describe_reach(mined)
         self.features = list(mined.features.values())
@@ -270,7 +299,13 @@ class HandFeatures:
         self._templates = TemplateFeatures(min_count=min_count)
 
     def select(
-        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+        self,
+        lists: CandidateLists,
+        problem: Problem,
+        *,
+        progress: Tell,
+        checkpoint: Checkpoint | None,
+        client: Client | None = None,
     ) -> csr_matrix:
         """Take all features that are frequent enough; return those of each candidate."""
         self._templates.fit(lists)

@@ -17,7 +17,7 @@ from treewright.learn.kernel import Blocks, KernelPerceptron
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import Tell, basic_rows
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 SUPPORT_COLUMNS = ("words", "upos", "xpos")
 DECAY = 0.001
@@ -61,18 +61,29 @@ class KernelScorer:
         """How many trees are kept."""
         return len(self._support)
 
-    def fit(self, lists: CandidateLists, right: Integers, *, progress: Tell) -> Self:
-        """Learn from lists of which the right candidates are known."""
+    def fit(
+        self, lists: CandidateLists, right: Integers, *, progress: Tell, client: Client | None = None
+    ) -> Self:
+        """Learn from lists of which the right candidates are known; with a client, on its cluster."""
         order = np.random.default_rng(self.seed).permutation(len(lists))
         parts = np.array_split(order, min(self.chunks, len(lists)))
 
         def learn(number: int) -> tuple[list[DepTree], FloatArray]:
             chosen = np.sort(parts[number])
-            found = self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.first[chosen])
-            progress(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
-            return found
+            return self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.first[chosen])
 
-        voters = map_jobs(learn, range(len(parts)), jobs=self.jobs, what="reranker", unit="perceptrons")
+        def tell(number: int, found: tuple[list[DepTree], FloatArray]) -> None:
+            progress(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
+
+        voters = map_jobs(
+            learn,
+            range(len(parts)),
+            jobs=self.jobs,
+            client=client,
+            what="reranker",
+            unit="perceptrons",
+            keep=tell,
+        )
         self._support = [tree for trees, _ in voters for tree in trees]
         self._coef = np.zeros((len(self._support), len(voters)))
         begin = 0

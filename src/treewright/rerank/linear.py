@@ -21,6 +21,7 @@ from treewright.rerank.features import (
     Tell,
 )
 from treewright.rerank.reasons import WeighedFeature
+from treewright.scale import Client
 
 KINDS: dict[str, type[ListFeatures]] = {
     "subtree": SubtreeFeatures,
@@ -79,10 +80,16 @@ class LinearScorer:
         return len(self.coef)
 
     def fit(
-        self, lists: CandidateLists, problem: Problem, *, progress: Tell, checkpoint: Checkpoint | None
+        self,
+        lists: CandidateLists,
+        problem: Problem,
+        *,
+        progress: Tell,
+        checkpoint: Checkpoint | None,
+        client: Client | None = None,
     ) -> Self:
-        """Learn from lists of which the right candidates are known."""
-        rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint)
+        """Learn from lists of which the right candidates are known; features are counted on a cluster."""
+        rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint, client=client)
         purity = measure_purity(rows, problem)
         kept = np.flatnonzero(purity >= MIN_PURITY)
         self.features.keep(kept)

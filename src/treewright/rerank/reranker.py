@@ -24,7 +24,7 @@ from treewright.rerank.linear import LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature
 from treewright.rerank.training import RerankerTraining
 from treewright.rerank.tuning import append_rest, combine, divide_mass
-from treewright.scale import map_jobs
+from treewright.scale import Client, map_jobs
 
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
@@ -150,6 +150,7 @@ class DependencyReranker(RerankerTraining):
         progress: Callable[[str], None] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         cache: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
     ) -> Self:
         """Learn from a treebank: the parser, unless it has learnt, then to rerank.
 
@@ -166,11 +167,13 @@ class DependencyReranker(RerankerTraining):
         cache : path, optional
             A folder for candidate lists, which other rerankers of the same sentences can use too; without it,
             they are kept in `checkpoint`.
+        client : distributed.Client, optional
+            A cluster for folds, for counting features and for kernel perceptrons; the reranker is the same.
         """
         self._check()
         tell = progress or (lambda line: None)
         steps = Path(checkpoint) if checkpoint is not None else None
-        self.parser_ = self._fitted_parser(trees, dev, tell, steps)
+        self.parser_ = self._fitted_parser(trees, dev, tell, steps, client)
         lists = jackknife_lists(
             self.parser_,
             trees,
@@ -178,6 +181,7 @@ class DependencyReranker(RerankerTraining):
             folds=min(self.folds, len(trees)),
             epochs=self.fold_epochs,
             jobs=self.jobs,
+            client=client,
             cache=cache if cache is not None else steps / "lists" if steps else None,
             progress=tell,
         )
@@ -186,7 +190,7 @@ class DependencyReranker(RerankerTraining):
         training, tuning, tuning_gold = self._divide(lists, gold, dev)
         identity = fingerprint([getattr(self, name) for name in OPTIONS], trees, dev or [])
         kept = Checkpoint(steps / "mining", identity) if steps else None
-        self._scorer = self._learn(training, tell, kept)
+        self._scorer = self._learn(training, tell, kept, client)
         self._tune(tuning, tuning_gold, tell)
         return self
 

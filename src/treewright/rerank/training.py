@@ -19,6 +19,7 @@ from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFe
 from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import RANKERS, LinearScorer
 from treewright.rerank.tuning import choose_scale, combine, divide_mass, tune
+from treewright.scale import Client
 
 SPACES = ("subtree", "polynomial", "template")
 LEARNERS = ("mined", "kernel")
@@ -81,13 +82,13 @@ class RerankerTraining:
         dev: Sequence[DepTree] | None,
         tell: Callable[[str], None],
         steps: Path | None,
+        client: Client | None,
     ) -> DependencyParser:
         parser = self.parser or DependencyParser(seed=self.seed, jobs=self.jobs)
         if parser.is_fitted:
             return parser
-        return parser.untrained().fit(
-            trees, dev, progress=tell, checkpoint=steps / "parser" if steps else None
-        )
+        folder = steps / "parser" if steps else None
+        return parser.untrained().fit(trees, dev, progress=tell, checkpoint=folder, client=client)
 
     def _describe_lists(
         self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]
@@ -115,7 +116,11 @@ class RerankerTraining:
         return lists.with_gold(gold) if self.target == "gold" else lists.with_best(gold)
 
     def _learn(
-        self, training: TrainingLists, tell: Callable[[str], None], kept: Checkpoint | None
+        self,
+        training: TrainingLists,
+        tell: Callable[[str], None],
+        kept: Checkpoint | None,
+        client: Client | None,
     ) -> LinearScorer | KernelScorer:
         lists, right = training.lists, training.right
         what = "was added to" if self.target == "gold" else "is missing in"
@@ -123,12 +128,12 @@ class RerankerTraining:
         if self.learner == "kernel":
             degree = None if self.space == "subtree" else self._degree
             options = {"chunks": self.chunks, "jobs": self.jobs, "seed": self.seed}
-            return KernelScorer(degree, **options).fit(lists, right, progress=tell)
+            return KernelScorer(degree, **options).fit(lists, right, progress=tell, client=client)
         problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
         scorer = LinearScorer(
             self.space, self._features(), ranker=self.ranker, epochs=self.epochs, seed=self.seed
         )
-        return scorer.fit(lists, problem, progress=tell, checkpoint=kept)
+        return scorer.fit(lists, problem, progress=tell, checkpoint=kept, client=client)
 
     @property
     def _degree(self) -> int:
