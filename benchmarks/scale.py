@@ -7,6 +7,7 @@
     python benchmarks/scale.py subtrees --folder scale
     python benchmarks/scale.py kernels --folder scale
     python benchmarks/scale.py training --folder scale
+    python benchmarks/scale.py show --json rows [--plot rows.svg]
 
 Treebanks are those of `make_treebank`, in blocks of 10,000 sentences of the seeds 0, 1, 2, ..., so that no
 more than one block is in memory; a smaller one is the beginning of a larger one. `make` also trains the
@@ -37,6 +38,8 @@ TRAINING_SEED = 1_000_000
 N_TRAINING = 2000
 WARM = 50
 """Sentences of the call that loads compiled code."""
+SHARE = 50
+"""Thresholds of mining are one sentence in so many."""
 MEGABYTE = 1 << 20
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 COLUMNS = ("", "sentences", "seconds", "CPU s", "a CPU second", "MB before", "peak MB", "")
@@ -49,6 +52,7 @@ def stream(path):
     """Read sentence by sentence."""
     import treewright as tw
 
+    next(tw.iter_conllu(path))
     return lambda: f"{sum(map(len, tw.iter_conllu(path))):,} words"
 
 
@@ -56,6 +60,7 @@ def read_list(path):
     """Read a whole file."""
     import treewright as tw
 
+    next(tw.iter_conllu(path))
     return lambda: f"{len(tw.read_conllu(path)):,} trees"
 
 
@@ -102,12 +107,12 @@ def conjunctions(path, limit):
         "refine": 5,
         "memory_limit": limit,
     }
-    ConjunctionMiner(threshold=5, **options).fit(rows[:500], labels[:500])
+    ConjunctionMiner(threshold=500 / SHARE, **options).fit(rows[:500], labels[:500])
 
     def work():
         reports = []
         # A threshold is a number of samples: with a fixed one, ever rarer conjunctions would be counted.
-        miner = ConjunctionMiner(threshold=rows.shape[0] / 200, **options)
+        miner = ConjunctionMiner(threshold=rows.shape[0] / SHARE, **options)
         miner.fit(rows, labels, progress=reports.append)
         orders = [each for each in reports if hasattr(each, "n_bytes_on_disk")]
         on_disk = max(each.n_bytes_on_disk for each in orders) / MEGABYTE
@@ -139,31 +144,30 @@ def lemma_rows(path):
 
 
 def subtrees(path, model):
-    """Mine subtrees of up to three arcs that tell the best of eight candidates from the others."""
+    """Mine subtrees of up to two arcs that tell the best of eight candidates, where a parser errs."""
     import treewright as tw
 
     parser = tw.load(model)
-    trees, heads, right = [], [], []
-    for tree in tw.iter_conllu(path):
-        trees.append(tree)
-    for tree, found in zip(trees, parser.structures(trees, 8), strict=True):
-        heads.append(found.heads)
-        right.append(int((found.heads == tree.heads).sum(axis=1).argmax()))
-    mine_subtrees(trees[:500], heads[:500], right[:500])
-    return lambda: mine_subtrees(trees, heads, right)
+    trees = tw.read_conllu(path)
+    found = parser.structures(trees, 8)
+    mine_subtrees(trees[:500], found[:500], parser.scale_)
+    return lambda: mine_subtrees(trees, found, parser.scale_)
 
 
-def mine_subtrees(trees, heads, right):
-    """Run three rounds through the space of subtrees."""
+def mine_subtrees(trees, found, scale):
+    """Run two rounds through the space of subtrees."""
     import numpy as np
 
     import treewright as tw
 
+    heads = [each.heads for each in found]
+    right = [int((some == tree.heads).sum(axis=1).argmax()) for some, tree in zip(heads, trees, strict=True)]
     first = np.concatenate([[0], np.cumsum([len(each) for each in heads])])
-    problem = tw.list_problem(first, first[:-1] + right)
-    space = tw.SubtreeSpace(trees, heads)
-    options = {"max_iter": 3, "path": False, "tolerance": 0.0, "refine": 5}
-    mined = tw.GradientMiner(degree=3, threshold=len(trees) / 500, **options).fit(space, problem)
+    scores = np.concatenate([each.scores for each in found]) * scale
+    problem = tw.list_problem(first, first[:-1] + right, given=scores)
+    space = tw.SubtreeSpace(trees, heads, copies=1)
+    options = {"max_iter": 2, "path": False, "tolerance": 0.0, "refine": 5}
+    mined = tw.GradientMiner(degree=2, threshold=len(trees) / SHARE, **options).fit(space, problem)
     n_met = sum(each.n_instances for each in mined.orders)
     return f"{mined.n_selected:,} selected, {n_met:,} counted"
 
@@ -244,18 +248,15 @@ def read_memory(name):
 
 def table(name, options, jobs):
     """Measure and print a row for each size; `jobs` are labels with what they do for a size."""
-    records = []
     for label, job in jobs.items():
         rows = []
         for size in options.sizes:
             rows.append({"what": name, "label": label, "sentences": size, **measure(*job(size))})
-            print_row(rows[-1], is_first=not records and len(rows) == 1)
+            print_row(rows[-1], is_first=label == next(iter(jobs)) and len(rows) == 1)
             if options.json:
-                with open(options.json, "a") as stream_of_rows:
-                    stream_of_rows.write(json.dumps(rows[-1]) + "\n")
-        records += rows
+                with open(options.json, "a") as target:
+                    target.write(json.dumps(rows[-1]) + "\n")
         print_slopes(label, rows)
-    return records
 
 
 def print_row(record, *, is_first):
@@ -398,6 +399,44 @@ def training(options):
     return table("training", options, {"order 1": lambda size: (train, str(bank_path(options, size)))})
 
 
+def show(options):
+    """Print the rows of a file, with slopes over all sizes; of rows that were measured twice, the last."""
+    rows = [json.loads(line) for line in Path(options.json).read_text().splitlines()]
+    found = {(row["what"], row["label"], row["sentences"]): row for row in rows}
+    groups = {}
+    for what, label, size in sorted(found):
+        groups.setdefault(what, {}).setdefault(label, []).append(found[what, label, size])
+    for what, lines in groups.items():
+        print(f"\n{what}\n")
+        for label, line in lines.items():
+            for row in line:
+                print_row(row, is_first=row is next(iter(lines.values()))[0])
+            print_slopes(label, line)
+    if options.plot:
+        plot(groups, options.plot)
+
+
+def plot(groups, path):
+    """Draw CPU seconds and peak memory over numbers of sentences."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.5))
+    keys = {"cpu_seconds": "CPU seconds", "peak_mb": "peak memory, MB"}
+    for axis, (key, name) in zip(axes, keys.items(), strict=True):
+        for what, lines in groups.items():
+            for label, rows in lines.items():
+                points = [(row["sentences"], row[key]) for row in rows]
+                axis.plot(*zip(*points, strict=True), "o-", label=f"{what}, {label}".replace("`", ""))
+        axis.set(xscale="log", yscale="log", xlabel="sentences", ylabel=name)
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
 EXPERIMENTS = {
     "make": make,
     "reading": reading,
@@ -406,6 +445,7 @@ EXPERIMENTS = {
     "subtrees": subtree_mining,
     "kernels": kernels,
     "training": training,
+    "show": show,
 }
 
 
@@ -420,7 +460,8 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of sentences")
     parser.add_argument("--orders", type=int, nargs="+", default=(1, 3), help="of parsers")
     parser.add_argument("--limit", type=int, default=64, help="MB that conjunctions may take")
-    parser.add_argument("--json", help="file to which rows are added")
+    parser.add_argument("--json", help="file to which rows are added, or from which they are shown")
+    parser.add_argument("--plot", help="file for a drawing of the rows that are shown")
     options = parser.parse_args()
     if options.call:
         run_call(options.call)
