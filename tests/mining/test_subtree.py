@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
+from treewright.mining import subtree
 from treewright.mining.gradient import PAPER_SETTINGS, GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.space import Growth, Violations
@@ -140,6 +141,18 @@ def test_threads_do_not_change_the_result(seed):
     one, other = (miner.fit(space, make_problem(seed, space, lists)) for space, lists in drawn)
     assert_same(one, other)
     assert one.orders == other.orders
+
+
+def test_basic_features_are_numbered_as_if_sorted_at_once(monkeypatch):
+    whole, _ = draw_space(0, sizes=SIZES)
+    monkeypatch.setattr(subtree, "KEYS_AT_ONCE", 7)
+    blocks, _ = draw_space(0, sizes=SIZES)
+    found = whole.keys[whole.features.ids]
+    keys, ids = np.unique(found, return_inverse=True)
+    assert len(found) > 3 * len(keys) > 21
+    for space in (whole, blocks):
+        assert space.keys.tolist() == keys.tolist()
+        assert space.features.ids.tolist() == ids.tolist()
 
 
 def test_features_of_more_than_one_arc_are_mined():

@@ -48,6 +48,8 @@ MAX_TREES = 64
 MAX_DEGREE = N_DEPTHS
 LISTS_AT_ONCE = 500
 """Lists in which features are looked for by one job."""
+KEYS_AT_ONCE = 1 << 20
+"""Basic features that are sorted together."""
 N_TASKS = 256
 """Jobs into which a search is divided, about."""
 
@@ -66,8 +68,7 @@ class Patterns:
     def __init__(self, keys: Keys, features: Sequence[IntArray]) -> None:
         self.keys = keys
         self.n_features = sum(map(len, features))
-        self.slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
-        index_keys(keys, self.slots)
+        self.slots = _index(keys)
         trie = make_trie(features)
         starts = np.full(len(keys), -1, dtype=np.int32)
         self.marked = Marked(trie, np.zeros(len(trie.ends), dtype=np.uint64), starts)
@@ -79,6 +80,22 @@ class Patterns:
         find_keys(self.keys, self.slots, found, ids)
         n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
         return Features(n_before[first], ids[ids >= 0])
+
+
+def _index(keys: Keys) -> IntArray:
+    slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
+    index_keys(keys, slots)
+    return slots
+
+
+def _number(found: Keys) -> tuple[Keys, IntArray]:
+    """Return the keys that there are, ascending, and the number of each that was found."""
+    # To sort all at once, and to remember from where each came, would take ten times what the numbers take.
+    parts = [np.unique(found[at : at + KEYS_AT_ONCE]) for at in range(0, len(found), KEYS_AT_ONCE)]
+    keys = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
+    numbers = np.empty(len(found), dtype=np.int32)
+    find_keys(keys, _index(keys), found, numbers)
+    return keys, numbers
 
 
 class SubtreeSpace:
@@ -136,8 +153,8 @@ class SubtreeSpace:
         arcs = self.forest.owners.astype(np.int64), self.forest.heads, self.forest.modifiers
         first, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
         if patterns is None:
-            self.keys, ids = np.unique(found, return_inverse=True)
-            self.features = Features(first, ids.astype(np.int32))
+            self.keys, ids = _number(found)
+            self.features = Features(first, ids)
         else:
             self.keys = patterns.keys
             self.features = patterns.known(first, found)
