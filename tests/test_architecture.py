@@ -16,7 +16,7 @@ LEVELS = [
     ["native", "errors", "_validate", "_optional"],
     ["data"],
     ["persist", "scale"],
-    ["checkpoint"],
+    ["_soundness", "checkpoint"],
     ["metrics"],
     ["kernels", "learn"],
     ["mining"],

@@ -4,7 +4,8 @@ import importlib
 import os
 from typing import Any
 
-from treewright.errors import FormatError
+from treewright._soundness import check_state
+from treewright.errors import FormatError, MissingDependencyError
 from treewright.persist import load_state
 
 MODELS = {
@@ -40,7 +41,10 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
         raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", f"one of {', '.join(MODELS)}")
     module = importlib.import_module(f"treewright.{MODELS[state.kind]}")
     try:
+        check_state(state)
         return getattr(module, state.kind).from_state(state)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        found = f"a damaged {state.kind} ({error})"
+    except MissingDependencyError:
+        raise
+    except Exception as error:  # values that somebody has changed can go wrong anywhere
+        found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error

@@ -5,6 +5,7 @@ marks of SVM-light-TK.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
@@ -23,7 +24,8 @@ REMEDY = "0 or 1 (turn other values into features of their own)"
 Label: TypeAlias = int | float | str
 BEFORE_TREE, AFTER_TREES, BETWEEN_VECTORS, AFTER_VECTORS = MARKS = ("|BT|", "|ET|", "|BV|", "|EV|")
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+NUMERAL = re.compile(r"[0-9]{1,18}")
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 LONE_LABEL = re.compile(r"\(\s*([^\s()]+)\s*\)", re.ASCII)
 COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 QUERY = "qid:"
@@ -71,7 +73,7 @@ def read_svmlight(source: Source, *, names: Sequence[str] | None = None) -> Samp
     if not known:
         raise FormatError(source_name(source), 1, "no features", "lines such as '+1 3:1 17:1'")
     if names is None:
-        names = sorted(known, key=int) if all(map(str.isdecimal, known)) else sorted(known)
+        names = sorted(known, key=int) if all(map(NUMERAL.fullmatch, known)) else sorted(known)
     ones = np.ones(len(ids), dtype=np.int8)
     rows = csr_matrix((ones, np.array(ids, dtype=np.int32), sizes), shape=(len(labels), len(known)))
     columns = {name: column for column, name in enumerate(names)}
@@ -104,7 +106,7 @@ def _parse(source: Source) -> Iterator[tuple[str, list[str]]]:
             if is_present:
                 features.append(name)
         if len(set(features)) < len(features):
-            twice = next(name for name in features if features.count(name) > 1)
+            twice = Counter(features).most_common(1)[0][0]
             raise FormatError(source_name(source), number, f"{quote(twice)} twice", "each feature once")
         yield words[0], features
 

@@ -1,0 +1,224 @@
+"""What the arrays of saved models must be like, so that compiled code stays within them.
+
+A file may come from anybody, with a checksum that is right. Compiled code does not look whether a number is
+that of a place in an array; so whatever it takes from a file is looked at before.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import InputError, quote
+from treewright.persist import State
+
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Types: TypeAlias = dict[str, tuple[str, int | None]]
+
+ANY = "biuf"
+WEIGHTS: Types = {"book": ("f", 1), "codes": ("u", 1)}
+WORDS: Types = {**WEIGHTS, "keys": ("u", 1), "sizes": ("u", 1), "pieces": ("u", 1)}
+FOREST: Types = {
+    "features": ("i", 1),
+    "present": ("i", 1),
+    "absent": ("i", 1),
+    "roots": ("i", 1),
+    "values": ("f", 1),
+}
+RANKER: Types = {
+    "coef": ("f", 1),
+    "amounts": ("f", 1),
+    "lives": ("i", 1),
+    "right": ("i", 1),
+    "support": ("i", 1),
+    "wrong": ("i", 1),
+}
+MACHINE: Types = {
+    "dual_coef": ("f", 2),
+    "intercept": ("f", 1),
+    "n_iter": ("i", 1),
+    "sigmoid": ("f", 2),
+    "support": ("i", 1),
+}
+LINEAR: Types = {"coef": ("f", 2), "intercept": ("f", 1)}
+NETWORK: Types = {
+    **dict.fromkeys(("bias", "output_bias"), ("f", 1)),
+    **dict.fromkeys(("decisions", "input", "links", "output", "symbols", "tags", "words"), ("f", 2)),
+}
+
+ARRAYS: dict[str, Types] = {
+    "ConjunctionClassifier": {**LINEAR, "order": ("i", 2)},
+    "ConjunctionMiner": {**LINEAR, "order": ("i", 2)},
+    "ConstTree": {"labels": ("i", 1), "n_nodes": ("i", 1), "sizes": ("i", 1)},
+    "ConstituentParser": {**FOREST, **dict.fromkeys(("firsts", "lasts", "onlys"), ("b", 2))},
+    "Decider": {"codes": ("u", 1)},
+    "DepTree": {"heads": ("i", 1)},
+    "Forest": FOREST,
+    "Kernel": {"array": (ANY, None)},
+    "KernelScorer": {"coef": ("f", 2), "heads": ("i", 1)},
+    "KernelVotedPerceptron": RANKER,
+    "Labeler": {**WEIGHTS, "pairs": ("i", 1)},
+    "LeftCornerParser": NETWORK,
+    "Lemmatizer": WORDS,
+    "LinearMachine": LINEAR,
+    "LinearScorer": {"coef": ("f", 1)},
+    "LinearizedTreeClassifier": LINEAR,
+    "StructuredSVM": {"coef": ("f", 1)},
+    "Stage": WEIGHTS,
+    "StructureModel": WEIGHTS,
+    "SubtreeFeatures": {"features": ("i", 2), "keys": ("u", 1)},
+    "Tagger": {**WORDS, "forms": ("u", 1), "classes": ("i", 1)},
+    "TemplateFeatures": {"keys": ("u", 1)},
+    "TreeKernelClassifier": MACHINE,
+    "TreeKernelRegressor": MACHINE,
+    "VotedPerceptron": RANKER,
+    "array": {"array": (ANY, None)},
+    "arrays": {"sizes": ("i", 1), "array": (ANY, 1)},
+    "mixed": {"kinds": ("i", 1)},
+    "optional": {"is_present": ("b", 1)},
+    "ragged": {"sizes": ("i", 1)},
+    "sparse": {"indptr": ("i", 1), "indices": ("i", 1), "data": (ANY, 1)},
+}
+"""The arrays of each kind of part: what their numbers are, as NumPy's letters, and how many dimensions they
+have. Numbers at the end of names are not looked at."""
+
+
+def check_state(state: State) -> None:
+    """Check all arrays of a model and of those inside it.
+
+    Raises
+    ------
+    InputError
+        For an array that is not what its kind has, or that leads out of another.
+    """
+    known = ARRAYS.get(state.kind, {})
+    for name, array in state.arrays.items():
+        _check_type(state.kind, name, array, known.get(re.sub(r"[0-9]+$", "", name)))
+    if state.kind in RELATIONS:
+        RELATIONS[state.kind](state.arrays)
+    for part in state.parts.values():
+        check_state(part)
+
+
+def _check_type(
+    kind: str, name: str, array: npt.NDArray[Any], expected: tuple[str, int | None] | None
+) -> None:
+    if expected is None:
+        raise InputError(f"array {quote(name)} of {kind}; expected none of that name")
+    letters, n_dimensions = expected
+    if array.dtype.kind not in letters or n_dimensions not in (None, array.ndim):
+        found = f"{name} of {kind} has {array.ndim} dimensions of {array.dtype}"
+        raise InputError(f"{found}; expected {n_dimensions or 'any'} of {' or '.join(letters)}")
+
+
+def _expect(is_sound: bool | np.bool_, what: str) -> None:
+    if not is_sound:
+        raise InputError(f"arrays that do not fit each other; expected {what}")
+
+
+def _is_within(numbers: npt.NDArray[Any], size: int, *, lowest: int = 0) -> bool:
+    return bool(((numbers >= lowest) & (numbers < size)).all())
+
+
+def _check_weights(arrays: Arrays) -> None:
+    # The high bits of a key number a slot, and there are none of a table of one.
+    _expect(arrays["codes"].size >= 2, "tables of two weights at least")
+
+
+def _check_labeler(arrays: Arrays) -> None:
+    _check_weights(arrays)
+    pairs = arrays["pairs"]
+    _expect(bool((pairs >= 0).all() and (pairs[1:] > pairs[:-1]).all()), "pairs in increasing order")
+
+
+def _check_words(arrays: Arrays) -> None:
+    sizes, pieces = arrays["sizes"], arrays["pieces"]
+    _expect(len(sizes) == len(arrays["keys"]), "a size for each key")
+    total = int(sizes.sum(dtype=np.int64))
+    _expect(total == len(pieces) == len(arrays["codes"]), "a piece and a weight for each place of a row")
+
+
+def _check_tagger(arrays: Arrays) -> None:
+    _check_words(arrays)
+    forms = arrays["forms"]
+    _expect(len(forms) == len(arrays["classes"]), "a class for each form")
+    _expect(bool((forms[1:] > forms[:-1]).all()), "forms in increasing order")
+
+
+def _check_forest(arrays: Arrays) -> None:
+    features, present, absent = arrays["features"], arrays["present"], arrays["absent"]
+    n_nodes = len(features)
+    _expect(len(present) == len(absent) == len(arrays["values"]) == n_nodes, "nodes that have all columns")
+    is_split = features >= 0
+    nodes = np.flatnonzero(is_split)
+    for below in (present[nodes], absent[nodes]):  # nodes stand before those they lead to, so ways end
+        _expect(_is_within(below, n_nodes) and bool((below > nodes).all()), "nodes that lead to later ones")
+    roots = arrays["roots"]
+    starts = np.arange(0) if not n_nodes else roots[:1]
+    _expect(_is_within(roots, n_nodes) and bool((np.diff(roots) > 0).all()), "roots in increasing order")
+    _expect(bool((starts == 0).all()) and bool(len(roots) or not n_nodes), "a first root at the first node")
+    ends = np.append(roots[1:], n_nodes)[np.searchsorted(roots, nodes, side="right") - 1]
+    _expect(bool(((present[nodes] < ends) & (absent[nodes] < ends)).all()), "nodes that stay in their tree")
+
+
+def _check_trees(arrays: Arrays) -> None:
+    counts, sizes = arrays["n_nodes"], arrays["sizes"]
+    _expect(bool((counts > 0).all()), "trees of a node at least")
+    _expect(int(counts.sum(dtype=np.int64)) == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
+    _expect(_is_within(arrays["labels"], 1 << 31), "numbers of labels")
+    _expect(_is_within(sizes, len(sizes) + 1, lowest=1), "sizes of parts of trees")
+    begin = 0
+    for count in counts.tolist():
+        _expect(_is_postorder(sizes[begin : begin + count].tolist()), "sizes of trees in postorder")
+        begin += count
+
+
+def _is_postorder(sizes: list[int]) -> bool:
+    """Tell whether these are the sizes of the parts of one tree, children before parents."""
+    whole: list[int] = []
+    for size in sizes:
+        below = 1
+        while below < size and whole:
+            below += whole.pop()
+        if below != size:
+            return False
+        whole.append(size)
+    return len(whole) == 1
+
+
+def _check_features(arrays: Arrays) -> None:
+    keys = arrays["keys"]
+    _expect(bool((keys[1:] > keys[:-1]).all()), "keys in increasing order")
+
+
+def _check_machine(arrays: Arrays) -> None:
+    n_machines, n_support = arrays["dual_coef"].shape
+    _expect(len(arrays["support"]) == n_support, "a coefficient for each support vector")
+    _expect(len(arrays["intercept"]) == n_machines, "an intercept for each machine")
+
+
+def _check_sparse(arrays: Arrays) -> None:
+    first, indices = arrays["indptr"], arrays["indices"]
+    _expect(len(indices) == len(arrays["data"]), "a number for each place")
+    _expect(len(first) > 0 and first[0] == 0 and first[-1] == len(indices), "rows of all places")
+    _expect(bool((np.diff(first) >= 0).all()), "rows one after the other")
+
+
+RELATIONS: dict[str, Callable[[Arrays], None]] = {
+    "ConstTree": _check_trees,
+    "ConstituentParser": _check_forest,
+    "Forest": _check_forest,
+    "Labeler": _check_labeler,
+    "Lemmatizer": _check_words,
+    "Stage": _check_weights,
+    "StructureModel": _check_weights,
+    "SubtreeFeatures": _check_features,
+    "Tagger": _check_tagger,
+    "TemplateFeatures": _check_features,
+    "TreeKernelClassifier": _check_machine,
+    "TreeKernelRegressor": _check_machine,
+    "sparse": _check_sparse,
+}
+"""What the arrays of a part must have to do with each other."""

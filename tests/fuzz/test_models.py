@@ -1,0 +1,141 @@
+"""Damaged models are refused; models that somebody has changed do not lead compiled code astray."""
+
+import re
+from random import Random
+
+import numpy as np
+import pytest
+from mutations import mutate_bytes, mutate_state
+
+import treewright as tw
+from treewright._models import MODELS
+from treewright._soundness import ARRAYS, check_state
+from treewright.errors import FormatError, InputError
+from treewright.persist import State, identify, load_state, save_state
+
+N_DAMAGED = 1500
+N_CHANGED = 150
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return small models of three rooms, by name: their states and bytes."""
+    folder = tmp_path_factory.mktemp("models")
+    bank = tw.make_treebank(n_sentences=20, seed=0)
+    data = tw.make_conjunctions(n_samples=100, n_features=50, seed=0)
+    is_long = [tree.n_nodes > 25 for tree in bank.constituents]
+    models = {
+        "tagger": tw.Tagger(epochs=1).fit(bank.dependencies),
+        "trees": tw.L1BoostedTrees(penalty=5.0, max_trees=3).fit(data.X, data.y),
+        "machine": tw.TreeKernelClassifier(tw.SubsetTreeKernel()).fit(bank.constituents, is_long),
+    }
+    for name, model in models.items():
+        model.save(folder / name)
+    return {name: (load_state(folder / name), (folder / name).read_bytes()) for name in models}
+
+
+@pytest.mark.parametrize("name", ["tagger", "trees", "machine"])
+def test_damaged_models_are_refused_or_the_same(name, saved, tmp_path):
+    rng = Random(name)
+    state, whole = saved[name]
+    other = saved["trees"][1]
+    path = tmp_path / "model"
+    n_refused = n_same = 0
+    for _ in range(N_DAMAGED):
+        path.write_bytes(mutate_bytes(rng, whole, other))
+        try:
+            found = load_state(path)
+        except FormatError as error:
+            n_refused += str(error).count("\n") == 0
+        else:
+            n_same += identify(found) == identify(state)
+    assert n_refused + n_same == N_DAMAGED
+
+
+@pytest.mark.parametrize("name", ["tagger", "trees", "machine"])
+def test_changed_models_are_refused_or_loaded(name, saved, tmp_path):
+    rng = Random(name)
+    path = tmp_path / "model"
+    found = set()
+    for _ in range(N_CHANGED):
+        path.write_bytes(saved[name][1])
+        state = load_state(path)
+        mutate_state(rng, state, saved["machine"][0])
+        save_state(state, path)
+        try:
+            tw.load(path)
+        except FormatError as error:
+            found.add("refused" if "\n" not in str(error) else "refused in several lines")
+        else:
+            found.add("loaded")
+    assert found == {"refused", "loaded"}
+
+
+def kinds_in(state):
+    yield state.kind, {re.sub(r"[0-9]+$", "", name) for name in state.arrays}
+    for part in state.parts.values():
+        yield from kinds_in(part)
+
+
+def test_all_arrays_of_saved_models_are_known(saved):
+    for state, _ in saved.values():
+        check_state(state)
+        for kind, names in kinds_in(state):
+            assert names <= set(ARRAYS.get(kind, {}))
+    assert {kind for kind in ARRAYS if kind in MODELS} <= set(MODELS)
+
+
+def forest(**arrays):
+    nodes = {"features": [0, -1, -1], "present": [1, -1, -1], "absent": [2, -1, -1], "roots": [0]}
+    made = {name: np.array(numbers, dtype=np.int32) for name, numbers in (nodes | arrays).items()}
+    return State("Forest", {}, made | {"values": np.zeros(len(made["features"]))})
+
+
+def test_a_forest_is_sound():
+    check_state(forest())
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"present": [3, -1, -1]}, "nodes that lead to later ones"),
+        ({"present": [0, -1, -1]}, "nodes that lead to later ones"),
+        ({"absent": [-5, -1, -1]}, "nodes that lead to later ones"),
+        ({"present": [1, -1]}, "nodes that have all columns"),
+        ({"roots": [1]}, "a first root at the first node"),
+        ({"roots": [0, 3]}, "roots in increasing order"),
+        ({"roots": [0, 1]}, "nodes that stay in their tree"),
+    ],
+)
+def test_a_forest_whose_nodes_lead_elsewhere_is_refused(arrays, expected):
+    with pytest.raises(InputError, match=expected):
+        check_state(forest(**arrays))
+
+
+@pytest.mark.parametrize("sizes", [[1, 1, 4], [1, 3, 3], [2, 1, 3], [1, 1, 2]])
+def test_sizes_that_are_those_of_no_tree_are_refused(sizes):
+    arrays = {
+        "n_nodes": np.array([3]),
+        "labels": np.zeros(3, dtype=np.int32),
+        "sizes": np.array(sizes, dtype=np.int32),
+    }
+    with pytest.raises(InputError, match="expected sizes of"):
+        check_state(State("ConstTree", {"labels": ["a"]}, arrays))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (
+            State("Stage", {}, {"book": np.zeros(255, "f4"), "codes": np.zeros(1, "u1")}),
+            "two weights at least",
+        ),
+        (State("Stage", {}, {"book": np.zeros(255, "f4"), "codes": np.zeros(4)}), "codes of Stage has 1 dim"),
+        (State("Stage", {}, {"pairs": np.zeros(1)}), "array 'pairs' of Stage; expected none of that name"),
+        (State("Strange", {}, {"pairs": np.zeros(1)}), "array 'pairs' of Strange"),
+        (State("LinearScorer", {}, {"coef": np.zeros((2, 2))}), "2 dimensions of float64; expected 1 of f"),
+    ],
+)
+def test_arrays_that_a_kind_does_not_have_are_refused(state, message):
+    with pytest.raises(InputError, match=message):
+        check_state(State("Outer", {}, {}, {"inner": state}))
