@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from treewright.data.temporary import remove_stale
@@ -35,7 +35,12 @@ class Checkpoint:
         """Write a state under a name."""
         self.folder.mkdir(exist_ok=True, parents=True)
         values = {"identity": self.identity, "values": state.values}
-        save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
+        try:
+            save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
+        except OSError:
+            with suppress(OSError):
+                self.folder.rmdir()  # if this was to be the first step
+            raise
         self._saved = time.monotonic()
 
     @staticmethod
@@ -85,7 +90,7 @@ class Checkpoint:
 
     def path(self, name: str) -> Path:
         """Return the file of a step, in the folder, which is made if need be."""
-        self.folder.mkdir(exist_ok=True, parents=True)
+        self.folder.mkdir(exist_ok=True)
         return self._path(name)
 
     def _path(self, name: str) -> Path:

@@ -67,14 +67,17 @@ def run_aside(function: Callable[[], Result]) -> Result:
             results.append(function())
         except BaseException as error:
             errors.append(error)
+        finally:
+            over.set()
 
+    over = threading.Event()  # to join a thread and be interrupted may make it look as if it had ended
     thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(SECONDS_DEAF)
+        while not over.wait(SECONDS_DEAF):
+            pass
     except KeyboardInterrupt as interrupt:
-        is_stuck = not _stop(thread)
+        is_stuck = not _stop(thread, over)
         is_terminated = isinstance(interrupt, TerminatedError)
         raise InterruptedRunError(is_terminated=is_terminated, is_stuck=is_stuck) from interrupt
     if errors:
@@ -82,17 +85,16 @@ def run_aside(function: Callable[[], Result]) -> Result:
     return results[0]
 
 
-def _stop(thread: threading.Thread) -> bool:
+def _stop(thread: threading.Thread, over: threading.Event) -> bool:
     """Raise KeyboardInterrupt in a thread; return whether it has ended."""
     assert thread.ident is not None
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
     )
     try:
-        thread.join(SECONDS_TO_TIDY)
+        return over.wait(SECONDS_TO_TIDY)
     except KeyboardInterrupt:  # who asks twice does not want to wait
         return False
-    return not thread.is_alive()
 
 
 def leave(code: int) -> NoReturn:
