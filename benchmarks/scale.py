@@ -2,8 +2,9 @@
 
     python benchmarks/scale.py make --folder scale [--sizes 1000 10000 100000 1000000]
     python benchmarks/scale.py reading --folder scale [--sizes ...]
+    python benchmarks/scale.py passing --folder scale
     python benchmarks/scale.py parsing --folder scale [--orders 1 3]
-    python benchmarks/scale.py conjunctions --folder scale [--limit 64]
+    python benchmarks/scale.py conjunctions --folder scale [--limit 16]
     python benchmarks/scale.py subtrees --folder scale
     python benchmarks/scale.py kernels --folder scale
     python benchmarks/scale.py training --folder scale
@@ -62,6 +63,41 @@ def read_list(path):
 
     next(tw.iter_conllu(path))
     return lambda: f"{len(tw.read_conllu(path)):,} trees"
+
+
+def write(path):
+    """Write trees that are in memory."""
+    import treewright as tw
+
+    trees, target = tw.read_conllu(path), f"{path}.written"
+    tw.write_conllu(trees[:WARM], target)
+
+    def work():
+        tw.write_conllu(trees, target)
+        size = os.path.getsize(target)
+        os.remove(target)
+        return f"{size / len(trees):,.0f} bytes a sentence"
+
+    return work
+
+
+def send(path):
+    """Pickle trees and read them back, 250 at a time, as when a cluster parses a file."""
+    import pickle
+
+    import treewright as tw
+
+    trees = tw.read_conllu(path)
+
+    def work():
+        n_bytes = 0
+        for begin in range(0, len(trees), 250):
+            content = pickle.dumps(trees[begin : begin + 250], pickle.HIGHEST_PROTOCOL)
+            n_bytes += len(content)
+            pickle.loads(content)
+        return f"{n_bytes / len(trees):,.0f} bytes a sentence"
+
+    return work
 
 
 def parse(path, model):
@@ -246,12 +282,13 @@ def read_memory(name):
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
 
 
-def table(name, options, jobs):
-    """Measure and print a row for each size; `jobs` are labels with what they do for a size."""
-    for label, job in jobs.items():
+def table(name, options, jobs, suffix="conllu"):
+    """Measure and print a row for each size; `jobs` are labels with functions and what these take."""
+    for label, (function, *arguments) in jobs.items():
         rows = []
         for size in options.sizes:
-            rows.append({"what": name, "label": label, "sentences": size, **measure(*job(size))})
+            figures = measure(function, str(bank_path(options, size, suffix)), *arguments)
+            rows.append({"what": name, "label": label, "sentences": size, **figures})
             print_row(rows[-1], is_first=label == next(iter(jobs)) and len(rows) == 1)
             if options.json:
                 with open(options.json, "a") as target:
@@ -339,64 +376,41 @@ def model_path(options, order):
 
 def reading(options):
     """Measure reading, by sentence and whole."""
-    jobs = {"`iter_conllu`": stream, "`read_conllu`": read_list}
-    bound = {
-        label: lambda size, do=function: (do, str(bank_path(options, size)))
-        for label, function in jobs.items()
-    }
-    return table("reading", options, bound)
+    table("reading", options, {"`iter_conllu`": (stream,), "`read_conllu`": (read_list,)})
+
+
+def passing(options):
+    """Measure what trees take to be written, and to be sent to another process."""
+    table("passing on", options, {"`write_conllu`": (write,), "pickled and back": (send,)})
 
 
 def parsing(options):
     """Measure the command `parse` with parsers of order 1 and 3."""
-    return table(
-        "parsing",
-        options,
-        {
-            f"order {order}": lambda size, order=order: (
-                parse,
-                str(bank_path(options, size)),
-                str(model_path(options, order)),
-            )
-            for order in options.orders
-        },
-    )
+    jobs = {f"order {order}": (parse, str(model_path(options, order))) for order in options.orders}
+    table("parsing", options, jobs)
 
 
 def mining(options):
-    """Measure mining of conjunctions, with a limit to memory and without."""
-    limits = {"no limit": None, f"limit {options.limit} MB": options.limit * MEGABYTE}
-    return table(
-        "mining",
-        options,
-        {
-            label: lambda size, limit=limit: (conjunctions, str(bank_path(options, size)), limit)
-            for label, limit in limits.items()
-        },
-    )
+    """Measure mining of conjunctions, without and with a limit to memory."""
+    limit = options.limit * MEGABYTE
+    jobs = {"no limit": (conjunctions, None), f"limit {options.limit} MB": (conjunctions, limit)}
+    table("conjunctions", options, jobs)
 
 
 def subtree_mining(options):
     """Measure mining of subtrees."""
-    model = str(model_path(options, 1))
-    return table(
-        "subtrees", options, {"subtrees": lambda size: (subtrees, str(bank_path(options, size)), model)}
-    )
+    table("subtrees", options, {"subtrees": (subtrees, str(model_path(options, 1)))})
 
 
 def kernels(options):
-    """Measure matrices of a tree kernel in files, and approximations that are linear."""
-    jobs = {"`gram`": gram, "`TreeKernelNystroem`": nystroem}
-    bound = {
-        label: lambda size, do=function: (do, str(bank_path(options, size, "mrg")))
-        for label, function in jobs.items()
-    }
-    return table("kernels", options, bound)
+    """Measure matrices of a tree kernel in files, and an approximation that is linear."""
+    jobs = {"`gram`": (gram,), "`TreeKernelNystroem`": (nystroem,)}
+    table("kernels", options, jobs, suffix="mrg")
 
 
 def training(options):
     """Measure training of a dependency parser."""
-    return table("training", options, {"order 1": lambda size: (train, str(bank_path(options, size)))})
+    table("training", options, {"order 1": (train,)})
 
 
 def show(options):
@@ -440,6 +454,7 @@ def plot(groups, path):
 EXPERIMENTS = {
     "make": make,
     "reading": reading,
+    "passing": passing,
     "parsing": parsing,
     "conjunctions": mining,
     "subtrees": subtree_mining,
@@ -459,7 +474,7 @@ def main():
     parser.add_argument("--folder", default="scale", help="of treebanks and parsers")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of sentences")
     parser.add_argument("--orders", type=int, nargs="+", default=(1, 3), help="of parsers")
-    parser.add_argument("--limit", type=int, default=64, help="MB that conjunctions may take")
+    parser.add_argument("--limit", type=int, default=16, help="MB that conjunctions may take")
     parser.add_argument("--json", help="file to which rows are added, or from which they are shown")
     parser.add_argument("--plot", help="file for a drawing of the rows that are shown")
     options = parser.parse_args()
