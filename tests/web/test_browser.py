@@ -99,6 +99,11 @@ def as_heads(sentence):
     return dict(enumerate(sentence["heads"], start=1))
 
 
+def are_side_by_side(page, *selectors):
+    places = [page.one(selector).rect for selector in selectors]
+    return places[0]["y"] == places[1]["y"] and places[0]["x"] < places[1]["x"]
+
+
 def test_a_sentence_is_parsed_and_an_arc_reached_by_the_keyboard_alone(page):
     assert page.has_focus("#text")
     page.keys(SENTENCE)
@@ -139,6 +144,9 @@ def test_the_best_trees_stand_side_by_side_with_probabilities_and_marked_differe
         said = figure.find_elements(By.CSS_SELECTOR, ".differences li")
         assert len(said) == len(candidate["differs"])
     assert len(page.all('figure[data-model="parser"]')) == len(listed["candidates"]) > 1
+    assert are_side_by_side(
+        page, '[data-model="parser"][data-rank="2"]', '[data-model="parser"][data-rank="3"]'
+    )
 
 
 def test_constituents_are_drawn_beside_dependencies(page, served):
@@ -167,6 +175,16 @@ def test_a_reranker_tells_what_decided_between_the_best_trees(page, served):
     page.go("#dependency=reranker")
     page.parse(SENTENCE)
     (explained,) = answer(served, "explain", {"text": SENTENCE, "model": "reranker"})
+    page.one(".why summary").click()
+    page.wait(lambda: page.all(".why tbody tr"))
+    assert page.one(".why tbody td").text == " ".join(explained["reasons"][0]["text"].split())
+
+
+def test_what_decided_is_told_for_trees_with_kept_arcs_too(page, served):
+    page.go(f"#text={SENTENCE.replace(' ', '+')}&dependency=reranker&fixed=1.5.2")
+    page.settle()
+    asked = {"text": SENTENCE, "model": "reranker", "fixed": [[{"word": 5, "head": 2}]]}
+    (explained,) = answer(served, "explain", asked)
     page.one(".why summary").click()
     page.wait(lambda: page.all(".why tbody tr"))
     assert page.one(".why tbody td").text == " ".join(explained["reasons"][0]["text"].split())
@@ -271,6 +289,7 @@ def test_two_models_stand_side_by_side_with_differences_marked(page, served):
         assert page.heads(model) == as_heads(tree)
         marked = page.all(f'figure[data-model="{model}"][data-rank="1"] .arc.marked')
         assert {int(arc.get_attribute("data-word")) for arc in marked} == differing
+    assert are_side_by_side(page, '[aria-label="Trees by parser"]', '[aria-label="Trees by reranker"]')
     assert page.one(".comparison").text
 
 
@@ -343,6 +362,7 @@ def test_an_error_of_the_service_is_told_in_its_words(page):
     page.one("#parse").click()
     page.wait(lambda: "error" in page.one("#status").get_attribute("class"))
     assert "HEAD is 'X'" in page.status
+    assert not page.one("#view").is_displayed()
 
 
 def test_a_busy_service_is_asked_again(page):

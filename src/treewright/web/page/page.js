@@ -173,7 +173,7 @@ function draw() {
   const kept = first && renderFixed(first.given, fixed, (one) => fix(one, null));
   at("trees").replaceChildren(...[kept, ...parts].filter(Boolean));
   drawTags(first);
-  at("view").hidden = false;
+  at("view").hidden = !first; // what was refused as a whole is told by the status
   at("view").classList.toggle(
     "plain",
     !results.some((one) => one.model.kind === "dependency" && one.candidates),

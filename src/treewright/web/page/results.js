@@ -61,8 +61,7 @@ function renderModel(result, marks, context, isNamed) {
   if (!result.candidates) return article;
   const [best, ...others] = result.candidates;
   article.append(renderCandidate(result, best, 1, marks, context));
-  // The service knows no reasons for trees with arcs that a visitor has chosen.
-  if (isReranker(model) && others.length && !context.fixed.length) article.append(renderWhy(result, context));
+  if (isReranker(model) && others.length) article.append(renderWhy(result, context));
   if (others.length) {
     const figures = others.map((candidate, place) =>
       renderCandidate(result, candidate, place + 2, candidate.differs ?? [], context),
