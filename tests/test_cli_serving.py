@@ -19,6 +19,11 @@ pytest.importorskip("uvicorn", reason="the service needs the extra web")
 from treewright.web import server
 from treewright.web.app import make_app
 
+TAGLESS = (
+    "small has no tagger and will refuse plain text; "
+    "expected a model trained with --tags predicted, or --tagger"
+)
+
 
 @pytest.fixture(scope="module")
 def parser():
@@ -47,7 +52,7 @@ def test_serve_says_where_answers_and_stops_at_ctrl_c(model):
     assert name == "small"
     assert health["models"] == ["small"]
     assert (process.returncode, rest) == (0, "")
-    assert [each for each in complaints.splitlines() if "compiles its inner loops" not in each] == []
+    assert [each for each in complaints.splitlines() if "compiles its inner loops" not in each] == [TAGLESS]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -73,6 +78,13 @@ def test_models_of_one_name_are_numbered_and_all_options_arrive(model, tmp_path,
     assert shown.startswith("small, small-2 at http://127.0.0.1:")
     assert (limits.max_characters, limits.max_words, limits.seconds) == (70, 7, 2.5)
     assert (limits.queue, limits.jobs, seen["access_log"]) == (3, 1, True)
+
+
+def test_a_model_with_a_tagger_is_served_without_a_word_about_tags(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "run_server", lambda app, listener, *, tell, access_log: None)
+    tagger = tmp_path / "tagger.tw"
+    tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(tagger)
+    assert "tagger" not in run("serve", model, "--port", 0, "--tagger", tagger).stderr
 
 
 def test_a_port_that_is_taken_is_one_line(fail, model):

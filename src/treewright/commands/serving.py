@@ -3,12 +3,16 @@
 from collections.abc import Container, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treewright._optional import require
+from treewright.commands.telling import say
 from treewright.errors import InputError
+
+if TYPE_CHECKING:
+    from treewright.web.schemas import ModelDescription
 
 
 def serve(
@@ -48,9 +52,18 @@ def serve(
         loaded = _load(models)
         own = _load_one(tagger, (Tagger,), "a tagger") if tagger else None
         app = make_app(loaded, limits=limits, tagger=own, language=language)
+        _tell_of_tags(app.state.service.description.models)
         app.state.service.warm_up()
         line = f"{', '.join(loaded)} at {address_of(listener)}"
         run_server(app, listener, tell=lambda: print(line, flush=True), access_log=access_log)
+
+
+def _tell_of_tags(models: "Sequence[ModelDescription]") -> None:
+    """Say which models will refuse plain text, before a visitor finds out."""
+    for model in models:
+        if model.needs_tags:
+            found = f"{model.name} has no tagger and will refuse plain text"
+            say(f"{found}; expected a model trained with --tags predicted, or --tagger")
 
 
 def _load(paths: Sequence[str]) -> dict[str, Any]:
