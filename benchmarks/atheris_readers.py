@@ -1,0 +1,54 @@
+"""Readers under coverage-guided fuzzing, with atheris (`pip install atheris`; Linux and macOS).
+
+    python benchmarks/atheris_readers.py FOLDER -runs=100000 -max_len=4096
+
+The folder keeps inputs that reach new code and gets sound texts to begin with; other options are those of
+libFuzzer. The first byte of an input chooses the reader. What must not be is an error.
+"""
+
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+with atheris.instrument_imports(include=["treewright.data", "treewright.kernels.files"]):
+    import fuzz_readers
+
+
+class ReaderDefectError(Exception):
+    """A reader has neither read nor refused."""
+
+
+def read_one(data):
+    """Let one of the readers read."""
+    if data:
+        name = fuzz_readers.NAMES[data[0] % len(fuzz_readers.NAMES)]
+        outcome = fuzz_readers.judge(name, data[1:])
+        if outcome not in ("value", "refused"):
+            raise ReaderDefectError(f"{name}: {outcome}")
+
+
+def write_seeds(folder):
+    """Write sound texts, each for the readers of its format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        texts = fuzz_readers.make_seeds(place)
+    for number, (_, kind) in enumerate(fuzz_readers.READERS.values()):
+        for at, text in enumerate(texts[kind] if kind else []):
+            (folder / f"seed-{number}-{at}").write_bytes(bytes([number]) + text)
+
+
+def main():
+    """Fuzz until a defect is found or the runs are over."""
+    logging.disable()
+    write_seeds(Path(sys.argv[1]))
+    atheris.Setup(sys.argv, read_one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""How much damage treewright has come through: inputs, models, requests, kills and lost workers.
+
+    python benchmarks/reliability.py readers --count 300000
+    python benchmarks/reliability.py models --count 10000
+    python benchmarks/reliability.py table
+
+Each campaign adds a line of counts to a file (`--out`); `table` makes a table of all its lines. Every case
+has a number and can be made again: `--seed 0 --first 1234 --count 1`. Campaigns need Linux.
+"""
+
+import argparse
+import json
+import logging
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from batches import case_generator, run_cases
+
+PACKAGES = ("numpy", "scipy", "numba", "safetensors", "torch", "fastapi")
+LIMIT = 120
+"""Seconds that a case may take; many, since the machine may have other things to do."""
+
+
+def run_readers(options):
+    """Let readers read damaged texts, and some that are made to take time or memory."""
+    import fuzz_readers
+
+    with tempfile.TemporaryDirectory() as folder:
+        texts = fuzz_readers.make_seeds(folder)
+    hostile = [(name, data) for data in fuzz_readers.make_hostile().values() for name in fuzz_readers.NAMES]
+
+    def judge(number):
+        if number < len(hostile):
+            name, data = hostile[number]
+        else:
+            name, data = fuzz_readers.make_case(case_generator(options.seed, number), texts)
+        return name, fuzz_readers.judge(name, data)
+
+    return run(options, judge, lambda outcome: outcome in ("value", "refused"), batch=10_000)
+
+
+def run_models(options):
+    """Load damaged models."""
+    import fuzz_models
+
+    models = fuzz_models.Models(options.models)
+
+    def judge(number):
+        return fuzz_models.judge_damaged(models, case_generator(options.seed, number))
+
+    return run(options, judge, fuzz_models.is_allowed)
+
+
+def run_hostile(options):
+    """Load models that were changed by somebody who has set the checksum right, and use them."""
+    import fuzz_models
+
+    models = fuzz_models.Models(options.models)
+    models.warm_up()
+
+    def judge(number):
+        return fuzz_models.judge_hostile(models, case_generator(options.seed, number))
+
+    return run(options, judge, fuzz_models.is_allowed, batch=100)
+
+
+def run_parse(options):
+    """Give damaged files to `treewright parse`."""
+    import fuzz_readers
+    import fuzz_service
+    from small_models import train_models
+
+    paths = train_models(options.models)
+    with tempfile.TemporaryDirectory() as folder:
+        texts = fuzz_readers.make_seeds(folder)
+
+    def judge(number):
+        return fuzz_service.judge_parse(paths, texts, case_generator(options.seed, number))
+
+    return run(options, judge, fuzz_service.is_allowed, batch=500)
+
+
+def run_service(options):
+    """Send damaged requests to the service."""
+    import fuzz_service
+    from small_models import train_models
+
+    paths = train_models(options.models)
+    asked = []  # each process makes its own, as threads do not come along when it is forked
+
+    def judge(number):
+        if not asked:
+            asked.append(fuzz_service.Asked(paths))
+        return asked[0].judge(case_generator(options.seed, number))
+
+    return run(options, judge, fuzz_service.is_allowed, batch=2500)
+
+
+def run_load(options):
+    """Ask a service over the network, many clients at once."""
+    import fuzz_service
+    from small_models import train_models
+
+    begun = time.monotonic()
+    counts = fuzz_service.load_service(train_models(options.models), options.count, options.clients)
+    defects = [{"label": "load", "outcome": "lost or wrong"}] * counts["lost or wrong"]
+    return {f"load\t{name}": n for name, n in counts.items()}, defects, time.monotonic() - begun
+
+
+def run_kills(options):
+    """Kill trainings at random moments and let them go on, until the model is there."""
+    from kills import COMMANDS, kill_campaign
+
+    return _count_killed(kill_campaign, COMMANDS, options)
+
+
+def run_workers(options):
+    """Kill workers of a cluster in the middle of a run."""
+    from lost_workers import JOBS, worker_campaign
+
+    return _count_killed(worker_campaign, JOBS, options)
+
+
+def _count_killed(campaign, names, options):
+    """Kill so often in all, the jobs one after the other."""
+    begun = time.monotonic()
+    counts, defects = Counter(), []
+    chosen = [name for name in names if not options.only or name in options.only]
+    share = -(-options.count // len(chosen))
+    for name in chosen:
+        found = campaign(name, share, options.seed)
+        counts.update({f"{name}\t{what}": n for what, n in found.items()})
+        if found.get("lost", 0):
+            defects.append({"label": name, "outcome": "another result"})
+    return dict(counts), defects, time.monotonic() - begun
+
+
+def run(options, judge, allowed, *, batch=1000):
+    """Run the cases that were asked for; return counts, defects and seconds."""
+    until = time.monotonic() + options.seconds
+    numbers = range(options.first, options.first + options.count)
+    found = run_cases(judge, numbers, allowed=allowed, batch=batch, limit=LIMIT, until=until)
+    return {"\t".join(key): n for key, n in sorted(found.counts.items())}, found.defects, found.seconds
+
+
+CAMPAIGNS = {
+    "readers": run_readers,
+    "models": run_models,
+    "hostile": run_hostile,
+    "parse": run_parse,
+    "service": run_service,
+    "load": run_load,
+    "kills": run_kills,
+    "workers": run_workers,
+}
+KILLING = ("kills", "workers")
+COUNTS = dict(zip(CAMPAIGNS, (300_000, 10_000, 2_000, 5_000, 5_000, 5_000, 20, 10), strict=True))
+"""How many cases there are where nobody says."""
+ROWS = {
+    "readers": "damaged texts given to readers",
+    "models": "damaged models loaded",
+    "hostile": "models changed with a right checksum, loaded and used",
+    "parse": "damaged files given to `treewright parse`",
+    "service": "damaged requests to the service",
+    "load": "requests under load",
+    "kills": "trainings and minings killed",
+    "workers": "workers of a cluster killed",
+}
+
+
+def record(name, options):
+    """Run a campaign and write down what it came to; return the number of defects."""
+    counts, defects, seconds = CAMPAIGNS[name](options)
+    import treewright as tw
+
+    line = {
+        "campaign": name,
+        "n_cases": sum(n for key, n in counts.items() if name not in KILLING or key.endswith("\tkills")),
+        "counts": counts,
+        "defects": defects,
+        "seconds": round(seconds, 1),
+        "command": " ".join(["python", "benchmarks/reliability.py", *sys.argv[1:]]),
+        "seed": options.seed,
+        "bounds_checked": os.environ.get("NUMBA_BOUNDSCHECK") == "1",
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {"python": platform.python_version(), "treewright": tw.__version__}
+        | {package: version(package) for package in PACKAGES},
+    }
+    with open(options.out, "a", encoding="utf-8") as stream:
+        print(json.dumps(line), file=stream)
+    print(f"{name}: {line['n_cases']:,} cases, {len(defects)} defects, {seconds:.0f} s")
+    for defect in defects[:20]:
+        print(f"  {defect}")
+    return len(defects)
+
+
+def table(path):
+    """Return the table of all campaigns of a file."""
+    cases, outcomes, defects = Counter(), {}, Counter()
+    for text in Path(path).read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        name = line["campaign"]
+        cases[name] += line["n_cases"]
+        defects[name] += len(line["defects"])
+        for key, n in line["counts"].items():
+            outcomes.setdefault(name, Counter())[key.partition("\t")[2]] += n
+    rows = ["| what | how many | came to | crashes, hangs, lost results |", "| --- | ---: | --- | ---: |"]
+    for name, text in ROWS.items():
+        if name in cases:
+            came = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes[name].most_common())
+            rows.append(f"| {text} | {cases[name]:,} | {came} | {defects[name]:,} |")
+    return "\n".join(rows)
+
+
+def main():
+    """Run campaigns, or print the table of those that were run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("campaign", choices=[*CAMPAIGNS, "all", "table"])
+    parser.add_argument("--count", type=int, help="cases; a number for each campaign otherwise")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin nothing more after so long"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--only", nargs="*", help="commands that are killed, or jobs whose workers are")
+    parser.add_argument("--clients", type=int, default=32, help="that ask at once, under load")
+    parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir(), "treewright-small-models"))
+    parser.add_argument("--out", type=Path, default=Path("reliability.jsonl"))
+    options = parser.parse_args()
+    if options.campaign == "table":
+        print(table(options.out))
+        return
+    logging.disable()
+    chosen, asked = (CAMPAIGNS if options.campaign == "all" else [options.campaign]), options.count
+    n_defects = 0
+    for name in chosen:
+        options.count = asked or COUNTS[name]
+        n_defects += record(name, options)
+    sys.exit(n_defects > 0)
+
+
+if __name__ == "__main__":
+    main()
