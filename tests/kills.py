@@ -57,7 +57,7 @@ def kill_campaign(command, n_kills, seed):
     with tempfile.TemporaryDirectory() as name:
         campaign = _Campaign(COMMANDS[command], Path(name))
         while campaign.counts["kills"] < n_kills:
-            campaign.run(kill_after=rng.uniform(0.2, 1) * campaign.seconds)
+            campaign.run(rng)
         campaign.finish()
         return dict(campaign.counts)
 
@@ -94,11 +94,11 @@ class _Campaign:
         program = [sys.executable, "-m", "treewright", *self._command.arguments, *resume]
         return subprocess.Popen(program, cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL)
 
-    def run(self, *, kill_after):
-        """Begin or go on; kill the command after some seconds, if it is not over."""
-        process = self._start()
+    def run(self, rng):
+        """Begin or go on; kill the command at some moment, if it is not over."""
+        is_begun, process = self._checkpoint.exists(), self._start()
         try:
-            code = process.wait(kill_after)
+            code = self._wait(process, rng, is_begun=is_begun)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -107,6 +107,15 @@ class _Campaign:
             self.counts["lost"] += self._result.read_bytes() not in (OLD, self._whole)
         else:
             self._compare(code)
+
+    def _wait(self, process, rng, *, is_begun):
+        """Wait for a moment anywhere in a run or, as most of it may be its start, after its first step."""
+        until = time.monotonic() + self.seconds
+        if is_begun or rng.random() < 0.3:
+            return process.wait(rng.uniform(0.2, 1) * self.seconds)
+        while process.poll() is None and not self._checkpoint.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        return process.wait(rng.uniform(0, 0.2) * self.seconds)
 
     def _compare(self, code):
         self.counts["results"] += 1
@@ -117,7 +126,7 @@ class _Campaign:
 
     def finish(self):
         """Go on to the end."""
-        if self._checkpoint.exists():
+        if self._checkpoint.exists() or not self.counts["results"]:
             self._compare(self._start().wait())
 
 
@@ -128,7 +137,7 @@ def make_inputs(folder, command):
     tw.write_brackets(bank.constituents, folder / "bank.mrg")
     tw.write_props(bank.propositions, folder / "bank.props")
     if "data.svmlight" in command.arguments:
-        data = tw.make_conjunctions(n_samples=400, n_features=30, seed=0)
+        data = tw.make_conjunctions(n_samples=400, n_features=40, seed=0)
         lines = [
             f"{label} {' '.join(f'{column + 1}:1' for column in row.indices)}\n"
             for row, label in zip(data.X, data.y, strict=True)

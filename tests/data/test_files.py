@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from treewright.data import files
 from treewright.data.files import (
     CHUNK_SIZE,
     is_same_file,
@@ -528,3 +529,21 @@ def test_compressed_bytes_depend_on_the_text_alone(tmp_path):
     first, second = (tmp_path / name for name in ("x.gz", "y.gz"))
     assert first.read_bytes() == second.read_bytes()
     assert first.read_bytes()[4:8] == bytes(4)  # no time of writing in the header
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 17)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"short\n" + b" " * (1 << 20) + b"\n"))
+    lines = numbered_lines(path)
+    assert next(lines) == (1, "short")
+    with pytest.raises(FormatError) as error:
+        list(lines)
+    message = f"{path}:2: a line of more than 131,072 bytes; expected lines that have an end"
+    assert str(error.value) == message
+
+
+def test_a_long_line_is_read_whole(tmp_path):
+    path = tmp_path / "long"
+    path.write_bytes(b"a" * 300_000 + b"\nb\n")
+    assert [len(line) for _, line in numbered_lines(path)] == [300_000, 1]

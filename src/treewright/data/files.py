@@ -28,6 +28,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
+LONGEST_LINE = 1 << 26
+"""Bytes after which a line is taken for what has no lines; a small compressed file may hold any number."""
 STANDARD_OUTPUT = "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """No space left, a file larger than the system allows, or a quota that is exceeded."""
@@ -53,7 +55,8 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
     Raises
     ------
     FormatError
-        For bytes that are not UTF-8, a NUL byte, a lone carriage return, or damaged gzip data.
+        For bytes that are not UTF-8, a NUL byte, a lone carriage return, damaged gzip data, or a line of more
+        than 64 MiB.
     """
     name = source_name(source)
     number = 1
@@ -67,6 +70,13 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
         raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
     except DAMAGED_GZIP as error:
         raise _damaged(name, number, error) from error
+    except _LineTooLongError as error:
+        found = f"a line of more than {LONGEST_LINE:,} bytes"
+        raise FormatError(name, number, found, "lines that have an end") from error
+
+
+class _LineTooLongError(Exception):
+    """A line does not end."""
 
 
 def _damaged(name: str, number: int, error: Exception) -> FormatError:
@@ -151,12 +161,16 @@ def _is_standard(name: str | os.PathLike[str]) -> bool:
 def _whole_lines(source: Source) -> Iterator[bytes]:
     """Yield the bytes of `source` in pieces that end where a line ends."""
     pending: list[bytes] = []
+    n_pending = 0
     for data in _pieces(source):
         cut = data.rfind(b"\n") + 1
         if cut:
             yield b"".join([*pending, data[:cut]])
-            pending = []
+            pending, n_pending = [], 0
         pending.append(data[cut:])
+        n_pending += len(data) - cut
+        if n_pending > LONGEST_LINE:
+            raise _LineTooLongError
     if rest := b"".join(pending):
         yield rest
 

@@ -18,6 +18,7 @@ from treewright.parsing.constraints import FixedHeads, check_fixed
 from treewright.parsing.features import Corpus, TemplateSet
 from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.lattice import Lattice
+from treewright.parsing.pieces import LONGEST, Pieces
 from treewright.parsing.training import MODELS, ParserTraining, Progress, ignore
 from treewright.persist import State, save_state
 from treewright.scale import Client, map_jobs
@@ -263,9 +264,11 @@ class DependencyParser(ParserTraining):
         def find(
             batch: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
         ) -> list[npt.NDArray[np.float64]]:
-            corpus = self.encoder_.encode(self._tagged(batch))
-            squares = self.structure_.marginals(self._stages(), corpus, self.scale_, fixed)[1]
-            return [square.T[1:] for square in squares]
+            pieces = self._cut(self._tagged(batch), fixed)
+            corpus = self.encoder_.encode(pieces.trees)
+            squares = self.structure_.marginals(self._stages(), corpus, self.scale_, pieces.fixed)[1]
+            whole = pieces.join_squares(squares, single_root=self.structure_.single_root)
+            return [square.T[1:] for square in whole]
 
         return self._spread(find, trees, fixed=fixed)
 
@@ -396,21 +399,26 @@ class DependencyParser(ParserTraining):
     ) -> tuple[list[Structures], Corpus]:
         """Return the best structures of each sentence, with probabilities if `sure`."""
         tagged = self._tagged(trees)
-        corpus = self.encoder_.encode(tagged)
-        heads, scores = self.structure_.best_trees(self._stages(), corpus, k, fixed)
+        pieces = self._cut(tagged, fixed)
+        corpus = self.encoder_.encode(pieces.trees)
+        heads, scores = self.structure_.best_trees(self._stages(), corpus, k, pieces.fixed)
         scores[corpus.sizes == 0, 0] = 0.0
         probabilities = np.full_like(scores, np.nan)
         if sure:
-            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_, fixed)
+            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_, pieces.fixed)
             probabilities = np.exp(self.scale_ * scores - log_sums[:, np.newaxis])
         n_found = (scores > -np.inf).sum(axis=1).tolist()
         found = [
-            Structures(
-                tree, heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n]
-            )
-            for number, (tree, n) in enumerate(zip(tagged, n_found, strict=True))
+            (heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n])
+            for number, n in enumerate(n_found)
         ]
-        return found, corpus
+        joined = pieces.join_trees(found, k, single_root=self.structure_.single_root)
+        best = [Structures(tree, *each) for tree, each in zip(tagged, joined, strict=True)]
+        return best, corpus if pieces.is_whole else self.encoder_.encode(tagged)
+
+    def _cut(self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None) -> Pieces:
+        """Cut sentences that are too long for charts; a search without charts takes them as they are."""
+        return Pieces(trees, fixed, longest=LONGEST if self.decoder == "projective" else None)
 
     def _parse(
         self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None, *, sure: bool = False
