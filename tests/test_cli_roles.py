@@ -211,7 +211,7 @@ def test_files_are_not_written_over_by_roles(fail, folder, name):
     assert paths[name].read_bytes() == before
 
 
-def test_an_interrupted_training_leaves_nothing(folder, tmp_path, monkeypatch):
+def test_an_interrupted_training_goes_on(fail, folder, tmp_path, monkeypatch):
     def stop(line):
         if "arguments to be named" in line:
             raise RuntimeError
@@ -219,7 +219,19 @@ def test_an_interrupted_training_leaves_nothing(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "say", stop)
     with pytest.raises(RuntimeError):
         train(folder, tmp_path / "m")
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    checkpoint = tmp_path / "m.checkpoint"
+    assert sorted(path.name for path in checkpoint.iterdir()) == ["arguments.step", "predicates.step"]
+    arguments = ["train", "roles", folder / "train.mrg", "--props", folder / "train.props"]
+    message = fail(*arguments, "--model", tmp_path / "m")
+    assert (
+        message
+        == f"treewright: {checkpoint} is left of work that was interrupted; give --resume, or delete it"
+    )
+    train(folder, tmp_path / "m", "--resume")
+    train(folder, tmp_path / "whole")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not checkpoint.exists()
 
 
 def test_evaluate_prints_the_table_of_roles(folder):

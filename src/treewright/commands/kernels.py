@@ -11,7 +11,14 @@ import typer
 
 from treewright.commands import choices
 from treewright.commands.choices import offer
-from treewright.commands.work import check_results, say
+from treewright.commands.work import (
+    Scheduler,
+    begin_checkpoint,
+    check_results,
+    check_writable,
+    open_cluster,
+    say,
+)
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,6 +97,8 @@ def kernel(
     ] = "4G",
     float32: Annotated[bool, typer.Option("--float32", help="Write values of 32 bits, not of 64.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+    scheduler: Scheduler = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished rows.")] = False,
 ) -> None:
     """Compare all trees of a file with each other by a tree kernel, and write the matrix.
 
@@ -97,13 +106,16 @@ def kernel(
 
     Example: `treewright kernel trees.mrg --kernel sst --decay 0.4 --out gram.npy`
     """
+    from treewright.checkpoint import Checkpoint
     from treewright.data.files import open_target
     from treewright.kernels.files import prepare, read_examples
     from treewright.kernels.gram import gram
 
+    checkpoint = begin_checkpoint(out, resume=resume)
     check_results(
         {"--labels": labels, "--out": out}, {"DATA": source, "--other": other, "--vectors": vectors}
     )
+    check_writable(out)
     if logs and normalize:
         raise InputError("--logs and --normalize are both given; expected one of them")
     n_bytes = parse_size("--memory", memory)
@@ -122,11 +134,27 @@ def kernel(
         raise InputError("--logs is for one tree of each example; expected no others and no vectors")
     dtype = "float32" if float32 else "float64"
     times: list[float] = []
-    with _options_named(), open_target(labels) if labels else nullcontext() as stream:
+    with (
+        open_cluster(scheduler) as client,
+        _options_named(),
+        open_target(labels) if labels else nullcontext() as stream,
+    ):
         gram(chosen, *(some[:2] for some in rows), logs=logs)  # loads compiled code, which is no evaluation
-        gram(chosen, *rows, out=out, memory=n_bytes, dtype=dtype, logs=logs, progress=say, times=times)
+        gram(
+            chosen,
+            *rows,
+            out=out,
+            memory=n_bytes,
+            dtype=dtype,
+            logs=logs,
+            progress=say,
+            times=times,
+            checkpoint=checkpoint,
+            client=client,
+        )
         if stream:
             stream.writelines(f"{item.label}\n" for item in groups[0].items)
+    Checkpoint.remove(checkpoint)
     typer.echo(_summary(groups, sum(times)))
     say(f"written: {out}", event="result")
 

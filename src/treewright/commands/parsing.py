@@ -1,5 +1,7 @@
 """Commands for parsers: train, parse, explain."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,15 @@ from rich.console import Console
 from treewright.commands import choices
 from treewright.commands.choices import offer
 from treewright.commands.roles import write_roles
-from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
+from treewright.commands.work import (
+    Scheduler,
+    begin_checkpoint,
+    begin_growing,
+    check_results,
+    check_writable,
+    open_cluster,
+    say,
+)
 from treewright.errors import InputError
 
 
@@ -55,6 +65,7 @@ def dependency(
         ),
     ] = "path",
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
+    scheduler: Scheduler = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Also learn to choose among the parser's best trees.")
     ] = False,
@@ -123,13 +134,13 @@ def dependency(
             jobs=jobs,
         )
         lists = cache_folder("lists")
-        reranker.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint, cache=lists).save(
-            model
-        )
-        for step in ("parser", "mining"):
-            Checkpoint.remove(checkpoint / step)
+        fit: Callable[..., DependencyReranker | DependencyParser] = partial(reranker.fit, cache=lists)
     else:
-        parser.fit(read_conllu(trees), development, progress=say, checkpoint=checkpoint).save(model)
+        fit = parser.fit
+    training = read_conllu(trees)
+    with open_cluster(scheduler) as client:
+        fitted = fit(training, development, progress=say, checkpoint=checkpoint, client=client)
+    fitted.save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
 
@@ -140,19 +151,24 @@ def tagger(
     dev: Annotated[str | None, typer.Option(help="Sentences to score at the end.")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished epoch.")] = False,
 ) -> None:
     """Train a tagger of parts of speech, morphological features and lemmas.
 
     Example: `treewright train tagger train.conllu --dev dev.conllu --model tagger.tw`
     """
+    from treewright.checkpoint import Checkpoint
     from treewright.data.conllu import read_conllu
     from treewright.parsing.tagger import Tagger
 
+    checkpoint = begin_checkpoint(model, resume=resume)
     check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
     check_writable(model)
     development = read_conllu(dev, require_heads=False) if dev else None
     sentences = read_conllu(trees, require_heads=False)
-    Tagger(epochs=epochs, seed=seed).fit(sentences, development, progress=say).save(model)
+    fresh = Tagger(epochs=epochs, seed=seed)
+    fresh.fit(sentences, development, progress=say, checkpoint=checkpoint).save(model)
+    Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
 
 
@@ -193,6 +209,8 @@ def parse(
         str | None, typer.Option(help="PropBank columns whose predicates are known (semantic roles).")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+    scheduler: Scheduler = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished sentence.")] = False,
 ) -> None:
     """Parse sentences: dependencies as CoNLL-U, which keeps all other columns, constituents as brackets.
 
@@ -210,6 +228,7 @@ def parse(
     # CoNLL-U may be parsed in its place, as nothing but heads, relations and tags changes.
     inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
     check_results({"--output": output}, inputs)
+    checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
     split_as = (language or "xx") if raw else None
     loaded = load(model)
     if predicates_from is not None and isinstance(loaded, TreeParser | Parser | Tagger):
@@ -218,31 +237,47 @@ def parse(
         found = "--raw" if raw else f"{model}, which is a {type(loaded).__name__}"
         raise InputError(f"--fixed-heads with {found}; expected a dependency parser, and CoNLL-U")
     if isinstance(loaded, Parser | Tagger):
-        parse_file(
-            loaded,
-            source,
-            output,
-            tags=tags,
-            kbest=kbest,
-            confidence=confidence,
-            fixed_heads=fixed_heads,
-            language=split_as,
-            jobs=jobs,
-        )
+        with open_cluster(scheduler) as client:
+            parse_file(
+                loaded,
+                source,
+                output,
+                tags=tags,
+                kbest=kbest,
+                confidence=confidence,
+                fixed_heads=fixed_heads,
+                language=split_as,
+                jobs=jobs,
+                checkpoint=checkpoint,
+                client=client,
+            )
     elif isinstance(loaded, TreeParser):
         check_results({"--output": output}, {"INPUT": source})
         if confidence:
             raise InputError(
                 "--confidence is for arcs; expected a dependency parser, not one of constituents"
             )
-        parse_to_brackets(loaded, source, output, tags=tags, kbest=kbest, language=split_as, jobs=jobs)
+        with open_cluster(scheduler) as client:
+            parse_to_brackets(
+                loaded,
+                source,
+                output,
+                tags=tags,
+                kbest=kbest,
+                language=split_as,
+                jobs=jobs,
+                checkpoint=checkpoint,
+                client=client,
+            )
     elif type(loaded).__name__ == "RoleLabeler":  # importing it takes more time than parsing a sentence
         check_results({"--output": output}, {"INPUT": source})
         if tags or kbest > 1 or confidence or raw:
             raise InputError(
                 f"{model} labels roles in trees; expected none of --tags, --kbest, --confidence and --raw"
             )
-        write_roles(loaded, source, output, predicates_from=predicates_from, jobs=jobs)
+        if scheduler is not None:
+            raise InputError("--scheduler is for parsers and taggers; expected --jobs for semantic roles")
+        write_roles(loaded, source, output, predicates_from=predicates_from, jobs=jobs, checkpoint=checkpoint)
     else:
         raise InputError(
             f"{model} is a {type(loaded).__name__}; expected a parser, a tagger or a labeler of roles"

@@ -7,7 +7,7 @@ import typer
 
 from treewright.commands import choices
 from treewright.commands.choices import offer
-from treewright.commands.work import check_results, check_writable, say
+from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,14 +45,17 @@ def roles(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the model does not depend on them.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished step.")] = False,
 ) -> None:
     """Train a labeler of semantic roles: who does what to whom, in parsed sentences.
 
     Example: `treewright train roles train.mrg --props train.props --model roles.tw --kernel linear+sst`
     """
+    from treewright.checkpoint import Checkpoint
     from treewright.srl.files import read_pairs
     from treewright.srl.labeler import RoleLabeler
 
+    checkpoint = begin_checkpoint(model, resume=resume)
     if (dev is None) != (dev_props is None):
         raise InputError("--dev has the trees and --dev-props the roles to score; expected both or neither")
     inputs = {"TRAIN": trees, "--props": props, "--dev": dev, "--dev-props": dev_props}
@@ -64,7 +67,8 @@ def roles(
     labeler.check_options()
     training = read_pairs(trees, props)
     development = read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
-    labeler.fit(*training, progress=say).save(model)
+    labeler.fit(*training, progress=say, checkpoint=checkpoint).save(model)
+    Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
     if development:
         _tell_scores(labeler, *development)
@@ -83,9 +87,15 @@ def _tell_scores(labeler: "RoleLabeler", trees: "list[ConstTree]", sentences: "l
 
 
 def write_roles(
-    labeler: "RoleLabeler", source: str, output: str, *, predicates_from: str | None, jobs: int
+    labeler: "RoleLabeler",
+    source: str,
+    output: str,
+    *,
+    predicates_from: str | None,
+    jobs: int,
+    checkpoint: Path | None,
 ) -> None:
     """Find the roles in trees and write them as PropBank columns."""
     from treewright.srl.files import label_file
 
-    label_file(labeler, source, output, predicates_from=predicates_from, jobs=jobs)
+    label_file(labeler, source, output, predicates_from=predicates_from, jobs=jobs, checkpoint=checkpoint)

@@ -1,13 +1,30 @@
 """What commands have in common: telling, and work that takes long."""
 
+import asyncio
+import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from treewright._optional import require
 from treewright.commands.telling import say as say
 from treewright.data.files import Target, is_same_file, is_special
-from treewright.errors import InputError
+from treewright.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from treewright.scale import Client
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of a Dask cluster that does the work, as tcp://host:8786."),
+]
+"""The option of commands that can have their work done elsewhere."""
+SECONDS_TO_CONNECT = 5
 
 
 def check_writable(path: Path) -> None:
@@ -50,3 +67,48 @@ def begin_checkpoint(result: Path, *, resume: bool) -> Path:
     if checkpoint.exists() and not resume:
         raise InputError(f"{checkpoint} is left of work that was interrupted; give --resume, or delete it")
     return checkpoint
+
+
+@contextmanager
+def open_cluster(scheduler: str | None) -> Iterator["Client | None"]:
+    """Give a client of the cluster whose scheduler has this address, if there is one; close it at the end."""
+    if scheduler is None:
+        yield None
+        return
+    distributed = require("distributed", "cluster")
+    # What Dask would log of workers that are lost is told as an error, if it matters.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        asyncio.run(_knock(scheduler))
+        client = distributed.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"--scheduler is {scheduler!r} ({error}); expected an address such as tcp://host:8786"
+        ) from error
+    except OSError as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {scheduler}; expected one, as the command dask scheduler starts it"
+        ) from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def _knock(address: str) -> None:
+    """Find out whether a scheduler is there; a client that finds none complains when it is thrown away."""
+    distributed, comm = require("distributed", "cluster"), require("distributed.comm", "cluster")
+    options = distributed.Security().get_connection_args("client")
+    (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()
+
+
+def begin_growing(result: str, sources: Sequence[str | None], *, resume: bool) -> Path | None:
+    """Return the folder that keeps an unfinished result; none where it or what it is made of is no file."""
+    for name in (result, *sources):
+        if name is not None and (name == "-" or is_special(name)):
+            if resume:
+                raise InputError(
+                    f"--resume with {name}, which is no file; expected files as input and output"
+                )
+            return None
+    return begin_checkpoint(Path(result), resume=resume)

@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,25 +13,39 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_integer
-from treewright.data.files import is_special, replacing
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
+from treewright.data.files import is_special, naming, replacing, take_place
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed
 from treewright.kernels.derived import DerivedKernel
-from treewright.kernels.examples import check_examples, count_examples, take_examples
+from treewright.kernels.examples import (
+    check_examples,
+    count_examples,
+    examples_state,
+    kernel_state,
+    take_examples,
+)
+from treewright.persist import State, identify
 from treewright.progress import task
+from treewright.scale import Client, iter_jobs
 
 Matrix = npt.NDArray[np.floating[Any]]
 Progress = Callable[[str], None]
 Place = tuple[slice, slice]
-Strip = tuple[Place, Callable[[], FloatArray]]
-"""Where it is in the matrix, and what makes it."""
+Evaluate = Callable[[Place], tuple[float, FloatArray]]
+"""Returns the values of a strip, and how many seconds their evaluation took."""
 
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
+N_SENT = 64
+"""Strips into which a matrix is divided for a cluster, at the least."""
 COPIES = 6
 """How often a strip is held: while threads join their parts, and while it is written, in rows and columns."""
 PAGE = 4096
 """Bytes of a file that come into memory where one of them is touched."""
+MATRIX, ROWS = "matrix", "rows"
+"""Steps of a checkpoint: the file, and how much of it is there."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -55,6 +69,8 @@ def gram(
     logs: bool = False,
     progress: Progress | None = None,
     times: list[float] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
 ) -> Matrix:
     """Return the values of all pairs of examples, or write them to a file if they are too many.
 
@@ -80,6 +96,11 @@ def gram(
     times : list, optional
         Gets the seconds that the evaluation of each strip took, without those of preparing the examples and
         of keeping the values.
+    checkpoint : path, optional
+        With `out`, a folder in which the unfinished file is kept. If it exists, work goes on from it and ends
+        with the same file. What is in it then is left for the caller to remove.
+    client : distributed.Client, optional
+        A cluster that evaluates strips; the values are the same.
 
     Returns
     -------
@@ -111,20 +132,29 @@ def gram(
     examples = check_examples(examples)
     others = others if others is None else check_examples(others)
     plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
-    make = _list_logs if logs else _list_strips
-    strips = _timed(
-        _counted(make(kernel, examples, others, plan), plan, is_symmetric=others is None),
-        [] if times is None else times,
-    )
+    if client is not None and not logs:  # logarithms are rounded otherwise in other strips
+        plan = plan._replace(n_rows=min(plan.n_rows, -(-plan.shape[0] // N_SENT)))
+    make = _make_logs if logs else _make_values
+    times = [] if times is None else times
+    kept = None
+    if checkpoint is not None:
+        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs))
+    n_done = _count_rows(kept, times)
+    places = [place for place in _list_places(plan, is_symmetric=others is None) if place[0].start >= n_done]
+    strips = _counted(make(kernel, examples, others), places, times, client)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
         for place, values in _told(strips, plan, progress):
             _store(matrix, place, values, is_symmetric=others is None)
         return matrix
-    with _map_file(path, plan) as open_map:
+    with _map_file(path, plan, kept) as open_map:
         for place, values in _told(strips, plan, progress):
             # A map that is opened anew lets go of what has been written.
-            _store(open_map(), place, values, is_symmetric=others is None)
+            matrix = open_map()
+            _store(matrix, place, values, is_symmetric=others is None)
+            if kept and kept.is_due:
+                matrix.flush()
+                kept.save(ROWS, State("Rows", {"rows": place[0].stop, "times": times}))
     found: Matrix = np.load(path, mmap_mode="r")
     return found
 
@@ -181,34 +211,43 @@ def _make_plan(
     return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory - taken) // row)))
 
 
-def _list_strips(
+def _make_values(
     kernel: Kernel,
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
-    plan: Plan,
-) -> Iterator[Strip]:
-    """Yield strips of rows; if there are no others, from the diagonal on."""
+) -> Evaluate:
+    """Return what evaluates a strip of rows; if there are no others, from the diagonal on."""
     packed: Packed = kernel.pack(examples if others is None else others)
-    for place in _list_places(plan, is_symmetric=others is None):
+
+    def evaluate(place: Place) -> tuple[float, FloatArray]:
         rows = place[0]
         if others is None:
-            yield place, partial(packed.strip, rows.start, rows.stop)
-        else:
-            yield place, partial(packed.compare, take_examples(examples, rows))
+            return _timed(partial(packed.strip, rows.start, rows.stop))
+        return _timed(partial(packed.compare, take_examples(examples, rows)))
+
+    return evaluate
 
 
-def _list_logs(
+def _make_logs(
     kernel: Any,  # noqa: ANN401
     examples: Any,  # noqa: ANN401
     others: Any,  # noqa: ANN401
-    plan: Plan,
-) -> Iterator[Strip]:
-    """Yield strips of logarithms; if there are no others, from the diagonal on."""
+) -> Evaluate:
+    """Return what evaluates a strip of logarithms; if there are no others, from the diagonal on."""
     columns = kernel.pack(others) if others is not None else None
-    for place in _list_places(plan, is_symmetric=others is None):
+
+    def evaluate(place: Place) -> tuple[float, FloatArray]:
         rows = kernel.pack(take_examples(examples, place[0]))
         right = kernel.pack(take_examples(examples, place[1])) if columns is None else columns
-        yield place, partial(rows.logs, right)
+        return _timed(partial(rows.logs, right))
+
+    return evaluate
+
+
+def _timed(evaluate: Callable[[], FloatArray]) -> tuple[float, FloatArray]:
+    begin = time.perf_counter()
+    values = evaluate()
+    return time.perf_counter() - begin, values
 
 
 def _list_places(plan: Plan, *, is_symmetric: bool) -> Iterator[Place]:
@@ -217,27 +256,21 @@ def _list_places(plan: Plan, *, is_symmetric: bool) -> Iterator[Place]:
         yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
 
 
-def _counted(strips: Iterator[Strip], plan: Plan, *, is_symmetric: bool) -> Iterator[Strip]:
-    """Hand on strips, and tell how many pairs are done."""
-    total = sum(map(_count_pairs, _list_places(plan, is_symmetric=is_symmetric)))
-    with task("comparing", total=total, unit="pairs") as counted:
-        for strip in strips:
-            yield strip
-            counted.advance(_count_pairs(strip[0]))
+def _counted(
+    evaluate: Evaluate, places: Sequence[Place], times: list[float], client: Client | None
+) -> Iterator[tuple[Place, FloatArray]]:
+    """Yield the values of strips, keep how many seconds each took, and tell how many pairs are done."""
+    with task("comparing", total=sum(map(_count_pairs, places)), unit="pairs") as counted:
+        strips = iter_jobs(evaluate, places, client=client)
+        for place, (seconds, values) in zip(places, strips, strict=True):
+            times.append(seconds)
+            yield place, values
+            counted.advance(_count_pairs(place))
 
 
 def _count_pairs(place: Place) -> int:
     rows, columns = place
     return int((rows.stop - rows.start) * (columns.stop - columns.start))
-
-
-def _timed(strips: Iterator[Strip], times: list[float]) -> Iterator[tuple[Place, FloatArray]]:
-    """Yield the values of strips, and keep how many seconds each took."""
-    for place, evaluate in strips:
-        begin = time.perf_counter()
-        values = evaluate()
-        times.append(time.perf_counter() - begin)
-        yield place, values
 
 
 def _told(
@@ -275,10 +308,56 @@ def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) 
         matrix[end:, begin:end] = values[:, end - begin :].T
 
 
+def _identify(
+    kernel: Kernel,
+    examples: Any,  # noqa: ANN401
+    others: Any,  # noqa: ANN401
+    plan: Plan,
+    *,
+    logs: bool,
+) -> str:
+    """Return a name for all that a matrix depends on, and for the strips of which it is made."""
+    values = {"shape": list(plan.shape), "dtype": plan.dtype.str, "n_rows": plan.n_rows, "logs": logs}
+    parts = {"kernel": kernel_state(kernel), "examples": examples_state(examples)}
+    parts["kernel"].values = _without_jobs(parts["kernel"].values)
+    if others is not None:
+        parts["others"] = examples_state(others)
+    return identify(State(__version__, values, {}, parts))
+
+
+def _without_jobs(value: Any) -> Any:  # noqa: ANN401
+    """Return parameters of kernels in kernels without the number of threads, on which no value depends."""
+    if isinstance(value, dict):
+        return {name: _without_jobs(each) for name, each in value.items() if name != "jobs"}
+    return [_without_jobs(each) for each in value] if isinstance(value, list) else value
+
+
+def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
+    """Return how many rows an earlier run has left, and take over what it has measured."""
+    state = kept.load(ROWS) if kept else None
+    if kept is None or state is None or not kept.path(MATRIX).exists():
+        return 0
+    times += state.values["times"]
+    return int(state.values["rows"])
+
+
 @contextmanager
-def _map_file(path: Path, plan: Plan) -> Iterator[Callable[[], Matrix]]:
+def _growing(path: Path, kept: Checkpoint) -> Iterator[BinaryIO]:
+    """Open the file that an earlier run has left, or a new one; it takes its name at the end."""
+    unfinished = kept.path(MATRIX)
+    with naming(path), kept.of_use(ROWS):
+        unfinished.touch()
+        with open(unfinished, "r+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        take_place(unfinished, path)
+
+
+@contextmanager
+def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Callable[[], np.memmap[Any, Any]]]:
     """Make a file that takes its name at the end; give what maps it into memory."""
-    with replacing(path) as stream:
+    with _growing(path, kept) if kept else replacing(path) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})
         stream.flush()

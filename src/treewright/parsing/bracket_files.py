@@ -3,21 +3,26 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from treewright._validate import check_choice
-from treewright.data.bracketed import iter_brackets, write_brackets
+from treewright.data.bracketed import format_line, iter_brackets
 from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
-from treewright.data.files import open_target
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
 from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent import Parse
-from treewright.parsing.files import in_batches, iter_text
+from treewright.parsing.files import iter_text, parse_batches
 from treewright.parsing.tagger import Tagger
+from treewright.parsing.unfinished import Unfinished, name_work, write_results
+from treewright.persist import State, identify
+from treewright.scale import Client
 
-BATCH_SIZE = 500
+BATCH_SIZE = 100
+SENT_TOGETHER = 50
+"""Sentences, or trees of theirs, that a worker of a cluster parses at a time."""
 
 Sentence: TypeAlias = ConstTree | DepTree
 
@@ -33,6 +38,9 @@ class TreeParser(Protocol):
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
+
+    def get_state(self) -> State:
+        """Return all that the parser is."""
 
     def kbest(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
         """Return the best trees of each sentence."""
@@ -64,6 +72,8 @@ def parse_to_brackets(
     kbest: int = 1,
     language: str | None = None,
     jobs: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
 ) -> None:
     """Parse a file and write a tree a line.
 
@@ -81,7 +91,12 @@ def parse_to_brackets(
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
     jobs : int
-        Threads.
+        Threads; with a client, of each of its workers.
+    checkpoint : path, optional
+        A folder in which what is done is kept, for files alone. If it exists, parsing goes on from it, to the
+        same file.
+    client : distributed.Client, optional
+        A cluster that parses; sentences are read and written here.
     """
     _choose_tags(parser, tags)
     if language is not None and parser.needs_tags:
@@ -91,11 +106,20 @@ def parse_to_brackets(
         )
     parser.jobs = jobs
     with _open_sentences(source, language) as sentences:
-        found = _parsed(parser, _checked(sentences, source, needs_tags=parser.needs_tags), kbest)
-        if kbest == 1:
-            write_brackets((parses[0].tree for parses in found), target)
-        else:
-            _write_lists(found, target)
+        checked = _checked(sentences, source, needs_tags=parser.needs_tags)
+        unfinished = None
+        if checkpoint is not None:
+            unfinished = Unfinished(
+                checkpoint, target, partial(_name_work, parser, (tags, kbest, language), source)
+            )
+            checked = unfinished.skip(checked)
+        size = max(1, (BATCH_SIZE if client is None else SENT_TOGETHER) // kbest)
+        found = parse_batches(partial(parser.kbest, k=kbest), checked, size, client)
+        write_results(found, target, _show_best if kbest == 1 else _show_list, unfinished)
+
+
+def _name_work(parser: TreeParser, options: tuple[object, ...], source: str) -> str:
+    return name_work(identify(parser.get_state()), options, source)
 
 
 def _choose_tags(parser: TreeParser, tags: str | None) -> None:
@@ -146,13 +170,10 @@ def _escaped(sentence: DepTree) -> DepTree:
     return DepTree([escape(word) for word in sentence.words], xpos=[escape(tag) for tag in sentence.xpos])
 
 
-def _parsed(parser: TreeParser, sentences: Iterable[Sentence], kbest: int) -> Iterator[list[Parse]]:
-    for batch in in_batches(sentences, max(1, BATCH_SIZE // kbest)):
-        yield from parser.kbest(batch, kbest)
+def _show_best(number: int, parses: list[Parse]) -> str:
+    return format_line(parses[0].tree)
 
 
-def _write_lists(lists: Iterable[list[Parse]], target: str) -> None:
-    with open_target(target) as stream:
-        for number, parses in enumerate(lists, start=1):
-            for rank, parse in enumerate(parses, start=1):
-                stream.write(f"{number}\t{rank}\t{parse.score:.4f}\t{parse.tree}\n")
+def _show_list(number: int, parses: list[Parse]) -> str:
+    ranked = enumerate(parses, start=1)
+    return "".join(f"{number}\t{rank}\t{parse.score:.4f}\t{parse.tree}\n" for rank, parse in ranked)

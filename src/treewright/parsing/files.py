@@ -1,7 +1,9 @@
 """Parsing of files, sentence by sentence, whatever their size."""
 
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -10,7 +12,7 @@ import numpy.typing as npt
 
 from treewright._optional import require
 from treewright._validate import check_choice
-from treewright.data.conllu import iter_conllu, write_conllu
+from treewright.data.conllu import CONLLU, declared_by, format_tree, iter_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.files import numbered_lines
 from treewright.errors import InputError
@@ -18,11 +20,18 @@ from treewright.metrics.calibration import CONFIDENCE
 from treewright.parsing.constraints import FixedHeads
 from treewright.parsing.dependency import Candidate
 from treewright.parsing.tagger import Tagger
+from treewright.parsing.unfinished import Unfinished, name_work, write_results
+from treewright.persist import State, identify
+from treewright.progress import task
+from treewright.scale import Client, iter_jobs
 
 BATCH_SIZE = 2000
+SENT_TOGETHER = 250
+"""Sentences, or trees of theirs, that a worker of a cluster parses at a time."""
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
 
 Sentence = TypeVar("Sentence")
+Parsed = TypeVar("Parsed")
 
 
 @runtime_checkable
@@ -35,6 +44,9 @@ class Parser(Protocol):
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
+
+    def get_state(self) -> State:
+        """Return all that the parser is."""
 
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
@@ -73,6 +85,8 @@ def parse_file(
     fixed_heads: bool = False,
     language: str | None = None,
     jobs: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
 ) -> None:
     """Parse, or only tag, a file.
 
@@ -92,13 +106,18 @@ def parse_file(
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
     jobs : int
-        Threads.
+        Threads; with a client, of each of its workers.
+    checkpoint : path, optional
+        A folder in which what is done is kept, for files alone. If it exists, parsing goes on from it, to the
+        same file.
+    client : distributed.Client, optional
+        A cluster that parses; sentences are read and written here.
     """
     sentences = iter_conllu(source, require_heads=False) if language is None else iter_text(source, language)
     if isinstance(model, Tagger):
         if kbest > 1 or confidence or tags or fixed_heads:
             raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
-        found: Iterator[DepTree] = (tree for batch in in_batches(sentences) for tree in model.predict(batch))
+        parse: Callable[[list[DepTree]], list[list[DepTree]]] = partial(_tag, model)
     else:
         model.jobs = jobs
         if tags is not None:
@@ -107,8 +126,34 @@ def parse_file(
         sentences = with_tags(model, sentences, source)
         if fixed_heads:
             sentences = _with_possible_heads(model, sentences, source)
-        found = _parsed(model, sentences, kbest=kbest, confidence=confidence, fixed_heads=fixed_heads)
-    write_conllu(found, target)
+        parse = partial(_parse, model, kbest=kbest, confidence=confidence, fixed_heads=fixed_heads)
+    unfinished = None
+    if checkpoint is not None:
+        options = (tags, kbest, confidence, fixed_heads, language)
+        name = partial(_name_work, model, options, source)
+        unfinished = Unfinished(checkpoint, target, name)
+        sentences = unfinished.skip(sentences)
+    size = BATCH_SIZE if client is None else SENT_TOGETHER
+    found = parse_batches(parse, sentences, max(1, size // kbest), client)
+    write_results(found, target, _Columns(target, unfinished), unfinished)
+
+
+def _name_work(model: Parser | Tagger, options: tuple[object, ...], source: str) -> str:
+    return name_work(identify(model.get_state()), options, source)
+
+
+class _Columns:
+    """Trees of sentences as CoNLL-U, with the columns that the first of all declares."""
+
+    def __init__(self, target: str, unfinished: Unfinished | None) -> None:
+        self._target, self._layout = target, CONLLU
+        if unfinished is not None and unfinished.n_done:
+            self._layout = declared_by(next(iter_conllu(unfinished.path, require_heads=False)), target)
+
+    def __call__(self, number: int, trees: list[DepTree]) -> str:
+        if number == 1:
+            self._layout = declared_by(trees[0], self._target)
+        return "".join(format_tree(tree, self._layout) for tree in trees)
 
 
 def with_tags(parser: Parser, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
@@ -188,27 +233,48 @@ def in_batches(sentences: Iterable[Sentence], size: int = BATCH_SIZE) -> Iterato
         yield batch
 
 
-def _parsed(
-    parser: Parser, sentences: Iterable[DepTree], *, kbest: int, confidence: bool, fixed_heads: bool
-) -> Iterator[DepTree]:
-    for batch in in_batches(sentences, max(1, BATCH_SIZE // kbest)):
-        fixed = [_known_heads(tree) for tree in batch] if fixed_heads else None
-        found: list[list[DepTree]]
-        if kbest == 1:
-            found = [[_without_announcement(tree)] for tree in parser.predict(batch, fixed=fixed)]
-        else:
-            found = [
-                [_announced(candidate, rank) for rank, candidate in enumerate(candidates, start=1)]
-                for candidates in parser.kbest(batch, kbest, fixed=fixed)
+def parse_batches(
+    parse: Callable[[list[Sentence]], list[Parsed]],
+    sentences: Iterable[Sentence],
+    size: int,
+    client: Client | None,
+) -> Iterator[Parsed]:
+    """Yield what `parse` finds in sentences, of which it is given so many at a time, here or on a cluster."""
+    batches = in_batches(sentences, size)
+    if client is None:
+        for batch in batches:
+            yield from parse(batch)
+        return
+    with task("parsing on the cluster", unit="trees") as counted:
+        for found in iter_jobs(parse, batches, client=client):
+            yield from found
+            counted.advance(len(found))
+
+
+def _tag(tagger: Tagger, batch: list[DepTree]) -> list[list[DepTree]]:
+    return [[tree] for tree in tagger.predict(batch)]
+
+
+def _parse(
+    parser: Parser, batch: Sequence[DepTree], *, kbest: int, confidence: bool, fixed_heads: bool
+) -> list[list[DepTree]]:
+    """Return the trees of each sentence, as they are written."""
+    fixed = [_known_heads(tree) for tree in batch] if fixed_heads else None
+    found: list[list[DepTree]]
+    if kbest == 1:
+        found = [[_without_announcement(tree)] for tree in parser.predict(batch, fixed=fixed)]
+    else:
+        found = [
+            [_announced(candidate, rank) for rank, candidate in enumerate(candidates, start=1)]
+            for candidates in parser.kbest(batch, kbest, fixed=fixed)
+        ]
+    if confidence:
+        squares = parser.marginals(batch, fixed=fixed)
+        for trees, square, heads in zip(found, squares, fixed or [{}] * len(batch), strict=True):
+            trees[:] = [
+                _with_confidence(tree, parser.confidence(tree, square, fixed=heads)) for tree in trees
             ]
-        if confidence:
-            squares = parser.marginals(batch, fixed=fixed)
-            for trees, square, heads in zip(found, squares, fixed or [{}] * len(batch), strict=True):
-                trees[:] = [
-                    _with_confidence(tree, parser.confidence(tree, square, fixed=heads)) for tree in trees
-                ]
-        for trees in found:
-            yield from trees
+    return found
 
 
 def _announced(candidate: Candidate, rank: int) -> DepTree:

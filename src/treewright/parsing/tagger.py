@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_integer
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.tagging import LOWER, Lexicon, Text
+from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.lemmas import Lemmatizer
 from treewright.parsing.words import IntArray, WordClassifier, hash_words, word_attributes
 from treewright.persist import State, save_state
@@ -153,6 +156,7 @@ class Tagger:
         dev: Sequence[DepTree] | None = None,
         *,
         progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from tagged sentences.
 
@@ -163,22 +167,26 @@ class Tagger:
             Tagged in the end, for `progress`.
         progress : callable, optional
             Called with a line of text after each step.
+        checkpoint : path, optional
+            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
         """
         self._check()
         tell = progress or _ignore
         gold = _labels(trees)
         if not gold:
             raise InputError("no training sentences with words were given; expected at least one")
+        identity = fingerprint([__version__, self.epochs, self.seed], trees) if checkpoint else ""
+        kept = Checkpoint(checkpoint, identity) if checkpoint else None
         self._set_labels(_most_frequent(gold))
         numbers = {label: number for number, label in enumerate(self.labels_)}
         gold_numbers = np.array([numbers[label] for label in gold], dtype=np.int32)
         words = [word for tree in trees for word in tree.words]
         self.lexicon_ = _make_lexicon(words, [f"{label.upos}\t{label.xpos}" for label in gold])
         text = self._encode([tree.words for tree in trees])
-        self._learn_tags(text, gold_numbers, tell)
-        self._learn_lemmas(
-            text, gold_numbers, words, [lemma for tree in trees for lemma in tree.lemmas], tell
-        )
+        self._learn_tags(text, gold_numbers, tell, kept)
+        lemmas = [lemma for tree in trees for lemma in tree.lemmas]
+        self._learn_lemmas(text, gold_numbers, words, lemmas, tell, kept)
         if dev:
             tell(f"dev: {self.score(dev)}")
         return self
@@ -252,7 +260,7 @@ class Tagger:
             self._label_values,
         )
 
-    def _learn_tags(self, text: Text, gold: IntArray, tell: Progress) -> None:
+    def _learn_tags(self, text: Text, gold: IntArray, tell: Progress, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
             tell(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
 
@@ -266,14 +274,22 @@ class Tagger:
             seed=self.seed,
             min_count=MIN_COUNT,
             after_epoch=after_epoch,
+            checkpoint=kept,
         )
 
     def _learn_lemmas(
-        self, text: Text, gold: IntArray, words: list[str], lemmas: list[str], tell: Progress
+        self,
+        text: Text,
+        gold: IntArray,
+        words: list[str],
+        lemmas: list[str],
+        tell: Progress,
+        kept: Checkpoint | None,
     ) -> None:
         self.lemmatizer_: Lemmatizer | None = None
         if any(lemma != "_" for lemma in lemmas):
-            self.lemmatizer_ = Lemmatizer(seed=self.seed).fit(text, gold, words, lemmas)
+            lemmatizer = Lemmatizer(seed=self.seed)
+            self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
             tell(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
 
     def _tag_batch(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
