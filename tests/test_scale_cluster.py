@@ -9,10 +9,17 @@ from itertools import count
 from pathlib import Path
 from weakref import WeakSet
 
+import numpy as np
 import pytest
+from commands import run
 
+import treewright as tw
 from treewright import scale
+from treewright.commands import work
 from treewright.errors import ClusterError, FormatError, InputError
+from treewright.mining import polynomial
+from treewright.parsing import files
+from treewright.parsing.tagger import jackknife
 from treewright.progress import listening
 from treewright.scale import LARGE, iter_jobs, map_jobs
 
@@ -25,7 +32,7 @@ SECONDS = 60
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as started:
         yield started
 
@@ -34,6 +41,19 @@ def cluster():
 def client(cluster):
     with distributed.Client(cluster, set_as_default=False) as connected:
         yield connected
+
+
+@pytest.fixture(autouse=True)
+def no_compiled_code(monkeypatch):
+    """Let nothing be sent that each worker would compile again."""
+    dump = scale._pickle
+
+    def check(value):
+        content = dump(value)
+        assert b"numba.core" not in content
+        return content
+
+    monkeypatch.setattr(scale, "_pickle", check)
 
 
 def wait_until(is_so):
@@ -136,6 +156,143 @@ def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(client):
     with pytest.raises(TypeError, match="cannot pickle"):
         map_jobs(lambda item: lock, [1], jobs=1, client=client)
     assert map_jobs(abs, [-1], jobs=1, client=client) == [1]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return tw.make_conjunctions(n_samples=300, n_features=40, seed=1)
+
+
+@pytest.mark.parametrize("options", [{}, {"memory_limit": 4096, "filter_memory": 4096}])
+def test_the_same_conjunctions_are_mined_with_the_same_weights(client, samples, monkeypatch, options):
+    monkeypatch.setattr(polynomial, "WORK", 5000)
+    monkeypatch.setattr(polynomial, "SENT_TOGETHER", 3)
+    options = {"degree": 3, "threshold": 12, "max_iter": 1, "path": False, **options}
+    here = tw.ConjunctionMiner(**options).fit(samples.X, samples.y)
+    there = tw.ConjunctionMiner(**options).fit(samples.X, samples.y, client=client)
+    assert max(map(len, here.conjunctions_)) == 3
+    assert there.conjunctions_ == here.conjunctions_
+    assert np.array_equal(there.coef_, here.coef_)
+    assert there.history_ == here.history_
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return tw.make_treebank(40, seed=3).dependencies
+
+
+@pytest.fixture(scope="module")
+def parser(sentences):
+    return tw.DependencyParser(order=1, epochs=1, runs=1, table_bits=14, folds=2).fit(sentences)
+
+
+@pytest.fixture(scope="module")
+def kept_lists(parser, sentences, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lists")
+    tw.jackknife_lists(parser, sentences, k=4, folds=2, cache=folder)
+    return folder
+
+
+def test_the_folds_of_candidate_lists_are_the_same(client, parser, sentences, kept_lists, tmp_path):
+    lines = []
+    options = {"k": 4, "folds": 2}
+    here = tw.jackknife_lists(parser, sentences, cache=kept_lists, **options)
+    there = tw.jackknife_lists(
+        parser, sentences, cache=tmp_path, progress=lines.append, client=client, **options
+    )
+    for name in ("heads", "scores", "probabilities"):
+        assert all(map(np.array_equal, getattr(there, name), getattr(here, name)))
+    assert [tree.words for tree in there.trees] == [tree.words for tree in sentences]
+    assert sorted(lines) == [f"fold {number}: 20 sentences have lists" for number in (1, 2)]
+    assert len(list(tmp_path.rglob("*.step"))) == 2
+
+
+def same_states(one, other):
+    assert one.parts.keys() == other.parts.keys()
+    assert one.arrays.keys() == other.arrays.keys()
+    return (
+        one.values == other.values
+        and all(np.array_equal(array, other.arrays[name]) for name, array in one.arrays.items())
+        and all(same_states(part, other.parts[name]) for name, part in one.parts.items())
+    )
+
+
+def test_a_parser_that_learns_from_folds_is_the_same(client, sentences):
+    options = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14, "folds": 2, "jackknife": True}
+    here = tw.DependencyParser(**options).fit(sentences[:20])
+    there = tw.DependencyParser(**options).fit(sentences[:20], client=client)
+    assert same_states(here.get_state(), there.get_state())
+
+
+def test_sentences_tagged_as_if_they_were_new_have_the_same_tags(client, sentences):
+    options = {"folds": 2, "tagger": tw.Tagger(epochs=1)}
+    here, there = (jackknife(sentences[:10], client=where, **options) for where in (None, client))
+    assert [tree.upos for tree in there] == [tree.upos for tree in here]
+    assert [tree.lemmas for tree in there] == [tree.lemmas for tree in here]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"threshold": 1}, {"space": "polynomial", "threshold": 4}, {"learner": "kernel", "chunks": 3}],
+    ids=["subtrees", "conjunctions", "kernel perceptrons"],
+)
+def test_rerankers_have_the_same_features_and_weights(client, parser, sentences, kept_lists, options):
+    options = {"parser": parser, "k": 4, "folds": 2, **options}
+    here = tw.DependencyReranker(**options).fit(sentences, cache=kept_lists)
+    there = tw.DependencyReranker(**options).fit(sentences, cache=kept_lists, client=client)
+    assert there.n_features_ > 0
+    assert same_states(there.get_state(), here.get_state())
+
+
+@pytest.mark.parametrize("options", [{}, {"logs": True}, {"memory": 20_000}])
+def test_matrices_of_kernels_have_the_same_values(client, options):
+    trees = tw.make_treebank(30, seed=5).constituents
+    kernel = tw.SubsetTreeKernel(normalize=not options.get("logs"))
+    assert np.array_equal(tw.gram(kernel, trees, client=client, **options), tw.gram(kernel, trees, **options))
+    values = tw.gram(kernel, trees[:9], trees, client=client)
+    assert np.array_equal(values, tw.gram(kernel, trees[:9], trees))
+
+
+@pytest.mark.parametrize("options", [{}, {"kbest": 3, "confidence": True}, {"fixed_heads": True}])
+def test_files_are_parsed_to_the_same_bytes(client, parser, sentences, tmp_path, monkeypatch, options):
+    monkeypatch.setattr(files, "SENT_TOGETHER", 7)
+    paths = [str(tmp_path / name) for name in ("source", "here", "there")]
+    tw.write_conllu(sentences, paths[0])
+    files.parse_file(parser, paths[0], paths[1], **options)
+    files.parse_file(parser, paths[0], paths[2], client=client, **options)
+    assert Path(paths[2]).read_bytes() == Path(paths[1]).read_bytes()
+
+
+def test_a_command_has_its_work_done_by_a_scheduler(cluster, parser, sentences, tmp_path):
+    model, source, here, there = (tmp_path / name for name in ("model", "source", "here", "there"))
+    parser.save(model)
+    tw.write_conllu(sentences[:10], source)
+    run("parse", model, source, "--output", here)
+    run("parse", model, source, "--output", there, "--scheduler", cluster.scheduler_address)
+    assert there.read_bytes() == here.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9; expected one, as the command"),
+        ("nonsense", "--scheduler is 'nonsense' (missing port number in address 'nonsense'); expected"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_one_line(fail, tmp_path, monkeypatch, address, complaint):
+    monkeypatch.setattr(work, "SECONDS_TO_CONNECT", 0.2)
+    data = tmp_path / "data"
+    data.write_text("yes a:1\nno b:1\n", encoding="utf-8")
+    line = fail("mine", data, "--out", tmp_path / "found.tsv", "--scheduler", address)
+    assert line.startswith(f"treewright: {complaint}")
+
+
+def test_without_the_extra_a_scheduler_needs_it(fail, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    data = tmp_path / "data"
+    data.write_text("yes a:1\nno b:1\n", encoding="utf-8")
+    line = fail("mine", data, "--out", tmp_path / "found.tsv", "--scheduler", "tcp://127.0.0.1:9")
+    assert line.endswith("distributed is not installed; it comes with: pip install 'treewright[cluster]'")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise")

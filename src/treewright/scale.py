@@ -50,7 +50,9 @@ def map_jobs(
     Parameters
     ----------
     function : callable
-        With a client, it, the items and the results must be such that they can be pickled.
+        With a client, it, the items and the results must be such that they can be pickled. Compiled functions
+        are then named in functions and methods of modules, not in those within others, with which they would
+        be pickled, to be compiled again by each worker.
     items : sequence
     jobs : int
         How many threads work; with 1, all is done in the calling thread. With a client it does not matter.

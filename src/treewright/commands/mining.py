@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from treewright.commands.work import begin_checkpoint, check_results, check_writable, say
+from treewright.commands.work import (
+    Scheduler,
+    begin_checkpoint,
+    check_results,
+    check_writable,
+    open_cluster,
+    say,
+)
 from treewright.errors import InputError
 
 
@@ -33,6 +40,7 @@ def mine(
     model: Annotated[Path | None, typer.Option(help="File for the miner, for `treewright.load`.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same conjunctions.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
+    scheduler: Scheduler = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last finished round.")] = False,
 ) -> None:
     """Select conjunctions of binary features by gradient mining, and write them with their weights.
@@ -63,8 +71,8 @@ def mine(
         **options,
     )
     samples = read_svmlight(source)
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        miner.fit(samples.X, samples.y, progress=MiningLines(say), checkpoint=checkpoint)
+    with open_cluster(scheduler) as client, warnings.catch_warnings(action="ignore", category=UserWarning):
+        miner.fit(samples.X, samples.y, progress=MiningLines(say), checkpoint=checkpoint, client=client)
     write_conjunctions(miner, samples, out)
     if model is not None:
         miner.feature_names_in_ = np.array(samples.names, dtype=object)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -82,20 +83,30 @@ class Pruner:
     ) -> tuple[Arcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
         order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
-
-        def choose(mine: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int32]]:
-            stages = self._train(corpus, np.setdiff1d(order, mine) if folds > 1 else order)
-            first, codes = self._room(corpus)
-            lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
-            return lost, kept, codes[_places(first, mine)]
-
         parts = [order[fold::folds] for fold in range(folds)]
-        found = map_jobs(choose, parts, jobs=jobs, client=client, what="pruning as if new", unit="folds")
+        found = map_jobs(
+            partial(self._choose, corpus, order),
+            parts,
+            jobs=jobs,
+            client=client,
+            what="pruning as if new",
+            unit="folds",
+        )
         first, codes = self._room(corpus)
         for part, (_, _, chosen) in zip(parts, found, strict=True):
             codes[_places(first, part)] = chosen
         n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
         return (first, codes), _report(corpus, n_lost, n_kept)
+
+    def _choose(
+        self, corpus: Corpus, order: npt.NDArray[np.int64], mine: npt.NDArray[np.int64]
+    ) -> tuple[int, int, npt.NDArray[np.int32]]:
+        """Learn from all sentences but some, unless these are all; return what is lost and kept of these."""
+        rest = np.setdiff1d(order, mine)
+        stages = self._train(corpus, rest if len(rest) else order)
+        first, codes = self._room(corpus)
+        lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
+        return lost, kept, codes[_places(first, mine)]
 
     def get_state(self) -> State:
         """Return all that the pruner is."""
