@@ -81,6 +81,11 @@ def test_parse_gives_the_trees_of_the_parser(client, models):
     assert sentence["svg"].startswith("<svg")
 
 
+def test_the_best_of_very_many_trees_has_a_probability_above_zero(client):
+    (sentence,) = ask(client, "/kbest", text="heron " * 100, k=1, pictures=False)["sentences"]
+    assert 0 < sentence["candidates"][0]["probability"] < 1e-6
+
+
 def test_confidence_is_the_probability_of_each_head(client, models):
     (sentence,) = ask(client, "/parse", text=SENTENCE)["sentences"]
     (square,) = models["parser"].marginals([tw.DepTree(WORDS)])

@@ -23,7 +23,7 @@ from treewright.web.schemas import (
 
 N_ALTERNATIVES = 3
 DIGITS = 6
-"""Of probabilities; more are noise."""
+"""Of probabilities, from the first that is not 0 on; more are noise."""
 NO_SPACE = "SpaceAfter=No"
 
 
@@ -155,5 +155,5 @@ def sentence_text(tree: DepTree) -> str:
 
 
 def rounded(probability: float) -> float:
-    """Return a probability with the digits that mean something."""
-    return round(min(1.0, max(0.0, float(probability))), DIGITS)
+    """Return a probability with the digits that mean something; the best of very many trees is not at 0."""
+    return float(f"{min(1.0, max(0.0, float(probability))):.{DIGITS}g}")
