@@ -5,16 +5,16 @@ that of a place in an array; so whatever it takes from a file is looked at befor
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_integer, check_number
 from treewright.errors import InputError, quote
 from treewright.persist import State
 
-Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 Types: TypeAlias = dict[str, tuple[str, int | None]]
 
 ANY = "biuf"
@@ -97,7 +97,7 @@ def check_state(state: State) -> None:
     for name, array in state.arrays.items():
         _check_type(state.kind, name, array, known.get(re.sub(r"[0-9]+$", "", name)))
     if state.kind in RELATIONS:
-        RELATIONS[state.kind](state.arrays)
+        RELATIONS[state.kind](state)
     for part in state.parts.values():
         check_state(part)
 
@@ -122,32 +122,37 @@ def _is_within(numbers: npt.NDArray[Any], size: int, *, lowest: int = 0) -> bool
     return bool(((numbers >= lowest) & (numbers < size)).all())
 
 
-def _check_weights(arrays: Arrays) -> None:
+def _check_weights(state: State) -> None:
+    arrays = state.arrays
     # The high bits of a key number a slot, and there are none of a table of one.
     _expect(arrays["codes"].size >= 2, "tables of two weights at least")
 
 
-def _check_labeler(arrays: Arrays) -> None:
-    _check_weights(arrays)
+def _check_labeler(state: State) -> None:
+    arrays = state.arrays
+    _check_weights(state)
     pairs = arrays["pairs"]
     _expect(bool((pairs >= 0).all() and (pairs[1:] > pairs[:-1]).all()), "pairs in increasing order")
 
 
-def _check_words(arrays: Arrays) -> None:
+def _check_words(state: State) -> None:
+    arrays = state.arrays
     sizes, pieces = arrays["sizes"], arrays["pieces"]
     _expect(len(sizes) == len(arrays["keys"]), "a size for each key")
     total = int(sizes.sum(dtype=np.int64))
     _expect(total == len(pieces) == len(arrays["codes"]), "a piece and a weight for each place of a row")
 
 
-def _check_tagger(arrays: Arrays) -> None:
-    _check_words(arrays)
+def _check_tagger(state: State) -> None:
+    arrays = state.arrays
+    _check_words(state)
     forms = arrays["forms"]
     _expect(len(forms) == len(arrays["classes"]), "a class for each form")
     _expect(bool((forms[1:] > forms[:-1]).all()), "forms in increasing order")
 
 
-def _check_forest(arrays: Arrays) -> None:
+def _check_forest(state: State) -> None:
+    arrays = state.arrays
     features, present, absent = arrays["features"], arrays["present"], arrays["absent"]
     n_nodes = len(features)
     _expect(len(present) == len(absent) == len(arrays["values"]) == n_nodes, "nodes that have all columns")
@@ -163,7 +168,8 @@ def _check_forest(arrays: Arrays) -> None:
     _expect(bool(((present[nodes] < ends) & (absent[nodes] < ends)).all()), "nodes that stay in their tree")
 
 
-def _check_trees(arrays: Arrays) -> None:
+def _check_trees(state: State) -> None:
+    arrays = state.arrays
     counts, sizes = arrays["n_nodes"], arrays["sizes"]
     _expect(bool((counts > 0).all()), "trees of a node at least")
     _expect(int(counts.sum(dtype=np.int64)) == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
@@ -188,37 +194,98 @@ def _is_postorder(sizes: list[int]) -> bool:
     return len(whole) == 1
 
 
-def _check_features(arrays: Arrays) -> None:
-    keys = arrays["keys"]
+def _check_keys(state: State) -> None:
+    keys = state.arrays["keys"]
     _expect(bool((keys[1:] > keys[:-1]).all()), "keys in increasing order")
 
 
-def _check_machine(arrays: Arrays) -> None:
+def _check_subtrees(state: State) -> None:
+    from treewright.native.subtrees import N_DEPTHS  # loading Numba takes longer than most models
+
+    _check_keys(state)
+    for name, codes in state.arrays.items():
+        is_sound = name == "keys" or _is_within(codes, len(state.arrays["keys"]) * N_DEPTHS)
+        _expect(is_sound, "features that have keys")
+
+
+def _check_scorer(state: State) -> None:
+    from treewright.native.subtrees import N_DEPTHS
+
+    if state.values["space"] == "subtree":
+        for name, codes in state.parts["features"].arrays.items():
+            is_sound = name == "keys" or (np.diff(codes % N_DEPTHS, axis=1) <= 1).all()
+            _expect(is_sound, "arcs under those before them")
+
+
+def _check_conjunctions(state: State) -> None:
+    arrays = state.parts["features"].arrays
+    for name, items in arrays.items():
+        _expect(name == "keys" or _is_within(items, len(arrays["keys"])), "conjunctions of what has keys")
+
+
+def _check_orders(state: State) -> None:
+    n_features = int(state.values["n_features_in"])
+    orders = {name: items for name, items in state.arrays.items() if name.startswith("order")}
+    for name, items in orders.items():
+        _expect(_is_within(items, n_features), "conjunctions of features")
+        _expect(name == f"order{items.shape[1]}", "conjunctions under their order")
+    _expect(state.arrays["coef"].shape[1] == sum(map(len, orders.values())), "a weight for each conjunction")
+
+
+def _check_boosted(state: State) -> None:
+    n_features = int(state.values["n_features_in"])
+    for part in state.parts.values():
+        _expect(_is_within(part.arrays["features"], n_features, lowest=-1), "splits by features")
+
+
+def _check_grammar(state: State) -> None:
+    _check_forest(state)
+    n_labels, n_tags = (len(state.values["symbols"][place]) for place in range(2))
+    shapes = {state.arrays[name].shape for name in ("firsts", "lasts", "onlys")}
+    _expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
+
+
+def _check_pruner(state: State) -> None:
+    check_integer("max_heads", state.values["max_heads"], minimum=1)
+    check_number("threshold", state.values["threshold"], low=0, high=1)
+
+
+def _check_machine(state: State) -> None:
+    arrays = state.arrays
     n_machines, n_support = arrays["dual_coef"].shape
     _expect(len(arrays["support"]) == n_support, "a coefficient for each support vector")
     _expect(len(arrays["intercept"]) == n_machines, "an intercept for each machine")
 
 
-def _check_sparse(arrays: Arrays) -> None:
+def _check_sparse(state: State) -> None:
+    arrays = state.arrays
     first, indices = arrays["indptr"], arrays["indices"]
     _expect(len(indices) == len(arrays["data"]), "a number for each place")
     _expect(len(first) > 0 and first[0] == 0 and first[-1] == len(indices), "rows of all places")
     _expect(bool((np.diff(first) >= 0).all()), "rows one after the other")
+    n_rows, n_columns = state.values["shape"]
+    _expect(len(first) == n_rows + 1 and _is_within(indices, n_columns), "places of a matrix of that shape")
 
 
-RELATIONS: dict[str, Callable[[Arrays], None]] = {
+RELATIONS: dict[str, Callable[[State], None]] = {
+    "ConjunctionClassifier": _check_orders,
+    "ConjunctionFeatures": _check_conjunctions,
+    "ConjunctionMiner": _check_orders,
     "ConstTree": _check_trees,
-    "ConstituentParser": _check_forest,
+    "ConstituentParser": _check_grammar,
     "Forest": _check_forest,
+    "L1BoostedTrees": _check_boosted,
     "Labeler": _check_labeler,
     "Lemmatizer": _check_words,
+    "LinearScorer": _check_scorer,
+    "Pruner": _check_pruner,
     "Stage": _check_weights,
     "StructureModel": _check_weights,
-    "SubtreeFeatures": _check_features,
+    "SubtreeFeatures": _check_subtrees,
     "Tagger": _check_tagger,
-    "TemplateFeatures": _check_features,
+    "TemplateFeatures": _check_keys,
     "TreeKernelClassifier": _check_machine,
     "TreeKernelRegressor": _check_machine,
     "sparse": _check_sparse,
 }
-"""What the arrays of a part must have to do with each other."""
+"""What the arrays and values of a part must have to do with each other."""

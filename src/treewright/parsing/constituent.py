@@ -458,12 +458,15 @@ class ConstituentParser:
         """Make the parser again."""
         values = state.values
         parser = cls(**values["options"])
+        parser._check()
         parser.root_ = values["root"]
         parser.history_ = [Step(*step) for step in values["history"]]
         parser._set_encoder(Encoder(Symbols(*values["symbols"])))
         firsts, lasts, onlys = (state.arrays[name] for name in TABLES)
         parser.grammar_ = Grammar(firsts, lasts, onlys, parser.max_children)
         parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
+        if state.arrays["features"].max(initial=-1) >= parser._table.n_features:
+            raise InputError(f"a split by a feature of others; expected one of {parser._table.n_features}")
         trees = iter(split_forest(forest_from(state)))
         parser._set_forests([[next(trees) for _ in range(size)] for size in values["sizes"]])
         return parser

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
 from treewright.native.tagging import (
     CLASS,
     LABEL,
@@ -178,6 +179,9 @@ class WordClassifier:
         """Take the weights back."""
         sizes = arrays["sizes"].astype(np.int32)
         pieces = arrays["pieces"].astype(np.int32)
+        n_pieces = int(self._pieces.max(initial=-1)) + 1
+        if pieces.max(initial=-1) >= n_pieces:
+            raise InputError(f"weights of piece {pieces.max()}; expected one of {n_pieces}")
         self.table_ = _make_table(arrays["keys"].astype(np.uint32), sizes, pieces, unpack(arrays))
         return self
 
