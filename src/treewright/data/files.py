@@ -71,8 +71,21 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
     except DAMAGED_GZIP as error:
         raise _damaged(name, number, error) from error
     except _LineTooLongError as error:
-        found = f"a line of more than {LONGEST_LINE:,} bytes"
-        raise FormatError(name, number, found, "lines that have an end") from error
+        raise _endless(name, number) from error
+
+
+def read_lines(stream: IO[bytes], name: str) -> bytes:
+    """Return all bytes of an open file, unless a line in it does not end; see `iter_chunks`."""
+    found: list[bytes] = []
+    try:
+        found.extend(_whole_lines(stream))
+    except _LineTooLongError as error:
+        raise _endless(name, 1 + sum(raw.count(b"\n") for raw in found)) from error
+    return b"".join(found)
+
+
+def _endless(name: str, number: int) -> FormatError:
+    return FormatError(name, number, f"a line of more than {LONGEST_LINE:,} bytes", "lines that have an end")
 
 
 class _LineTooLongError(Exception):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treewright.data.bracketed import read_brackets
 from treewright.data.conllu import read_conllu
 from treewright.data.consttree import ConstTree
-from treewright.data.files import Source, numbered_lines, open_sniffed, source_name
+from treewright.data.files import Source, numbered_lines, open_sniffed, read_lines, source_name
 from treewright.data.svmlight import BEFORE_TREE, MARKS, TreeExample, read_tree_examples
 from treewright.errors import FormatError, InputError, quote
 from treewright.kernels.base import Kernel
@@ -90,7 +90,7 @@ def _told(source: Source) -> Iterator[tuple[str, Source]]:
         if first == "(":
             yield "brackets", stream
             return
-        content = _Content(stream.read(), source_name(source))
+        content = _Content(read_lines(stream, source_name(source)), source_name(source))
     found = _tell(content)
     content.seek(0)
     yield found, content
