@@ -52,7 +52,9 @@ def reference(name: str) -> str:
 def describe(name: str) -> dict[str, Any]:
     """Return the entry of a package."""
     metadata = distribution(name).metadata
-    licence = metadata.get("License-Expression") or metadata.get("License") or "unknown"
+    classes = [text for text in metadata.get_all("Classifier") or [] if text.startswith("License ::")]
+    named = classes[0].rpartition(" :: ")[2] if classes else metadata.get("License")
+    licence = metadata.get("License-Expression") or named or "unknown"
     return {
         "type": "application" if name == ROOT else "library",
         "bom-ref": reference(name),
