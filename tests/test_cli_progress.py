@@ -94,8 +94,11 @@ def test_log_json_tells_lines_progress_and_results_as_objects(arguments):
     ("arguments", "text"),
     [
         (("evaluate", "no.conllu", "no.conllu", "--log-json"), "no.conllu: No such file or directory"),
-        (("--log-json", "evaluate"), "Missing argument 'GOLD'. (see: treewright --help)"),
-        (("evaluate", "--log-json", "--colour"), "No such option: --colour (see: treewright --help)"),
+        (("--log-json", "evaluate"), "Missing argument 'GOLD'. (see: treewright evaluate --help)"),
+        (
+            ("evaluate", "--log-json", "--colour"),
+            "No such option: --colour (see: treewright evaluate --help)",
+        ),
     ],
 )
 def test_errors_are_objects_too(fail, arguments, text):

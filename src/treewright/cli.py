@@ -57,9 +57,11 @@ def run() -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
     _use_writable_encodings()
     try:
-        return app(standalone_mode=False) or 0
+        return app(prog_name="treewright", standalone_mode=False) or 0
     except UsageError as error:
-        return fail(f"{cast(typer.BadParameter, error).format_message()} (see: treewright --help)")
+        wrong = cast(typer.BadParameter, error)
+        command = wrong.ctx.command_path if wrong.ctx else "treewright"
+        return fail(f"{wrong.format_message()} (see: {command} --help)")
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:
