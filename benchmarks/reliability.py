@@ -86,7 +86,7 @@ def run_parse(options):
     def judge(number):
         return fuzz_service.judge_parse(paths, texts, case_generator(options.seed, number))
 
-    return run(options, judge, fuzz_service.is_allowed, batch=500)
+    return run(options, judge, fuzz_service.is_allowed, batch=100)
 
 
 def run_service(options):
@@ -102,7 +102,7 @@ def run_service(options):
             asked.append(fuzz_service.Asked(paths))
         return asked[0].judge(case_generator(options.seed, number))
 
-    return run(options, judge, fuzz_service.is_allowed, batch=2500)
+    return run(options, judge, fuzz_service.is_allowed, batch=250)
 
 
 def run_load(options):
