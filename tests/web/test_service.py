@@ -246,7 +246,11 @@ def test_serving_leaves_models_as_they_are(client, models):
             422,
             "model constituents finds constituents; expected a dependency model for fixed arcs",
         ),
-        ({"sentences": [[{"word": "two words"}]]}, 422, "sentences.0.0.word is 'two words'; expected"),
+        (
+            {"sentences": [[{"word": "two words"}]]},
+            422,
+            "sentences.0.0.word is 'two words'; expected no white space and no controls",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_told_in_one_sentence(client, body, code, reason):

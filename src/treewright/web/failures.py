@@ -77,7 +77,9 @@ def _answer_invalid(request: Request, error: Exception) -> Response:
         return failure(422, f"{place} is missing; expected a value")
     if first["type"] == "extra_forbidden":
         return failure(422, f"{quote(place)} is no field of the request; expected those of /docs")
-    expected = re.sub(r"^\w+ should (be |have )?", "", first["msg"]).replace("match pattern", "a match of")
+    expected = re.sub(r"^\w+ should (be |have )?", "", first["msg"])
+    if first["type"] == "string_pattern_mismatch":  # a regular expression tells people nothing
+        expected = "no white space and no controls"
     return failure(422, f"{place} is {quote(str(first['input']))}; expected {expected}")
 
 

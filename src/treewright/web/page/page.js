@@ -204,7 +204,12 @@ function announce() {
   const found = run.results
     .filter((result) => result.candidates)
     .map(({ model, candidates }) => sayBest(model, candidates));
-  say([...errors, ...found].join(" "), { isError: errors.length > 0 });
+  say([...errors.map(ended), ...found].join(" "), { isError: errors.length > 0 });
+}
+
+/** End a sentence of the service, for others follow it. */
+function ended(sentence) {
+  return sentence.endsWith(".") ? sentence : `${sentence}.`;
 }
 
 function sayBest(model, candidates) {
