@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -207,7 +208,8 @@ class _Run(Generic[Result]):
 
     def count_ahead(self) -> int:
         """Return how many jobs the cluster should have at a time; workers come and go."""
-        n_threads: int = sum(self._client.nthreads().values())
+        with _connected(self._client):
+            n_threads: int = sum(self._client.nthreads().values())
         return max(LEAST_AHEAD, AHEAD * n_threads)
 
     def send(self, item: object) -> None:
@@ -247,6 +249,10 @@ class _Run(Generic[Result]):
             return []
         except self._dask.KilledWorker as error:
             raise ClusterError(_describe_loss(job.number, error.allowed_failures + 1)) from error
+        except OSError as error:
+            if future.status == "error":  # an error of the function's own
+                raise
+            raise ClusterError(_describe_silence(self._client)) from error
 
     def _submit(self, job: _Job) -> None:
         job.function, job.n_sent = self._function, job.n_sent + 1
@@ -258,10 +264,7 @@ class _Run(Generic[Result]):
 
     def _send_again(self, job: _Job) -> None:
         if self._client.status != "running":
-            raise ClusterError(
-                f"the connection to {_address(self._client)} is lost; expected a scheduler that stays until "
-                "the work is done"
-            )
+            raise ClusterError(_describe_silence(self._client))
         if job.n_sent == TIMES:
             raise ClusterError(_describe_loss(job.number, job.n_sent))
         if job.function is self._function:
@@ -280,8 +283,9 @@ class _Run(Generic[Result]):
                 raise ClusterError(
                     f"{address} has no workers; expected at least one, as dask worker {address} starts it"
                 ) from error
-            except OSError:  # a worker has gone meanwhile
-                continue
+            except OSError:  # a worker has gone meanwhile, or all of them with the scheduler
+                if self._client.status != "running":
+                    raise ClusterError(_describe_silence(self._client)) from None
         raise ClusterError(f"the workers of {_address(self._client)} are lost; expected some that stay")
 
 
@@ -292,6 +296,19 @@ def _pickle(value: object) -> bytes:
 
 def _address(client: Client) -> str:
     return str(client.scheduler.address)
+
+
+@contextmanager
+def _connected(client: Client) -> Iterator[None]:
+    """Say what it means if a scheduler does not answer."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(_describe_silence(client)) from error
+
+
+def _describe_silence(client: Client) -> str:
+    return f"the connection to {_address(client)} is lost; expected a scheduler that stays until the end"
 
 
 def _describe_loss(number: int, n_times: int) -> str:
@@ -313,7 +330,8 @@ def _check_client(client: Client, dask: Any) -> None:  # noqa: ANN401
         raise InputError("client is asynchronous; expected one that is not")
     if client in _checked:
         return
-    found = client.get_versions(packages=SAME)
+    with _connected(client):
+        found = client.get_versions(packages=SAME)
     here = _versions(found["client"])
     for address, worker in found["workers"].items():
         for name, version in _versions(worker).items():

@@ -76,8 +76,9 @@ def open_cluster(scheduler: str | None) -> Iterator["Client | None"]:
         yield None
         return
     distributed = require("distributed", "cluster")
-    # What Dask would log of workers that are lost is told as an error, if it matters.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    # What Dask would log of connections that are lost is told as an error, if it matters.
+    for name in ("distributed", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         asyncio.run(_knock(scheduler))
         client = distributed.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
