@@ -1,11 +1,16 @@
 """Large arrays, in memory while there is room and on disk beyond it."""
 
+import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from treewright.data.files import naming
+from treewright.data.temporary import temporary_file
 
 
 class OnDisk(NamedTuple):
@@ -23,7 +28,8 @@ Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 class Store:
     """Keeps arrays; when they take more than a limit, the further ones go to a file.
 
-    The file is in the system's folder for temporary ones ($TMPDIR) and goes with the store.
+    The file is in the system's folder for temporary ones ($TMPDIR) and goes with the store; one that a killed
+    process has left goes when the next is made.
 
     Parameters
     ----------
@@ -41,26 +47,32 @@ class Store:
         self.limit = limit
         self.n_bytes = 0
         self.n_bytes_on_disk = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._path: Path | None = None
+        self._file = ExitStack()
 
     def keep(self, array: npt.NDArray[Any]) -> Kept:
         """Return the array, or where it is on disk; `load` gives it back."""
         if self.limit is None or self.n_bytes + array.nbytes <= self.limit:
             self.n_bytes += array.nbytes
             return array
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="treewright-", ignore_cleanup_errors=True)
-        kept = OnDisk(Path(self._folder.name, "arrays"), self.n_bytes_on_disk, array.dtype, array.shape)
-        with kept.path.open("ab") as stream:
-            array.tofile(stream)
+        self._path = self._path or self._make_file()
+        kept = OnDisk(self._path, self.n_bytes_on_disk, array.dtype, array.shape)
+        with naming(kept.path), kept.path.open("ab") as stream:
+            stream.write(np.ascontiguousarray(array).data)
         self.n_bytes_on_disk += array.nbytes
         return kept
 
+    def _make_file(self) -> Path:
+        place = Path(tempfile.gettempdir(), "mining")
+        descriptor, name = self._file.enter_context(temporary_file(place))
+        self._file.callback(Path(name).unlink, missing_ok=True)
+        self._file.callback(os.close, descriptor)
+        return Path(name)
+
     def close(self) -> None:
         """Forget all arrays."""
-        if self._folder is not None:
-            self._folder.cleanup()
-        self._folder = None
+        self._file.close()
+        self._path = None
         self.n_bytes = self.n_bytes_on_disk = 0
 
 
