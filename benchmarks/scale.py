@@ -41,6 +41,7 @@ SIZES = (1000, 10_000, 100_000, 1_000_000)
 TRAINING_SEED = 1_000_000
 N_TRAINING = 2000
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+IDLE_SECONDS = 10
 COLUMNS = ("", "sentences", "seconds", "CPU s", "a CPU second", "MB before", "peak MB", "")
 
 
@@ -174,10 +175,13 @@ def reading(options):
 
 
 def passing(options):
-    """Measure what trees take to be written, and to be sent to another process."""
-    table(
-        "passing on", options, {"`write_conllu`": (scale_work.write,), "pickled and back": (scale_work.send,)}
-    )
+    """Measure what trees take to be written, plain and compressed, and to be sent to another process."""
+    jobs = {
+        "`write_conllu`": (scale_work.write,),
+        "`write_conllu`, gzip": (scale_work.write, ".gz"),
+        "pickled and back": (scale_work.send,),
+    }
+    table("passing on", options, jobs)
 
 
 def parsing(options):
@@ -213,13 +217,25 @@ def training(options):
 
 
 def workers(options):
-    """Parse a file here, and by one and two workers of a cluster on this machine; print who takes what."""
+    """Parse a file here, and by one and two workers of a cluster on this machine; print who takes what.
+
+    The last column is without what the cluster takes here when it does nothing.
+    """
     from cluster import started
 
     import treewright as tw
     from treewright.parsing.files import parse_file
 
-    columns = ("", "sentences", "workers", "seconds", "CPU s here", "CPU s of workers", "a CPU second here")
+    columns = (
+        "",
+        "sentences",
+        "workers",
+        "seconds",
+        "CPU s here",
+        "idle",
+        "CPU s of workers",
+        "a CPU second here",
+    )
     print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for order in options.orders:
         parser = tw.load(model_path(options, order))
@@ -230,12 +246,23 @@ def workers(options):
             for n_workers in (0, 1, 2):
                 with started(n_workers) as client:
                     parse_file(parser, warm, target, client=client)
+                    idle = measure_idle(client)
                     start, here, there = time.perf_counter(), time.process_time(), workers_time(client)
                     parse_file(parser, path, target, client=client)
                     here, there = time.process_time() - here, workers_time(client) - there
                     seconds = time.perf_counter() - start
-                cells = f"{seconds:.2f} | {here:.2f} | {there:.2f} | {size / here:,.0f}"
+                idle *= seconds
+                cells = f"{seconds:.2f} | {here:.2f} | {idle:.2f} | {there:.2f} | {size / (here - idle):,.0f}"
                 print(f"| order {order} | {size:,} | {n_workers} | {cells} |", flush=True)
+
+
+def measure_idle(client):
+    """Return the share of a core that a cluster takes in this process when there is nothing to do."""
+    if client is None:
+        return 0.0
+    start = time.process_time()
+    time.sleep(IDLE_SECONDS)
+    return (time.process_time() - start) / IDLE_SECONDS
 
 
 def workers_time(client):

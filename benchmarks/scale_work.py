@@ -28,11 +28,11 @@ def read_list(path):
     return lambda: f"{len(tw.read_conllu(path)):,} trees"
 
 
-def write(path):
+def write(path, suffix=""):
     """Write trees that are in memory."""
     import treewright as tw
 
-    trees, target = tw.read_conllu(path), f"{path}.written"
+    trees, target = tw.read_conllu(path), f"{path}.written{suffix}"
     tw.write_conllu(trees[:WARM], target)
 
     def work():
