@@ -9,6 +9,7 @@
     python benchmarks/scale.py kernels --folder scale
     python benchmarks/scale.py training --folder scale
     python benchmarks/scale.py workers --folder scale --sizes 10000
+    python benchmarks/scale.py lengths --folder scale
     python benchmarks/scale.py show --json rows [--plot rows.svg]
 
 Treebanks are those of `make_treebank`, in blocks of 10,000 sentences of the seeds 0, 1, 2, ..., so that no
@@ -30,6 +31,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import scale_work
@@ -42,6 +44,8 @@ TRAINING_SEED = 1_000_000
 N_TRAINING = 2000
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 IDLE_SECONDS = 10
+LENGTHS = (15, 60, 240, 480)
+"""Words of sentences; those of more than 500 are parsed in pieces."""
 COLUMNS = ("", "sentences", "seconds", "CPU s", "a CPU second", "MB before", "peak MB", "")
 
 
@@ -270,6 +274,29 @@ def workers_time(client):
     return sum(client.run(time.process_time).values()) if client else 0.0
 
 
+def lengths(options):
+    """Parse sentences of different lengths, made of the words of several; print CPU milliseconds for each."""
+    import treewright as tw
+
+    trees = list(islice(tw.iter_conllu(bank_path(options, options.sizes[0])), 1000))
+    words, upos, xpos, feats, lemmas = (
+        [one for tree in trees for one in getattr(tree, name)]
+        for name in ("words", "upos", "xpos", "feats", "lemmas")
+    )
+    print("| | words | CPU ms |\n| --- | --- | --- |")
+    for order in options.orders:
+        parser = tw.load(model_path(options, order))
+        parser.predict(trees[:50])
+        for n in LENGTHS:
+            tree = tw.DepTree(words[:n], upos=upos[:n], xpos=xpos[:n], feats=feats[:n], lemmas=lemmas[:n])
+            n_times = max(1, LENGTHS[-1] // n)
+            start = time.process_time()
+            parser.predict([tree] * n_times)
+            print(
+                f"| order {order} | {n} | {1000 * (time.process_time() - start) / n_times:.2f} |", flush=True
+            )
+
+
 def show(options):
     """Print the rows of a file, with slopes over all sizes; of rows that were measured twice, the last."""
     rows = [json.loads(line) for line in Path(options.json).read_text().splitlines()]
@@ -318,6 +345,7 @@ EXPERIMENTS = {
     "kernels": kernels,
     "training": training,
     "workers": workers,
+    "lengths": lengths,
     "show": show,
 }
 
