@@ -68,7 +68,7 @@ SST = "sst"
 SST_DECAY = 0.4
 NO_KERNEL = "none"
 CHOICES = (*KERNELS, SST, NO_KERNEL)
-DERIVED_WEIGHT = 30.0
+DERIVED_WEIGHT = 10.0
 """With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds; with
 100 and more, thousands of lists are not enough to learn what they could teach."""
 OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "seed")
@@ -101,7 +101,7 @@ class ConstituentReranker:
         Of the learner; see `CandidateReranker`.
     score_weight : float, optional
         What the score of the parser is multiplied by while the reranker learns; more lets evidence grow
-        more slowly. Without it, 30 for derived kernels, whose features are large, and 1 for others.
+        more slowly. Without it, 10 for derived kernels, whose features are large, and 1 for others.
     k : int
         Trees a sentence, of each parser.
     folds : int, optional
