@@ -4,13 +4,14 @@ import io
 import logging
 import os
 import sys
+import threading
 from typing import Annotated, Any, cast
 
 import typer
 
 from treewright._version import __version__
 from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
-from treewright.commands.interruption import InterruptedRunError, describe_interruption, leave
+from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
 from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands
 from treewright.commands.telling import say, write_event
 from treewright.data.files import STANDARD_OUTPUT
@@ -74,7 +75,8 @@ def run() -> int:
     except (InterruptedRunError, KeyboardInterrupt, typer.Abort) as error:
         found = error if isinstance(error, InterruptedRunError) else describe_interruption(error, None)
         code = fail(str(found), code=found.code)
-        return leave(code) if found.is_stuck else code
+        is_left = found.is_running or any(thread.name == ASIDE for thread in threading.enumerate())
+        return leave(code) if is_left else code
 
 
 def _discard_output() -> None:

@@ -1,6 +1,5 @@
 """Commands that can be interrupted at once, and say how to go on."""
 
-import ctypes
 import os
 import shlex
 import signal
@@ -16,8 +15,8 @@ from treewright.errors import TerminatedError
 Result = TypeVar("Result")
 
 RESUME = "--resume"
-SECONDS_TO_TIDY = 0.4
-"""In which an interrupted command can put things in order, before it is left where it is."""
+ASIDE = "command"
+"""The name of the thread in which a command runs."""
 SECONDS_DEAF = 0.2
 """On some systems waiting cannot be interrupted, so there is none without an end."""
 
@@ -31,33 +30,36 @@ class InterruptedRunError(Exception):
         Whether it was the system.
     way_on : str, optional
         The command that goes on.
-    is_stuck : bool
-        Whether something still runs that does not end.
+    is_running : bool
+        Whether the command still runs, so that the program must be left.
     """
 
-    def __init__(self, *, is_terminated: bool, way_on: str | None = None, is_stuck: bool = False) -> None:
+    def __init__(self, *, is_terminated: bool, way_on: str | None = None, is_running: bool = False) -> None:
         what = "terminated" if is_terminated else "interrupted"
         super().__init__(f"{what}; go on with: {way_on}" if way_on else what)
         self.code = 128 + (signal.SIGTERM if is_terminated else signal.SIGINT)
         self.is_terminated = is_terminated
-        self.is_stuck = is_stuck
+        self.is_running = is_running
 
 
 def describe_interruption(error: BaseException, way_on: str | None) -> InterruptedRunError:
     """Return an interruption that says how to go on."""
     found = error if isinstance(error, InterruptedRunError) else None
     is_terminated = found.is_terminated if found else isinstance(error, TerminatedError)
-    is_stuck = found is not None and found.is_stuck
-    return InterruptedRunError(is_terminated=is_terminated, is_stuck=is_stuck, way_on=way_on)
+    is_running = found is not None and found.is_running
+    return InterruptedRunError(is_terminated=is_terminated, is_running=is_running, way_on=way_on)
 
 
 def run_aside(function: Callable[[], Result]) -> Result:
     """Run a function in a thread of its own, so that Ctrl-C is heard while compiled code runs, too.
 
+    Nothing is raised in that thread, as what calls Python from compiled code does not outlive it. It goes on
+    until `leave` ends the program, which is no more than what SIGKILL does, but for temporary files.
+
     Raises
     ------
     InterruptedRunError
-        After Ctrl-C or `TerminatedError`, within half a second.
+        After Ctrl-C or `TerminatedError`, at once.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -71,38 +73,24 @@ def run_aside(function: Callable[[], Result]) -> Result:
             over.set()
 
     over = threading.Event()  # to join a thread and be interrupted may make it look as if it had ended
-    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
-    thread.start()
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=ASIDE, daemon=True)
     try:
+        thread.start()
         while not over.wait(SECONDS_DEAF):
             pass
     except KeyboardInterrupt as interrupt:
-        is_stuck = not _stop(thread, over)
         is_terminated = isinstance(interrupt, TerminatedError)
-        raise InterruptedRunError(is_terminated=is_terminated, is_stuck=is_stuck) from interrupt
+        raise InterruptedRunError(is_terminated=is_terminated, is_running=True) from interrupt
     if errors:
         raise errors[0]
     return results[0]
 
 
-def _stop(thread: threading.Thread, over: threading.Event) -> bool:
-    """Raise KeyboardInterrupt in a thread; return whether it has ended."""
-    assert thread.ident is not None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
-    )
-    try:
-        return over.wait(SECONDS_TO_TIDY)
-    except KeyboardInterrupt:  # who asks twice does not want to wait
-        return False
-
-
 def leave(code: int) -> NoReturn:
-    """End the program while something in it still runs."""
+    """End the program while a command still runs."""
     finish()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     os._exit(code)
 
 
