@@ -118,7 +118,9 @@ def print_slopes(label, rows):
     cells = []
     for key in ("cpu_seconds", "peak_mb"):
         points = [(row["sentences"], row[key]) for row in rows]
-        cells.append(f"{fit_slope(points):.2f}, last {fit_slope(points[-2:]):.2f}")
+        # Adding zero turns -0.0 into 0.0.
+        whole, last = (round(fit_slope(some), 2) + 0.0 for some in (points, points[-2:]))
+        cells.append(f"{whole:.2f}, last {last:.2f}")
     print(f"| {label} | *slope* | | {cells[0]} | | | {cells[1]} | |", flush=True)
 
 
@@ -321,17 +323,18 @@ def plot(groups, path):
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.5))
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.8))
+    lines = [(what, label, rows) for what, group in groups.items() for label, rows in group.items()]
     keys = {"cpu_seconds": "CPU seconds", "peak_mb": "peak memory, MB"}
     for axis, (key, name) in zip(axes, keys.items(), strict=True):
-        for what, lines in groups.items():
-            for label, rows in lines.items():
-                points = [(row["sentences"], row[key]) for row in rows]
-                axis.plot(*zip(*points, strict=True), "o-", label=f"{what}, {label}".replace("`", ""))
+        for number, (what, label, rows) in enumerate(lines):
+            points = [(row["sentences"], row[key]) for row in rows]
+            style = {"color": f"C{number % 10}", "marker": "os^Dv"[number // 5]}
+            axis.plot(*zip(*points, strict=True), label=f"{what}: {label}".replace("`", ""), **style)
         axis.set(xscale="log", yscale="log", xlabel="sentences", ylabel=name)
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize=7)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.17, 1, 1))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=7)
     figure.savefig(path, metadata={"Date": None})
 
 
