@@ -247,6 +247,24 @@ def test_an_edited_tag_is_sent_and_stays(page):
     assert page.has_focus(".tags input")
 
 
+def test_a_model_that_lacks_tags_is_given_them_word_by_word(page, served):
+    page.go("#text=The+juggler+sneezed+.+He+left+.&dependency=gold")
+    page.wait(lambda: len(page.all(".tags input")) == 4)
+    assert "4 words without a tag, which gold needs; fill in all tags" in page.status
+    assert [field.get_attribute("value") for field in page.all(".tags input")] == [""] * 4
+    assert page.one(".tags input").is_displayed()
+    tags = ["DET", "NOUN", "VERB", "PUNCT"]
+    for word, tag in enumerate(tags, start=1):
+        assert not page.all('figure[data-model="gold"]')
+        page.retag(word, tag)
+    words = [
+        {"word": word, "tag": tag} for word, tag in zip(("The", "juggler", "sneezed", "."), tags, strict=True)
+    ]
+    (parsed,) = answer(served, "parse", {"sentences": [words], "model": "gold"})
+    assert page.wait(lambda: page.heads("gold")) == as_heads(parsed)
+    assert [field.get_attribute("value") for field in page.all(".tags input")] == tags
+
+
 def test_an_edited_tag_of_pasted_conllu_leaves_its_other_columns_alone(page):
     tree = tw.DepTree(
         ["Old", "herons", "sing"], upos=["ADJ", "NOUN", "VERB"], feats=["Degree=Pos", "Number=Plur", "_"]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import threading
+from copy import copy
 
 import numpy as np
 import pytest
@@ -205,9 +206,39 @@ def test_prose_in_parentheses_is_no_bracket(client):
     assert sentence["words"] == ["(", "The", "clerk", "slept", ".", ")"]
 
 
-def test_a_model_that_needs_tags_says_so(client):
-    reason = refuse(client, "/parse", {"text": SENTENCE, "model": "gold"}, 422)
-    assert reason.startswith("sentence 1 has words without tags, which model gold needs; expected tags for")
+def test_a_model_that_needs_tags_says_so_and_gives_the_words_back(client):
+    text = f"{SENTENCE} Bread slept."
+    answer = client.post("/parse", json={"text": text, "model": "gold"})
+    reason = "sentence 1 has words without tags, which model gold needs; expected tags for"
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(reason)
+    first, second = answer.json()["sentences"]
+    assert (first["words"], second["words"]) == (WORDS, ["Bread", "slept", "."])
+    assert second["upos"] == second["xpos"] == ["_"] * 3
+    tagged = [
+        {"word": word, "tag": tag}
+        for word, tag in zip(second["words"], ("NOUN", "VERB", "PUNCT"), strict=True)
+    ]
+    assert ask(client, "/parse", sentences=[tagged], model="gold")["sentences"][0]["words"] == second["words"]
+
+
+def test_words_that_lack_tags_come_back_with_those_that_they_have(client):
+    rows = "1\tHerons\t_\tNOUN\tNNS\tNumber=Plur\t_\t_\t_\t_\n2\tsing\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    answer = client.post("/kbest", json={"text": rows, "model": "gold"})
+    assert answer.status_code == 422
+    assert answer.json()["sentences"] == [
+        {"words": ["Herons", "sing"], "upos": ["NOUN", "_"], "xpos": ["NNS", "_"], "conllu": rows}
+    ]
+
+
+def test_constituency_models_that_need_tags_give_the_words_back(models):
+    parser = copy(models["constituents"])
+    parser.tags = "gold"
+    with TestClient(make_app({"gold": parser})) as client:
+        answer = client.post("/parse", json={"text": "Bread slept (well)."})
+    words = ["Bread", "slept", "(", "well", ")", "."]
+    none = ["_"] * len(words)
+    assert answer.json()["sentences"] == [{"words": words, "upos": none, "xpos": none, "conllu": None}]
 
 
 def test_a_tagger_helps_models_that_need_tags(models):

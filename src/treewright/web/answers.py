@@ -18,7 +18,9 @@ from treewright.web.schemas import (
     DependencySentence,
     ExplainedArc,
     ExplainedSentence,
+    Kind,
     Reason,
+    UntaggedSentence,
 )
 
 N_ALTERNATIVES = 3
@@ -64,6 +66,13 @@ def constituent_sentence(
         nodes=tree.n_nodes,
         text=text,
     )
+
+
+def untagged_sentence(tree: DepTree, kind: Kind) -> UntaggedSentence:
+    """Return a sentence as it was read, with the tags that a model of this kind would look at."""
+    if kind == "constituent":
+        return UntaggedSentence(words=tree.words, upos=tree.xpos, xpos=["_"] * len(tree), conllu=None)
+    return UntaggedSentence(words=tree.words, upos=tree.upos, xpos=tree.xpos, conllu=format_tree(tree))
 
 
 def dependency_candidate(

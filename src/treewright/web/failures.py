@@ -1,8 +1,9 @@
 """Errors as the service answers them: a code, and one sentence."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,6 +11,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from treewright.errors import TreewrightError, quote
+from treewright.web.models import MissingTagsError
+from treewright.web.schemas import UntaggedSentence
 from treewright.web.work import BusyError, OutOfTimeError, TooMuchError
 
 FAILURES = {
@@ -28,6 +31,7 @@ RETRY_AFTER = "1"
 def add_failures(app: FastAPI) -> None:
     """Let every error be answered with one sentence."""
     app.add_exception_handler(TreewrightError, _answer_with(422))
+    app.add_exception_handler(MissingTagsError, _answer_untagged)
     app.add_exception_handler(TooMuchError, _answer_with(413))
     app.add_exception_handler(BusyError, _answer_with(503, {"Retry-After": RETRY_AFTER}))
     app.add_exception_handler(OutOfTimeError, _answer_with(504))
@@ -36,9 +40,18 @@ def add_failures(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _answer_unforeseen)
 
 
-def failure(code: int, sentence: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return the answer that says what went wrong."""
-    return JSONResponse({"error": " ".join(sentence.split())}, code, headers=dict(headers or {}))
+def failure(
+    code: int,
+    sentence: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    untagged: Sequence[UntaggedSentence] | None = None,
+) -> JSONResponse:
+    """Return the answer that says what went wrong, with the sentences that need tags if it is that."""
+    content: dict[str, Any] = {"error": " ".join(sentence.split())}
+    if untagged is not None:
+        content["sentences"] = [each.model_dump() for each in untagged]
+    return JSONResponse(content, code, headers=dict(headers or {}))
 
 
 def _answer_with(
@@ -48,6 +61,11 @@ def _answer_with(
         return failure(code, str(error), headers)
 
     return answer
+
+
+def _answer_untagged(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MissingTagsError)
+    return failure(422, str(error), untagged=error.sentences)
 
 
 def _answer_http(request: Request, error: Exception) -> Response:

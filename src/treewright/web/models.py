@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from treewright.web.answers import (
     dependency_sentence,
     explained_sentence,
     rounded,
+    untagged_sentence,
 )
 from treewright.web.schemas import (
     ConstituentCandidates,
@@ -32,8 +33,10 @@ from treewright.web.schemas import (
     DependencyCandidates,
     DependencySentence,
     ExplainedSentence,
+    Kind,
     ModelDescription,
     Reason,
+    UntaggedSentence,
 )
 from treewright.web.tags import MISSING, fill_tags
 
@@ -45,6 +48,21 @@ Fixed = Sequence[Mapping[int, int]] | None
 TAGS_SHOWN = 200
 N_REASONS = 10
 EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
+
+
+class MissingTagsError(InputError):
+    """Words lack the tags that a model needs.
+
+    Parameters
+    ----------
+    message : str
+    sentences : list of UntaggedSentence
+        All that were asked about, for tags to be added.
+    """
+
+    def __init__(self, message: str, sentences: list[UntaggedSentence]) -> None:
+        super().__init__(message)
+        self.sentences = sentences
 
 
 class Certainty(NamedTuple):
@@ -65,7 +83,7 @@ class ServedModel(ABC):
         For words without tags, if the parser has no tagger of its own.
     """
 
-    kind: Literal["dependency", "constituent"]
+    kind: Kind
 
     def __init__(self, name: str, parser: Any, tagger: Tagger | None) -> None:  # noqa: ANN401
         self.name = name
@@ -91,6 +109,15 @@ class ServedModel(ABC):
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
         return self._wants_tags and self._tagger is None
+
+    def _missing_tags(self, number: int, sentences: Sentences) -> MissingTagsError:
+        """Return the refusal of sentences of which one has words without tags."""
+        trees = [_with_plain_words(each) if isinstance(each, ConstTree) else each for each in sentences]
+        return MissingTagsError(
+            f"sentence {number} has words without tags, which model {self.name} needs; "
+            f"expected {EXPECTED_TAGS}",
+            [untagged_sentence(tree, self.kind) for tree in trees],
+        )
 
     @abstractmethod
     def _known_tags(self) -> Sequence[str]:
@@ -196,7 +223,7 @@ class ServedDependencies(ServedModel):
         for number, tree in enumerate(trees, start=1):
             tags = zip(tree.upos, tree.xpos, strict=True)
             if self._wants_tags and (MISSING, MISSING) in tags:
-                raise _without_tags(number, self.name)
+                raise self._missing_tags(number, trees)
         return trees
 
     def _certainty(self, trees: list[DepTree], fixed: Fixed) -> list[Certainty]:
@@ -291,11 +318,11 @@ class ServedConstituents(ServedModel):
     def _prepare(self, sentences: Sentences) -> list[Any]:
         """Return sentences with all that the parser looks at, words escaped as treebanks have them."""
         return [
-            each if isinstance(each, ConstTree) else self._tagged(each, number)
+            each if isinstance(each, ConstTree) else self._tagged(each, number, sentences)
             for number, each in enumerate(sentences, start=1)
         ]
 
-    def _tagged(self, tree: DepTree, number: int) -> list[tuple[str, str]]:
+    def _tagged(self, tree: DepTree, number: int, sentences: Sentences) -> list[tuple[str, str]]:
         words, tags = [escape(word) for word in tree.words], [escape(tag) for tag in tree.xpos]
         for text in (*words, *tags):
             if not LABEL.fullmatch(text):
@@ -306,7 +333,7 @@ class ServedConstituents(ServedModel):
             (others,) = self._tagger.tag([tree.words if self._own_tagger is None else words])
             tags = [other if tag == MISSING else tag for tag, other in zip(tags, others.xpos, strict=True)]
         if MISSING in tags:
-            raise _without_tags(number, self.name)
+            raise self._missing_tags(number, sentences)
         return list(zip(words, tags, strict=True))
 
 
@@ -346,9 +373,3 @@ def _taking_tags(parser: Any) -> Any:  # noqa: ANN401
 
 def _with_plain_words(tree: ConstTree) -> DepTree:
     return DepTree([unescape_word(word) for word in tree.words()], xpos=tree.tags())
-
-
-def _without_tags(number: int, name: str) -> InputError:
-    return InputError(
-        f"sentence {number} has words without tags, which model {name} needs; expected {EXPECTED_TAGS}"
-    )

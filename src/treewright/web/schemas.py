@@ -74,10 +74,24 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class UntaggedSentence(Answer):
+    """A sentence as it was read, for tags to be added; lists have a value for each word."""
+
+    words: list[str]
+    upos: list[str] = Field(
+        description="Tags, those of a constituency model included; _ where there is none."
+    )
+    xpos: list[str] = Field(description="The treebank's own tags; _ where there is none.")
+    conllu: str | None = Field(description="Null if the model is one of constituents.")
+
+
 class Failure(Answer):
     """Why there is no other answer."""
 
     error: str = Field(description="One sentence: place, what was found, what was expected.")
+    sentences: list[UntaggedSentence] | None = Field(
+        None, description="All sentences of the request, where the model needs tags that are missing."
+    )
 
 
 class Health(Answer):

@@ -120,16 +120,16 @@ export function renderFixed(sentence, fixed, letGo) {
 /**
  * Fill the inputs for the tags of a sentence, as `found` now has them.
  * `change` is told word, column and value, null for "as it was". Inputs that are there already stay,
- * so that nobody who types is interrupted by an answer.
+ * so that nobody who types is interrupted by an answer. If tags are needed, they are open to be filled in.
  */
-export function renderTags(place, sentence, { found, known, edited, change }) {
+export function renderTags(place, sentence, { found, known, edited, isNeeded, change }) {
   const columns = ["upos", "xpos"].filter((column) => hasTags(sentence, column));
   const shown = columns.length ? columns : ["upos"];
-  const about = JSON.stringify([sentence.words, ...shown.map((column) => sentence[column])]);
+  const about = JSON.stringify([isNeeded, sentence.words, ...shown.map((column) => sentence[column])]);
   if (place.dataset.about !== about) {
-    const isOpen = place.firstChild?.open ?? false;
+    const isOpen = isNeeded || (place.firstChild?.open ?? false);
     place.dataset.about = about;
-    place.replaceChildren(tagEditor(sentence, shown, { known, isOpen, change }));
+    place.replaceChildren(tagEditor(sentence, shown, { known, isOpen, isNeeded, change }));
   }
   for (const input of place.querySelectorAll("input")) {
     const word = Number(input.dataset.word);
@@ -140,7 +140,10 @@ export function renderTags(place, sentence, { found, known, edited, change }) {
   }
 }
 
-function tagEditor(sentence, columns, { known, isOpen, change }) {
+function tagEditor(sentence, columns, { known, isOpen, isNeeded, change }) {
+  const hint = isNeeded
+    ? "When every word has a tag, the sentence is parsed."
+    : "A changed tag parses again; an emptied one is as it was.";
   const words = sentence.words.map((text, place) =>
     make(
       "div",
@@ -153,7 +156,7 @@ function tagEditor(sentence, columns, { known, isOpen, change }) {
     "details",
     { class: "tags card", open: isOpen },
     make("summary", {}, "Edit tags"),
-    make("p", { class: "hint" }, "A changed tag parses again; an emptied one is as it was."),
+    make("p", { class: "hint" }, hint),
     make("div", { class: "words" }, words),
     make(
       "datalist",

@@ -88,11 +88,11 @@ function chosenModel(kind) {
 async function consult(result, mine) {
   const { name, kind } = result.model;
   try {
-    const parsed = await question("parse", { text: state.text, model: name, pictures: false }, mine);
-    result.sentences = parsed.sentences;
-    if (!parsed.sentences.length) throw new ServiceError("There is no sentence in this text.");
-    if (state.at > parsed.sentences.length) state = { ...state, at: parsed.sentences.length };
-    result.given = parsed.sentences[state.at - 1];
+    result.sentences = await readSentences(result, mine);
+    if (!result.sentences.length) throw new ServiceError("There is no sentence in this text.");
+    if (state.at > result.sentences.length) state = { ...state, at: result.sentences.length };
+    result.given = result.sentences[state.at - 1];
+    if (result.lacksTags) askForTags(result);
     result.body = { ...source(result), model: name };
     const arcs = kind === "dependency" ? fixedHere() : [];
     if (arcs.length) result.body.fixed = [arcs];
@@ -103,6 +103,26 @@ async function consult(result, mine) {
     if (!(problem instanceof ServiceError)) throw problem;
     result.error = problem.message;
   }
+}
+
+/** Ask for the sentences of the text, parsed, or as they were read if the model lacks tags to parse them. */
+async function readSentences(result, mine) {
+  try {
+    const body = { text: state.text, model: result.model.name, pictures: false };
+    return (await question("parse", body, mine)).sentences;
+  } catch (problem) {
+    if (!problem.sentences) throw problem;
+    result.lacksTags = true;
+    return problem.sentences;
+  }
+}
+
+/** Say how many tags are still to be filled in, if any are. */
+function askForTags({ given, model }) {
+  const words = editWords(given, editedHere()).filter((each) => !each.tag && !each.xpos);
+  if (!words.length) return;
+  const found = `${count(words.length, "word")} without a tag, which ${model.name} needs`;
+  throw new ServiceError(`${found}; fill in all tags, and the sentence is parsed.`);
 }
 
 function question(route, body, mine) {
@@ -120,8 +140,8 @@ function tellBusy(seconds) {
 function source({ given, sentences }) {
   const edits = editedHere();
   if (edits.length && given.conllu && isConllu(state.text)) return { text: editConllu(given.conllu, edits) };
-  if (edits.length) return { sentences: [editWords(given, edits)] };
-  return { text: sentences.length === 1 ? state.text : (given.conllu ?? given.brackets) };
+  const whole = sentences.length === 1 ? state.text : (given.conllu ?? given.brackets);
+  return edits.length || !whole ? { sentences: [editWords(given, edits)] } : { text: whole };
 }
 
 function fixedHere() {
@@ -172,7 +192,7 @@ function draw() {
     .map(([kind, ofKind]) => renderKind(kind, ofKind, context));
   const kept = first && renderFixed(first.given, fixed, (one) => fix(one, null));
   at("trees").replaceChildren(...[kept, ...parts].filter(Boolean));
-  drawTags(first);
+  drawTags(results.find((result) => result.given && result.lacksTags) ?? first);
   at("view").hidden = !first; // what was refused as a whole is told by the status
   at("view").classList.toggle(
     "plain",
@@ -194,6 +214,7 @@ function drawTags(result) {
     found: result.candidates?.[0] ?? result.given,
     known: [...new Set(run.results.flatMap((one) => one.model.tags_known ?? []))],
     edited: editedHere(),
+    isNeeded: Boolean(result.lacksTags),
     change: (word, column, value) => change({ tags: withTag(state, word, column, value) }),
   });
 }

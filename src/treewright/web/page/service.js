@@ -4,8 +4,13 @@ const MAX_RETRIES = 8;
 const MAX_KEPT = 60;
 const kept = new Map();
 
-/** What the service, or the way to it, has to say when there is no answer. */
-export class ServiceError extends Error {}
+/** What the service, or the way to it, has to say when there is no answer; `sentences` lack tags. */
+export class ServiceError extends Error {
+  constructor(message, sentences = null) {
+    super(message);
+    this.sentences = sentences;
+  }
+}
 
 /** Ask for the models that are served. */
 export async function askModels() {
@@ -52,7 +57,8 @@ async function read(reply, signal) {
   const answer = await reply.json().catch(() => null);
   signal?.throwIfAborted();
   if (reply.ok && answer !== null) return answer;
-  throw new ServiceError(answer?.error ?? `The service answered ${reply.status} without a reason.`);
+  const reason = answer?.error ?? `The service answered ${reply.status} without a reason.`;
+  throw new ServiceError(reason, answer?.sentences);
 }
 
 function pause(seconds, signal) {
