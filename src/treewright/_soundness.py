@@ -245,7 +245,21 @@ def _check_grammar(state: State) -> None:
     _expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
 
 
+def _check_values(state: State) -> None:
+    """Check values of which compiled code has a version for each type, which would be compiled first."""
+    for name, kind in (("scale", float), ("single_root", bool), ("fine", bool)):
+        value = state.values.get(name, kind())
+        if type(value) is not kind:
+            raise InputError(f"{name} is {value!r}; expected {kind.__name__}")
+
+
+def _check_structure(state: State) -> None:
+    _check_values(state)
+    _check_weights(state)
+
+
 def _check_pruner(state: State) -> None:
+    _check_values(state)
     check_integer("max_heads", state.values["max_heads"], minimum=1)
     check_number("threshold", state.values["threshold"], low=0, high=1)
 
@@ -273,6 +287,7 @@ RELATIONS: dict[str, Callable[[State], None]] = {
     "ConjunctionMiner": _check_orders,
     "ConstTree": _check_trees,
     "ConstituentParser": _check_grammar,
+    "DependencyParser": _check_values,
     "Forest": _check_forest,
     "L1BoostedTrees": _check_boosted,
     "Labeler": _check_labeler,
@@ -280,7 +295,7 @@ RELATIONS: dict[str, Callable[[State], None]] = {
     "LinearScorer": _check_scorer,
     "Pruner": _check_pruner,
     "Stage": _check_weights,
-    "StructureModel": _check_weights,
+    "StructureModel": _check_structure,
     "SubtreeFeatures": _check_subtrees,
     "Tagger": _check_tagger,
     "TemplateFeatures": _check_keys,

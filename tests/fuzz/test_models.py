@@ -139,3 +139,9 @@ def test_sizes_that_are_those_of_no_tree_are_refused(sizes):
 def test_arrays_that_a_kind_does_not_have_are_refused(state, message):
     with pytest.raises(InputError, match=message):
         check_state(State("Outer", {}, {}, {"inner": state}))
+
+
+@pytest.mark.parametrize(("name", "value"), [("scale", 1), ("single_root", 1), ("fine", None)])
+def test_values_of_other_types_that_code_would_be_compiled_for_are_refused(name, value):
+    with pytest.raises(InputError, match=f"{name} is {value}; expected "):
+        check_state(State("DependencyParser", {name: value}))
