@@ -186,6 +186,19 @@ def test_a_doc_without_dependencies_is_refused():
         tw.from_spacy(doc)
 
 
+@pytest.mark.parametrize(
+    ("convert", "expected"),
+    [
+        (tw.from_spacy, "doc is .*; expected a Doc of spaCy"),
+        (tw.from_stanza, "document is .*; expected a Document"),
+    ],
+)
+@pytest.mark.parametrize("found", ["The heron sings.", None, [tw.DepTree(["Herons", "sing"])]])
+def test_what_no_other_library_has_made_is_refused(convert, expected, found):
+    with pytest.raises(InputError, match=expected):
+        convert(found)
+
+
 def test_trees_without_heads_are_refused():
     with pytest.raises(InputError, match="a tree has words without a head; expected whole trees"):
         tw.to_spacy([tw.DepTree(["a"])])

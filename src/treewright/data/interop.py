@@ -11,7 +11,7 @@ from treewright._optional import require
 from treewright.data.conllu import format_tree, iter_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
 if TYPE_CHECKING:
     from nltk import Tree
@@ -149,6 +149,10 @@ def from_spacy(doc: "Doc") -> list[DepTree]:
 
     White-space tokens, which are no words, are left out.
     """
+    if not callable(getattr(doc, "has_annotation", None)):
+        raise InputError(
+            f"doc is {quote(repr(doc))}; expected a Doc of spaCy, as a pipeline makes it of text"
+        )
     if not doc.has_annotation("DEP"):
         raise InputError("the Doc has no dependencies; expected one that a parser has seen")
     return [_from_spacy_sentence(sentence) for sentence in doc.sents]
@@ -190,6 +194,9 @@ def from_stanza(document: "Document") -> list[DepTree]:
     Multiword tokens, empty nodes and comments are kept, and places in the text are in the last column, as in
     the CoNLL-U that Stanza writes. Words have unknown heads if no parser has seen them.
     """
+    if not hasattr(document, "sentences"):
+        found = f"document is {quote(repr(document))}"
+        raise InputError(f"{found}; expected a Document of Stanza, as a pipeline makes it of text")
     trees = list(iter_conllu(io.StringIO(f"{document:C}\n\n"), require_heads=False))
     heads = [[word.head for word in sentence.words] for sentence in document.sentences]
     # Stanza writes a head for words that have none.
