@@ -147,6 +147,9 @@ def fetch(
         str | None, typer.Option(help="Where the repositories are, if not on GitHub.")
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder to keep treebanks in.")] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Of the language in file names, if it is not known here.")
+    ] = None,
 ) -> None:
     """Download a Universal Dependencies treebank, once, and print where its files are.
 
@@ -154,7 +157,7 @@ def fetch(
     """
     from treewright.data.remote import BASE_URL, fetch_treebank
 
-    files = fetch_treebank(name, release=release, base_url=base_url or BASE_URL, cache=cache)
+    files = fetch_treebank(name, release=release, base_url=base_url or BASE_URL, cache=cache, code=code)
     for path in files:
         if path:
             print(path)

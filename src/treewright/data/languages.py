@@ -230,7 +230,7 @@ def resolve_name(name: str, code: str | None) -> tuple[str, str]:
         raise InputError(f"treebank is {quote(name)}; {expected}{suggest_names(name)}")
     language, treebank = matched.groups()
     if code is None and language not in CODES:
-        remedy = "give code=, the language code in the file names, to fetch it nevertheless"
+        remedy = "give the code in its file names (code= in Python, --code) to fetch it nevertheless"
         raise InputError(f"language {quote(language)} is not known; {remedy}{suggest_names(name)}")
     if code is not None and not CODE.fullmatch(code):
         raise InputError(f"code is {quote(code)}; expected two or three small letters, such as 'en'")
