@@ -52,7 +52,8 @@ def test_serve_says_where_answers_and_stops_at_ctrl_c(model):
     assert name == "small"
     assert health["models"] == ["small"]
     assert (process.returncode, rest) == (0, "")
-    assert [each for each in complaints.splitlines() if "compiles its inner loops" not in each] == [TAGLESS]
+    told = [each for each in complaints.splitlines() if "compiles its inner loops" not in each]
+    assert told == [f"loading {model}", TAGLESS]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -87,6 +88,11 @@ def test_a_model_with_a_tagger_is_served_without_a_word_about_tags(model, tmp_pa
     assert "tagger" not in run("serve", model, "--port", 0, "--tagger", tagger).stderr
 
 
+def test_nothing_is_told_of_loading_if_it_should_be_quiet(model, monkeypatch):
+    monkeypatch.setattr(server, "run_server", lambda app, listener, *, tell, access_log: None)
+    assert run("serve", model, "--port", 0, "--quiet").stderr == ""
+
+
 def test_a_port_that_is_taken_is_one_line(fail, model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -102,12 +108,12 @@ def test_an_address_that_is_none_is_one_line(fail, model):
 def test_a_model_that_does_not_parse_is_one_line(fail, tmp_path):
     path = tmp_path / "tagger.tw"
     tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(path)
-    message = fail("serve", path, "--port", 0)
+    message = fail("serve", path, "--port", 0, "--quiet")
     assert message == f"treewright: {path} is a Tagger; expected a parser, or a reranker of one"
 
 
 def test_a_tagger_that_is_none_is_one_line(fail, model):
-    message = fail("serve", model, "--port", 0, "--tagger", model)
+    message = fail("serve", model, "--port", 0, "--tagger", model, "--quiet")
     assert message == f"treewright: {model} is a DependencyParser; expected a tagger"
 
 

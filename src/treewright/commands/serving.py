@@ -49,6 +49,7 @@ def serve(
         max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, jobs=jobs
     )
     with listen(host, port) as listener:
+        say(f"loading {', '.join(models)}")
         loaded = _load(models)
         own = _load_one(tagger, (Tagger,), "a tagger") if tagger else None
         app = make_app(loaded, limits=limits, tagger=own, language=language)
