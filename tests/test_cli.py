@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -196,12 +197,27 @@ def test_lifting_needs_heads_and_names_the_sentence(fail, tmp_path):
     [
         (["evaluate"], "Missing argument"),
         (["dance"], "No such command 'dance'"),
-        (["demo", "--sentences", "many"], "Invalid value"),
         (["demo", "--colour"], "No such option"),
     ],
 )
 def test_wrong_usage_is_one_line(fail, arguments, part):
     assert part in fail(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "value", "expected"),
+    [
+        (["serve", "a.tw"], "--port", "99999", "65535"),
+        (["parse", "a.tw", "a.conllu"], "--jobs", "0", "1"),
+        (["demo"], "--sentences", "many", "integer"),
+    ],
+)
+def test_numbers_that_cannot_be_used_are_named_with_option_and_bound(
+    fail, arguments, option, value, expected
+):
+    message, _, remedy = fail(*arguments, option, value).partition(" (see: ")
+    assert re.search(rf"{option}\b.*\b{value}\b.*\b{expected}\b", message)
+    assert remedy == f"treewright {arguments[0]} --help)"
 
 
 def test_output_to_a_closed_pipe_is_no_error(tmp_path):

@@ -253,8 +253,8 @@ def fail_after_progress(fail, *arguments):
         ("--head-rules", "x", "head_rules is 'x'; expected one of"),
         ("--eta", "2", "eta is 2.0; expected"),
         ("--lowest-penalty", "0", "lowest_penalty is 0.0; expected"),
-        ("--max-children", "0", "Invalid value for '--max-children'"),
-        ("--runs", "0", "Invalid value for '--runs'"),
+        ("--max-children", "0", "--max-children is '0'; expected at least 1"),
+        ("--runs", "0", "--runs is '0'; expected at least 1"),
     ],
 )
 def test_options_of_training_that_have_no_meaning_are_one_line(

@@ -199,8 +199,8 @@ def test_help_and_what_is_missing_need_no_pytorch(fail, data, tmp_path, monkeypa
         ("--optimizer", "x", "optimizer is 'x'; expected one of adam, momentum"),
         ("--learning-rate", "0", "learning_rate is 0.0; expected"),
         ("--dropout", "1", "dropout is 1.0; expected"),
-        ("--units", "0", "Invalid value for '--units'"),
-        ("--epochs", "x", "Invalid value for '--epochs'"),
+        ("--units", "0", "--units is '0'; expected at least 1"),
+        ("--epochs", "x", "--epochs is 'x'; expected an integer"),
     ],
 )
 def test_options_of_training_that_have_no_meaning_are_one_line(fail, data, tmp_path, option, value, expected):

@@ -127,7 +127,7 @@ def test_the_samples_are_not_written_over(data, tmp_path, fail, option):
         ("a 1:1\na 2:1\n", ["--threshold", "1"], "y has only one class, 'a'; expected at least two"),
         ("a 1:1\nb 2:1\n", ["--threshold", "x"], "--threshold is 'x'; expected a number or auto"),
         ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "threshold is -1.0; expected a number from 0"),
-        ("a 1:1\nb 2:1\n", ["--degree", "0"], "Invalid value for '--degree'"),
+        ("a 1:1\nb 2:1\n", ["--degree", "0"], "--degree is '0'; expected at least 1"),
         ("1\n0\n", [], "data.svmlight:1: no features; expected lines such as"),
     ],
 )

@@ -110,7 +110,7 @@ def test_trees_are_told_by_content(folder, tmp_path):
         ("--kernel", "x", "kernel is 'x'; expected one of linear, "),
         ("--features", "x", "features have 'x'; expected 'standard', 'extended' or lines of"),
         ("--cost", "0", "C is 0.0; expected"),
-        ("--seed", "-1", "Invalid value for '--seed'"),
+        ("--seed", "-1", "--seed is '-1'; expected at least 0"),
         ("--dev", "x", "--dev has the trees and --dev-props the roles to score; expected both or neither"),
     ],
 )

@@ -12,7 +12,7 @@ import typer
 from treewright._version import __version__
 from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
-from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands
+from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands, describe_misuse
 from treewright.commands.telling import say, write_event
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
@@ -62,7 +62,7 @@ def run() -> int:
     except UsageError as error:
         wrong = cast(typer.BadParameter, error)
         command = wrong.ctx.command_path if wrong.ctx else "treewright"
-        return fail(f"{wrong.format_message()} (see: {command} --help)")
+        return fail(f"{describe_misuse(wrong)} (see: {command} --help)")
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Annotated, Any
@@ -18,11 +18,36 @@ from treewright.commands.interruption import (
     with_resume,
 )
 from treewright.commands.telling import telling
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
 QUIET, LOG_JSON = "--quiet", "--log-json"
 KEEPING = ("fetch", "reproduce")
 """Commands that go on when they are called again."""
+BOUNDS = {"ge": "at least", "le": "at most"}
+KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_parsing": "a number"}
+"""What is expected, by what pydantic calls an error."""
+
+
+def describe_misuse(error: typer.BadParameter) -> str:
+    """Say which option or argument has which value, and what was expected; other errors say it themselves."""
+    # Typer checks numbers by pydantic, or in versions before by click, which tells the value that it found.
+    problem: Any = error.__cause__
+    parameter: Any = getattr(error, "param", None)
+    if parameter is None or not hasattr(problem, "errors"):
+        return error.format_message()
+    first = problem.errors()[0]
+    return (
+        f"{' / '.join(parameter.opts)} is {quote(str(first['input']))}; expected {_describe_expected(first)}"
+    )
+
+
+def _describe_expected(problem: Mapping[str, Any]) -> str:
+    """Say in a few words what pydantic expected."""
+    bounds = problem.get("ctx", {})
+    for name, words in BOUNDS.items():
+        if name in bounds:
+            return f"{words} {bounds[name]:.10g}"
+    return KINDS.get(problem["type"], str(problem["msg"]).removeprefix("Input should be "))
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> None:
