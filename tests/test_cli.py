@@ -204,6 +204,11 @@ def test_wrong_usage_is_one_line(fail, arguments, part):
     assert part in fail(*arguments)
 
 
+def test_fetch_takes_a_language_code(fail):
+    message = fail("fetch", "UD_Quenya-ABC", "--code", "Q")
+    assert message == "treewright: code is 'Q'; expected two or three small letters, such as 'en'"
+
+
 @pytest.mark.parametrize(
     ("arguments", "option", "value", "expected"),
     [
