@@ -105,7 +105,12 @@ def test_names_tell_the_bin_of_the_length_and_the_direction(length, shown):
 
 def test_names_of_the_root_and_of_what_is_outside():
     encoder = ArcEncoder.from_trees([make_tree()], templates=["wh wm", "ph-1 pm", "ph pm+1"])
-    assert arc_names(encoder, make_tree(), 0, 6) == ["ROOT → dog", "-·* → NN", "ROOT → *·-"]
+    assert arc_names(encoder, make_tree(), 0, 6) == ["ROOT → dog", "-·* → NN", "ROOT/tag → *·-"]
+
+
+def test_features_of_the_word_and_of_the_tag_of_the_root_have_different_names(encoder):
+    names = arc_names(encoder, make_tree(), 0, 4)
+    assert len(set(names)) == len(names)
 
 
 def test_tags_in_between_are_named_once_each():

@@ -47,7 +47,8 @@ ARC_FEATURES = (*PAIRS, *(f"{pair} *" for pair in PAIRS), BETWEEN)
 UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
 """Ids of unknown words and tags, of the root, and of the tag of what is outside the sentence."""
 N_SPECIAL = 3
-SPECIAL_NAMES = ("?", "ROOT", "-")
+SPECIAL_NAMES = {"w": ("?", "ROOT", "-"), "p": ("?", "ROOT/tag", "-")}
+"""As they are shown; features of the root's word and of its tag are different ones."""
 SPREAD = 4.0
 """A treebank's own tags are used if there are up to so many times more of them than universal ones."""
 
@@ -151,7 +152,7 @@ class ArcEncoder:
 
     def _string(self, kind: str, value: int) -> str:
         if value < N_SPECIAL:
-            return SPECIAL_NAMES[value]
+            return SPECIAL_NAMES[kind][value]
         return (self.words if kind == "w" else self.tags).strings[value - N_SPECIAL]
 
 
