@@ -42,7 +42,7 @@ def data(tmp_path):
 def test_all_files_of_the_experiment_are_written(quick, data, tmp_path):
     told = []
     written = reproduce("moschitti-figure4", data, tmp_path / "out", progress=told.append)
-    assert [path.suffix for path in written] == [".txt", ".csv", ".svg", ".html", ".json"]
+    assert [path.suffix for path in written] == [".txt", ".csv", ".svg", ".html", ".json", ".html"]
     rows = list(csv.DictReader(written[1].read_text().splitlines()))
     assert [row["size"] for row in rows][:3] == ["20", "30", "40"]
     assert all(float(row[name]) > 0 for row in rows for name in ("naive", "subset", "partial"))

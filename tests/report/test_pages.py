@@ -104,7 +104,7 @@ class Links(HTMLParser):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_page_has_plot_tables_settings_seed_versions_and_command(instant, data, tmp_path, name):
     settings = SETTINGS[name](**changed_settings(name))
-    text, _, svg, page, record = reproduce(name, data, tmp_path / "out", settings=settings)
+    text, _, svg, page, record, _ = reproduce(name, data, tmp_path / "out", settings=settings)
     html = page.read_text(encoding="utf-8")
     found = json.loads(record.read_text(encoding="utf-8"))
     assert found["command"].startswith(f"treewright reproduce {name} --data '{data}' --out ")
@@ -193,7 +193,8 @@ def test_records_without_their_page_are_not_listed(tmp_path):
 def test_an_index_of_somebody_else_is_left_alone(instant, data, tmp_path):
     (tmp_path / "index.html").write_text("my own page", encoding="utf-8")
     told = []
-    reproduce("moschitti-table1", data, tmp_path, progress=told.append)
+    written = reproduce("moschitti-table1", data, tmp_path, progress=told.append)
+    assert tmp_path / "index.html" not in written
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "my own page"
     assert f"{tmp_path / 'index.html'} is not one of treewright; it was left as it is" in told
 

@@ -89,7 +89,7 @@ def test_all_files_of_the_experiment_are_written(data, settings, tmp_path):
     written = reproduce(
         "question-classification", data, tmp_path / "out", settings=settings, cache=tmp_path / "cache"
     )
-    assert [path.suffix for path in written] == [".txt", ".csv", ".svg", ".html", ".json"]
+    assert [path.suffix for path in written] == [".txt", ".csv", ".svg", ".html", ".json", ".html"]
     rows = list(csv.DictReader(written[1].read_text().splitlines()))
     assert len(rows) == 5  # what others are compared with is always there
     assert [row["title"].endswith("best") for row in rows].count(True) == 1

@@ -97,9 +97,10 @@ def texts(out, name):
     return {suffix: (out / f"{name}.{suffix}").read_text(encoding="utf-8") for suffix in SUFFIXES}
 
 
-def test_table_2_is_written_in_five_files_with_the_figures_of_the_paper(fake, data, cache, tmp_path):
+def test_table_2_is_written_with_an_index_and_the_figures_of_the_paper(fake, data, cache, tmp_path):
     written = reproduce("qian-liu-table2", data, tmp_path / "out", settings=Settings(**QUICK), cache=cache)
-    assert [path.name for path in written] == [f"qian-liu-table2.{suffix}" for suffix in SUFFIXES]
+    names = [f"qian-liu-table2.{suffix}" for suffix in SUFFIXES]
+    assert [path.name for path in written] == [*names, "index.html"]
     found = texts(tmp_path / "out", "qian-liu-table2")
     for suffix in ("txt", "html"):
         for figure in ("93.07", "93.72", "10 days", "93.57", "Koo and Collins, 2010", "xx_toy"):

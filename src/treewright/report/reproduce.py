@@ -115,7 +115,7 @@ def reproduce(
     Returns
     -------
     list of Path
-        The files of the experiment.
+        The files of the experiment, and the index if it was written.
     """
     settings = settings or find_settings(name)()
     changed = [each.name for each in fields(settings) if _is_changed(settings, each.name)]
@@ -135,8 +135,9 @@ def reproduce(
     )
     with _folder(out):
         files = write_findings(name, EXPERIMENTS[name].run(inputs), out, made=made)
-        if not write_index(out):
-            tell(f"{out / INDEX} is not one of treewright; it was left as it is")
+        if write_index(out):
+            return [*files, out / INDEX]
+        tell(f"{out / INDEX} is not one of treewright; it was left as it is")
         return files
 
 
