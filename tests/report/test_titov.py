@@ -63,7 +63,7 @@ def run(name, data, cache, out, told=None, **settings):
     progress = told.append if told is not None else None
     chosen = DerivedSettings(**settings)
     written = reproduce(name, data, out, settings=chosen, cache=cache, progress=progress)
-    assert [path.name for path in written] == [f"{name}.{suffix}" for suffix in SUFFIXES]
+    assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     (table,) = json.loads(written[4].read_text(encoding="utf-8"))["tables"]
     return written[0].read_text(encoding="utf-8"), {
         row.get("name", row["title"]): row for row in table["rows"]

@@ -61,7 +61,7 @@ def run(name, data, cache, out, told=None, **settings):
     chosen = ConstituentSettings(**{**QUICK, **settings})
     progress = told.append if told is not None else None
     written = reproduce(name, data, out, settings=chosen, cache=cache, progress=progress)
-    assert [path.name for path in written] == [f"{name}.{suffix}" for suffix in SUFFIXES]
+    assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     found = json.loads(written[4].read_text(encoding="utf-8"))
     return written[0].read_text(encoding="utf-8"), [table["rows"] for table in found["tables"]]
 
