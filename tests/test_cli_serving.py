@@ -58,9 +58,10 @@ def test_serve_says_where_answers_and_stops_at_ctrl_c(model):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_and_nothing_else(parser, number):
+    before = signal.getsignal(signal.SIGINT)
     with server.listen("127.0.0.1", 0) as listener:
         server.run_server(make_app({"a": parser}), listener, tell=lambda: os.kill(os.getpid(), number))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_models_of_one_name_are_numbered_and_all_options_arrive(model, tmp_path, monkeypatch):
