@@ -61,10 +61,8 @@ def worker_campaign(name, n_kills, seed):
     ):
         client.run(lambda: len(tw.__all__))  # workers have loaded the package
         while counts["kills"] < n_kills:
-            client.wait_for_workers(2)
-            killer = threading.Thread(
-                target=_kill_one, args=(client, rng.uniform(0.2, 2.5), rng.random(), counts)
-            )
+            chosen = rng.choice(_find_processes(client))
+            killer = threading.Thread(target=_kill, args=(chosen, rng.uniform(0.2, 2.5), counts))
             killer.start()
             found = map_jobs(work, range(N_PARTS), jobs=1, client=client)
             killer.join()
@@ -73,10 +71,20 @@ def worker_campaign(name, n_kills, seed):
     return dict(counts)
 
 
-def _kill_one(client, seconds, chance, counts):
-    """Kill one of the workers after some seconds."""
-    processes = sorted(client.run(os.getpid).values())
+def _find_processes(client):
+    """Return the processes of both workers, when both are there."""
+    while True:
+        client.wait_for_workers(2)
+        with suppress(OSError):  # one that was killed may still be counted
+            processes = sorted(client.run(os.getpid).values())
+            if len(processes) == 2:
+                return processes
+        time.sleep(0.2)
+
+
+def _kill(process, seconds, counts):
+    """Kill a worker after some seconds."""
     time.sleep(seconds)
     with suppress(ProcessLookupError):
-        os.kill(processes[int(chance * len(processes))], signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
         counts["kills"] += 1
