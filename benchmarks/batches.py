@@ -16,10 +16,11 @@ MEMORY = 3 << 30
 
 @dataclass
 class Found:
-    """What cases came to: counts by label and outcome, and those that must not be."""
+    """What cases came to: counts by label and outcome, defects, and bytes that were damaged."""
 
     counts: Counter = field(default_factory=Counter)
     defects: list = field(default_factory=list)
+    n_bytes: int = 0
     seconds: float = 0.0
 
     @property
@@ -39,7 +40,8 @@ def run_cases(judge, numbers, *, allowed, batch=1000, limit=60, until=float("inf
     Parameters
     ----------
     judge : callable
-        Takes a number; returns a label and what the case came to.
+        Takes a number; returns a label, what the case came to and, where that is counted, how many bytes
+        were damaged.
     numbers : range
     allowed : callable
         Takes what a case came to; tells whether that may be.
@@ -78,7 +80,8 @@ def _run_batch(judge, numbers, allowed, limit, found):
     n_done = 0
     with os.fdopen(reading) as lines:
         for line in lines:
-            label, _, outcome = line.rstrip("\n").partition("\t")
+            label, outcome, n_bytes = line.rstrip("\n").split("\t")
+            found.n_bytes += int(n_bytes)
             _count(found, label, outcome, numbers[n_done], allowed)
             n_done += 1
     _, status = os.waitpid(child, 0)
@@ -102,6 +105,6 @@ def _work(judge, numbers, limit, out):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in numbers:
         signal.alarm(limit)
-        label, outcome = judge(number)
-        print(label, " ".join(outcome.split())[:300], sep="\t", file=out, flush=True)
+        label, outcome, *n_bytes = judge(number)
+        print(label, " ".join(outcome.split())[:300], sum(n_bytes), sep="\t", file=out, flush=True)
     signal.alarm(0)

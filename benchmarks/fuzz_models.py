@@ -5,6 +5,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
 from mutations import mutate_bytes, mutate_state
 from small_models import train_models, use
 
@@ -63,36 +64,57 @@ def _copy(state):
     return State(state.kind, state.values, dict(state.arrays), parts)
 
 
+def count_damage(sound, damaged):
+    """Count the bytes of a file that are not, at their place, those of the sound one, or that are gone."""
+    one, other = (np.frombuffer(data, dtype=np.uint8) for data in (sound, damaged))
+    n_shared = min(len(one), len(other))
+    n_changed = np.count_nonzero(one[:n_shared] != other[:n_shared])
+    return int(n_changed) + max(len(one), len(other)) - n_shared
+
+
 def judge_damaged(models, rng):
-    """Load a damaged model; return its name and what it came to."""
+    """Load a damaged model; return its name, what it came to, and how many bytes were damaged."""
     name, data = models.draw_damaged(rng)
+    return name, _judge_loading(data, models.identities[name]), count_damage(models.bytes[name], data)
+
+
+def _judge_loading(data, identity):
     with tempfile.NamedTemporaryFile(dir=SHARED_MEMORY) as file:
         file.write(data)
         file.flush()
         try:
             state = load_state(file.name)
         except FormatError as error:
-            return name, "refused" if "\n" not in str(error) else "an error of several lines"
+            return "refused" if "\n" not in str(error) else "an error of several lines"
         except Exception as error:
-            return name, f"{type(error).__name__} while it was loaded: {error}"
-    return name, "as saved" if identify(state) == models.identities[name] else "another model was loaded"
+            return f"{type(error).__name__} while it was loaded: {error}"
+    return "as saved" if identify(state) == identity else "another model was loaded"
 
 
 def judge_hostile(models, rng):
-    """Load a model that somebody has changed, with a checksum that is right, and use it."""
+    """Load a model that somebody has changed, with a checksum that is right, and use it.
+
+    Returns its name, what it came to, and how many bytes are others than in the sound file.
+    """
     name, state = models.draw_hostile(rng)
     place, path = tempfile.mkstemp(dir=SHARED_MEMORY)
     os.close(place)
     try:
         save_state(state, path)
-        model = tw.load(path)
-    except FormatError as error:
-        return name, "refused" if "\n" not in str(error) else "an error of several lines"
-    except Exception as error:
-        return name, f"{type(error).__name__} while it was loaded: {error}"
+        n_bytes = count_damage(models.bytes[name], Path(path).read_bytes())
+        return name, _judge_changed(path), n_bytes
     finally:
         os.unlink(path)
-    return name, _judge_use(model)
+
+
+def _judge_changed(path):
+    try:
+        model = tw.load(path)
+    except FormatError as error:
+        return "refused" if "\n" not in str(error) else "an error of several lines"
+    except Exception as error:
+        return f"{type(error).__name__} while it was loaded: {error}"
+    return _judge_use(model)
 
 
 def _judge_use(model):

@@ -20,6 +20,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -28,6 +29,16 @@ from batches import case_generator, run_cases
 PACKAGES = ("numpy", "scipy", "numba", "safetensors", "torch", "fastapi")
 LIMIT = 120
 """Seconds that a case may take; many, since the machine may have other things to do."""
+
+
+class Outcome(NamedTuple):
+    """What a campaign came to."""
+
+    counts: dict
+    defects: list
+    seconds: float
+    n_bytes: int = 0
+    """Bytes that were damaged, where they are counted."""
 
 
 def run_readers(options):
@@ -113,7 +124,7 @@ def run_load(options):
     begun = time.monotonic()
     counts = fuzz_service.load_service(train_models(options.models), options.count, options.clients)
     defects = [{"label": "load", "outcome": "lost or wrong"}] * counts["lost or wrong"]
-    return {f"load\t{name}": n for name, n in counts.items()}, defects, time.monotonic() - begun
+    return Outcome({f"load\t{name}": n for name, n in counts.items()}, defects, time.monotonic() - begun)
 
 
 def run_kills(options):
@@ -141,15 +152,16 @@ def _count_killed(campaign, names, options):
         counts.update({f"{name}\t{what}": n for what, n in found.items()})
         if found.get("lost", 0):
             defects.append({"label": name, "outcome": "another result"})
-    return dict(counts), defects, time.monotonic() - begun
+    return Outcome(dict(counts), defects, time.monotonic() - begun)
 
 
 def run(options, judge, allowed, *, batch=1000):
-    """Run the cases that were asked for; return counts, defects and seconds."""
+    """Run the cases that were asked for."""
     until = time.monotonic() + options.seconds
     numbers = range(options.first, options.first + options.count)
     found = run_cases(judge, numbers, allowed=allowed, batch=batch, limit=LIMIT, until=until)
-    return {"\t".join(key): n for key, n in sorted(found.counts.items())}, found.defects, found.seconds
+    counts = {"\t".join(key): n for key, n in sorted(found.counts.items())}
+    return Outcome(counts, found.defects, found.seconds, found.n_bytes)
 
 
 CAMPAIGNS = {
@@ -172,14 +184,14 @@ ROWS = {
     "parse": "damaged files given to `treewright parse`",
     "service": "damaged requests to the service",
     "load": "requests under load",
-    "kills": "trainings and minings killed",
+    "kills": "commands killed by SIGKILL at random moments",
     "workers": "workers of a cluster killed",
 }
 
 
 def record(name, options):
     """Run a campaign and write down what it came to; return the number of defects."""
-    counts, defects, seconds = CAMPAIGNS[name](options)
+    counts, defects, seconds, n_bytes = CAMPAIGNS[name](options)
     import treewright as tw
 
     line = {
@@ -188,6 +200,7 @@ def record(name, options):
         "counts": counts,
         "defects": defects,
         "seconds": round(seconds, 1),
+        "n_bytes": n_bytes,
         "command": " ".join(["python", "benchmarks/reliability.py", *sys.argv[1:]]),
         "seed": options.seed,
         "bounds_checked": os.environ.get("NUMBA_BOUNDSCHECK") == "1",
@@ -205,20 +218,26 @@ def record(name, options):
 
 def table(path):
     """Return the table of all campaigns of a file."""
-    cases, outcomes, defects = Counter(), {}, Counter()
-    for text in Path(path).read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
-        name = line["campaign"]
-        cases[name] += line["n_cases"]
-        defects[name] += len(line["defects"])
-        for key, n in line["counts"].items():
-            outcomes.setdefault(name, Counter())[key.partition("\t")[2]] += n
+    lines = [json.loads(text) for text in Path(path).read_text(encoding="utf-8").splitlines()]
     rows = ["| what | how many | came to | crashes, hangs, lost results |", "| --- | ---: | --- | ---: |"]
     for name, text in ROWS.items():
-        if name in cases:
-            came = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes[name].most_common())
-            rows.append(f"| {text} | {cases[name]:,} | {came} | {defects[name]:,} |")
+        if chosen := [line for line in lines if line["campaign"] == name]:
+            n_cases = sum(line["n_cases"] for line in chosen)
+            n_defects = sum(len(line["defects"]) for line in chosen)
+            rows.append(f"| {text} | {n_cases:,} | {_describe_outcomes(chosen)} | {n_defects:,} |")
+    n_bytes = sum(line.get("n_bytes", 0) for line in lines)
+    rows.append(f"| bytes corrupted in models, of both kinds | {n_bytes:,} | | |")
     return "\n".join(rows)
+
+
+def _describe_outcomes(lines):
+    """Say how often campaigns of one name came to what; what was lost or is wrong has a column of its own."""
+    outcomes = Counter()
+    for line in lines:
+        for key, n in line["counts"].items():
+            outcomes[key.partition("\t")[2]] += n
+    told = {outcome: n for outcome, n in outcomes.most_common() if outcome not in ("kills", "lost")}
+    return ", ".join(f"{n:,} × {outcome}" for outcome, n in told.items())
 
 
 def main():
