@@ -128,10 +128,10 @@ def run_load(options):
 
 
 def run_kills(options):
-    """Kill trainings at random moments and let them go on, until the model is there."""
-    from kills import COMMANDS, kill_campaign
+    """Kill commands at random moments and let them go on, until the result is there."""
+    from kills import COMMANDS, kill_campaign, kill_in_a_row
 
-    return _count_killed(kill_campaign, COMMANDS, options)
+    return _count_killed(kill_in_a_row if options.row else kill_campaign, COMMANDS, options)
 
 
 def run_workers(options):
@@ -175,6 +175,8 @@ CAMPAIGNS = {
     "workers": run_workers,
 }
 KILLING = ("kills", "workers")
+UNTOLD = ("kills", "in a row", "lost")
+"""Counts of those that are the number of cases, or that of defects."""
 COUNTS = dict(zip(CAMPAIGNS, (300_000, 10_000, 2_000, 5_000, 5_000, 5_000, 20, 10), strict=True))
 """How many cases there are where nobody says."""
 ROWS = {
@@ -236,8 +238,8 @@ def _describe_outcomes(lines):
     for line in lines:
         for key, n in line["counts"].items():
             outcomes[key.partition("\t")[2]] += n
-    told = {outcome: n for outcome, n in outcomes.most_common() if outcome not in ("kills", "lost")}
-    return ", ".join(f"{n:,} × {outcome}" for outcome, n in told.items())
+    told = [(outcome, n) for outcome, n in outcomes.most_common() if outcome not in UNTOLD]
+    return ", ".join(f"{n:,} × {outcome}" for outcome, n in told)
 
 
 def main():
@@ -253,6 +255,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", nargs="*", help="commands that are killed, or jobs whose workers are")
+    parser.add_argument(
+        "--row", action="store_true", help="kill one run of a command until all kills are done"
+    )
     parser.add_argument("--clients", type=int, default=32, help="that ask at once, under load")
     parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir(), "treewright-small-models"))
     parser.add_argument("--out", type=Path, default=Path("reliability.jsonl"))

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ import treewright as tw
 from treewright._cache import cache_folder
 
 OLD = b"what was there before"
+SECONDS_BETWEEN_LOOKS = 0.005
+MOST_ROWS = 3
+"""Rows that are begun, as one ends too early where a command was faster than when it was measured."""
 
 
 class Command(NamedTuple):
@@ -62,6 +66,28 @@ def kill_campaign(command, n_kills, seed):
         return dict(campaign.counts)
 
 
+def kill_in_a_row(command, n_kills, seed):
+    """Kill one run of a command so many times, at moments drawn over the whole of its work.
+
+    Returns
+    -------
+    dict
+        How many kills there were, how many of them in a row, before how many something had been kept since
+        the one before, how many results came, and how many of these, or of those before, were lost.
+    """
+    rng = random.Random(f"{command} {seed} in a row")
+    with tempfile.TemporaryDirectory() as name:
+        row = _Row(COMMANDS[command], Path(name))
+        for _ in range(MOST_ROWS):
+            row.begin()
+            # Not up to the very end, as a step that is not noticed makes the next kill a late one.
+            moments = sorted(rng.uniform(0, 0.9 * row.n_steps) for _ in range(n_kills))
+            if all(row.kill_at(moment) for moment in moments):
+                break
+        row.finish()
+        return dict(row.counts)
+
+
 class _Campaign:
     """The runs of one command in a folder of its own."""
 
@@ -75,11 +101,14 @@ class _Campaign:
         make_inputs(folder, command)
         self._before = sorted(path.name for path in folder.iterdir())
         begun = time.monotonic()
-        assert self._start().wait() == 0
+        assert self._wait_for_all(self._start()) == 0
         self.seconds = time.monotonic() - begun
         self._whole = self._result.read_bytes()
         shutil.rmtree(folder / "cache", ignore_errors=True)
         self._result.write_bytes(OLD)
+
+    def _wait_for_all(self, process):
+        return process.wait()
 
     @property
     def _result(self):
@@ -100,13 +129,16 @@ class _Campaign:
         try:
             code = self._wait(process, rng, is_begun=is_begun)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            self.counts["kills"] += 1
-            self.counts["with a checkpoint"] += self._checkpoint.exists()
-            self.counts["lost"] += self._result.read_bytes() not in (OLD, self._whole)
+            self._kill(process)
         else:
             self._compare(code)
+
+    def _kill(self, process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.counts["kills"] += 1
+        self.counts["with a checkpoint"] += self._checkpoint.exists()
+        self.counts["lost"] += self._result.read_bytes() not in (OLD, self._whole)
 
     def _wait(self, process, rng, *, is_begun):
         """Wait for a moment anywhere in a run or, as most of it may be its start, after its first step."""
@@ -114,7 +146,7 @@ class _Campaign:
         if is_begun or rng.random() < 0.3:
             return process.wait(rng.uniform(0.2, 1) * self.seconds)
         while process.poll() is None and not self._checkpoint.exists() and time.monotonic() < until:
-            time.sleep(0.005)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
         return process.wait(rng.uniform(0, 0.2) * self.seconds)
 
     def _compare(self, code):
@@ -128,6 +160,62 @@ class _Campaign:
         """Go on to the end."""
         if self._checkpoint.exists() or not self.counts["results"]:
             self._compare(self._start().wait())
+
+
+class _Row(_Campaign):
+    """Kills of a command that is not over between them; what it keeps tells how far it has come."""
+
+    def __init__(self, command, folder):
+        self._seconds_before = None
+        self.begin()
+        super().__init__(command, folder)
+        self.n_steps = self._n_kept
+        self._pace = (self.seconds - self._seconds_before) / self.n_steps
+        self.counts.update({"with progress": 0, "in a row": 0})
+
+    def begin(self):
+        """Let nothing have been kept, and nothing been killed."""
+        self._kept, self._n_kept, self._n_row = frozenset(), 0, 0
+
+    def _wait_for_all(self, process):
+        begun = time.monotonic()
+        self._wait_until(process, lambda: self._n_kept > 0)
+        self._seconds_before = time.monotonic() - begun
+        return self._wait_until(process, lambda: False)
+
+    def _wait_until(self, process, is_time):
+        """Count what is kept until it is time, or the process is over; return its code then."""
+        while process.poll() is None and not is_time():
+            kept = self._look()
+            self._n_kept += bool(kept - self._kept)
+            self._kept = kept
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return process.returncode
+
+    def _look(self):
+        """Return what is kept, each version of a file being another thing."""
+        found = set()
+        for folder in (self._checkpoint, self._folder / "cache"):
+            for path in folder.rglob("*.step"):
+                with suppress(FileNotFoundError):
+                    found.add((path, path.stat().st_mtime_ns))
+        return frozenset(found)
+
+    def kill_at(self, moment):
+        """Begin or go on, and kill the command when it has kept so much; return whether it was not over."""
+        n_before, process = self._n_kept, self._start()
+        is_there = n_before >= int(moment)  # then the moment is one of the time before the first step
+        self._wait_until(process, lambda: self._n_kept >= int(moment))
+        until = time.monotonic() + moment % 1 * (self._seconds_before if is_there else self._pace)
+        code = self._wait_until(process, lambda: time.monotonic() >= until)
+        if code is not None:
+            self._compare(code)
+            return False
+        self._kill(process)
+        self._n_row += 1
+        self.counts["in a row"] = max(self.counts["in a row"], self._n_row)
+        self.counts["with progress"] += self._n_kept > n_before
+        return True
 
 
 def make_inputs(folder, command):
