@@ -85,7 +85,8 @@ class Checkpoint:
             yield
         except BaseException as error:
             if isinstance(error, TreewrightError) or not self._path(name).exists():
-                Checkpoint.remove(self.folder)
+                with suppress(OSError):  # the first error says more than that of cleaning up
+                    Checkpoint.remove(self.folder)
             raise
 
     def path(self, name: str) -> Path:

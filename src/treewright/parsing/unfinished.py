@@ -75,7 +75,8 @@ class Unfinished:
         try:
             self.path.touch()
         except OSError as error:
-            error.filename = self._target  # the user knows nothing of the folder
+            if not self._kept.folder.exists():
+                error.filename = self._target  # the user knows nothing of a folder that could not be made
             raise
         return open(self.path, "r+b")
 
