@@ -316,6 +316,69 @@ def test_results_are_the_same_when_workers_are_killed_at_work(client, tmp_path, 
     assert processes_at_work(tmp_path) > killed
 
 
+def make_fatal(folder, n_arrivals):
+    """Return a function for which a worker dies on receiving it, after it has come to so many others."""
+
+    class Fatal:
+        def __init__(self):
+            self.place = folder
+
+        def __setstate__(self, state):
+            self.__dict__ = state
+            n_before = len(list(self.place.iterdir()))
+            (self.place / f"{n_before}-{os.getpid()}").touch()
+            if n_before == n_arrivals:
+                os._exit(1)
+
+        def __call__(self, number):
+            return -number
+
+    return Fatal()
+
+
+@pytest.mark.parametrize("n_arrivals", [0, 1])
+def test_a_worker_that_is_lost_while_it_is_sent_the_function_keeps_nobody_waiting(
+    client, tmp_path, n_arrivals
+):
+    client.wait_for_workers(2)
+    assert map_jobs(make_fatal(tmp_path, n_arrivals), range(5), jobs=1, client=client) == [0, -1, -2, -3, -4]
+    assert len(processes_at_work(tmp_path)) > n_arrivals
+
+
+def test_few_jobs_are_divided_among_workers_though_one_has_the_function_first(client, tmp_path):
+    client.wait_for_workers(2)
+
+    def meet(number):
+        (tmp_path / f"{number}-{os.getpid()}").touch()
+        end = time.monotonic() + SECONDS
+        while len(processes_at_work(tmp_path)) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        return os.getpid()
+
+    assert len(set(map_jobs(meet, [0, 1], jobs=1, client=client))) == 2
+
+
+def test_a_cluster_whose_workers_all_go_is_told_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "PATIENCE", 1)
+    told = r"^tcp:\S+ has no workers; expected at least one, as dask worker tcp:\S+ starts it$"
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as own,
+        distributed.Client(own, set_as_default=False) as client,
+    ):
+
+        def leave():
+            wait_until(lambda: processes_at_work(tmp_path))
+            own.scale(0)
+
+        leaving = threading.Thread(target=leave)
+        leaving.start()
+        with pytest.raises(ClusterError, match=told):
+            map_remotely(make_waiting(tmp_path), [1], client=client)
+        leaving.join()
+        with pytest.raises(ClusterError, match=told):
+            next(iter_jobs(abs, [1], client=client))
+
+
 def test_a_job_that_always_ends_its_worker_is_given_up(cluster, client):
     allowed, cluster.scheduler.allowed_failures = cluster.scheduler.allowed_failures, 0
     try:

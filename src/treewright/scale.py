@@ -185,7 +185,7 @@ class _Run(Generic[Result]):
         _check_client(client, self._dask)
         self._client = client
         self._content = _Pickled(_pickle(function))
-        self._function = self._scatter(self._content, broadcast=True)
+        self._send_function()
         self._jobs: dict[Any, _Job] = {}
         self._done: dict[int, Any] = {}
         self._n_sent = self._n_taken = 0
@@ -208,9 +208,21 @@ class _Run(Generic[Result]):
 
     def count_ahead(self) -> int:
         """Return how many jobs the cluster should have at a time; workers come and go."""
+        return max(LEAST_AHEAD, AHEAD * len(self._list_threads()))
+
+    def _list_threads(self) -> list[str]:
+        """Return the worker of each thread of the cluster."""
         with _connected(self._client):
-            n_threads: int = sum(self._client.nthreads().values())
-        return max(LEAST_AHEAD, AHEAD * n_threads)
+            n_threads = self._client.nthreads()
+        return [worker for worker, n in n_threads.items() for _ in range(n)]
+
+    def _send_function(self) -> None:
+        """Send the function to a worker, and let the first jobs go to all in turn.
+
+        Dask gives jobs to workers that have the function, until it has seen more than two for each thread.
+        """
+        self._function = self._scatter(self._content)
+        self._turns = iter(self._list_threads() * 2)
 
     def send(self, item: object) -> None:
         """Begin with an item."""
@@ -220,9 +232,7 @@ class _Run(Generic[Result]):
     def results(self) -> Iterator[tuple[int, Result]]:
         """Yield the results of all jobs, each with its number, as they come."""
         for future in self._completed:
-            found = self._collect(future)
-            if found:
-                yield found[0]
+            yield from self._collect(future)
 
     def take(self) -> Result:
         """Return the result of the first job whose result has not been taken."""
@@ -257,8 +267,11 @@ class _Run(Generic[Result]):
     def _submit(self, job: _Job) -> None:
         job.function, job.n_sent = self._function, job.n_sent + 1
         is_large = len(job.content) > LARGE
-        job.item = self._scatter(job.content, broadcast=False) if is_large else job.content
-        future = self._client.submit(_call, job.function, job.item, pure=False)
+        job.item = self._scatter(job.content) if is_large else job.content
+        chosen = next(self._turns, None)
+        future = self._client.submit(
+            _call, job.function, job.item, pure=False, workers=chosen, allow_other_workers=chosen is not None
+        )
         self._jobs[future] = job
         self._completed.add(future)
 
@@ -268,22 +281,25 @@ class _Run(Generic[Result]):
         if job.n_sent == TIMES:
             raise ClusterError(_describe_loss(job.number, job.n_sent))
         if job.function is self._function:
-            self._function = self._scatter(self._content, broadcast=True)
+            self._send_function()
         self._submit(job)
 
-    def _scatter(self, content: object, *, broadcast: bool) -> Any:  # noqa: ANN401
-        """Send something to a worker, or to all; return a name for it."""
+    def _scatter(self, content: object) -> Any:  # noqa: ANN401
+        """Send something to one worker, from which others take it as they need it; return a name for it.
+
+        Dask could send it to all at once, but would wait for ever for one that is lost meanwhile.
+        """
         for _ in range(TIMES):
             try:
                 # In a list, as Dask takes a collection apart.
-                [sent] = self._client.scatter([content], broadcast=broadcast, hash=False, timeout=PATIENCE)
+                [sent] = self._client.scatter([content], hash=False, timeout=PATIENCE)
                 return sent
             except TimeoutError as error:
                 address = _address(self._client)
                 raise ClusterError(
                     f"{address} has no workers; expected at least one, as dask worker {address} starts it"
                 ) from error
-            except OSError:  # a worker has gone meanwhile, or all of them with the scheduler
+            except (OSError, KeyError):  # a worker has gone meanwhile, or all of them with the scheduler
                 if self._client.status != "running":
                     raise ClusterError(_describe_silence(self._client)) from None
         raise ClusterError(f"the workers of {_address(self._client)} are lost; expected some that stay")
