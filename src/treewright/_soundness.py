@@ -84,6 +84,64 @@ ARRAYS: dict[str, Types] = {
 """The arrays of each kind of part: what their numbers are, as NumPy's letters, and how many dimensions they
 have. Numbers at the end of names are not looked at."""
 
+PHRASE_PARSERS = ("ConstituentParser", "LeftCornerParser")
+FEATURES = {
+    "subtree": "SubtreeFeatures",
+    "polynomial": "ConjunctionFeatures",
+    "template": "TemplateFeatures",
+}
+PARTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "CandidateReranker": {"kernel": ("Kernel",)},
+    "ConjunctionFeatures": {"features": ("SubtreeFeatures",)},
+    "ConstituentParser": {"tagger": ("Tagger",)},
+    "ConstituentReranker": {
+        "kernel": ("Kernel",),
+        "parser": PHRASE_PARSERS,
+        "second": PHRASE_PARSERS,
+        "reranker": ("CandidateReranker",),
+    },
+    "Decider": {"machine": ("LinearMachine",)},
+    "DecisionVocabulary": {"words": ("TagWordVocabulary",)},
+    "DependencyParser": {
+        "encoder": ("Encoder",),
+        "labeler": ("Labeler",),
+        "pruner": ("Pruner",),
+        "structure": ("StructureModel",),
+        "tagger": ("Tagger",),
+    },
+    "DependencyReranker": {"parser": ("DependencyParser",), "scorer": ("KernelScorer", "LinearScorer")},
+    "L1BoostedTrees": {"forest": ("Forest",)},
+    "Labeler": {"encoder": ("Encoder",)},
+    "LeftCornerParser": {
+        "chains": ("UnaryChains",),
+        "tagger": ("Tagger",),
+        "vocabulary": ("DecisionVocabulary",),
+    },
+    "LinearScorer": {"features": tuple(FEATURES.values())},
+    "LinearizedTreeClassifier": {"kernel": ("Kernel",)},
+    "PredicateFinder": {"decider": ("Decider",)},
+    "Pruner": {"stage": ("Stage",)},
+    "RoleClassifier": {
+        "fragments": ("LinearizedTreeClassifier",),
+        "kernel": ("Kernel",),
+        "model": ("ConjunctionClassifier", "LinearMachine", "TreeKernelClassifier"),
+        "table": ("FeatureTable",),
+    },
+    "RoleLabeler": {
+        "classifier": ("RoleClassifier",),
+        "finder": ("PredicateFinder",),
+        "identifier": ("Decider",),
+    },
+    "Tagger": {"lemmatizer": ("Lemmatizer",)},
+    "TreeKernelClassifier": {"kernel": ("Kernel",)},
+    "TreeKernelRegressor": {"kernel": ("Kernel",)},
+}
+"""The kinds that parts of models have, by names; what is looked at depends on what a part says it is."""
+DATA = ("Kernel", "array", "arrays", "sparse")
+"""Kinds whose numbers are those of users, and may be any."""
+LARGEST_WEIGHT = 1e9
+"""Beyond all that is learnt, and small enough for sums of weights to be told apart."""
+
 
 def check_state(state: State) -> None:
     """Check all arrays of a model and of those inside it.
@@ -98,7 +156,11 @@ def check_state(state: State) -> None:
         _check_type(state.kind, name, array, known.get(re.sub(r"[0-9]+$", "", name)))
     if state.kind in RELATIONS:
         RELATIONS[state.kind](state)
-    for part in state.parts.values():
+    kinds = PARTS.get(state.kind, {})
+    for name, part in state.parts.items():
+        expected = kinds.get(re.sub(r"[0-9]+$", "", name), (part.kind,))
+        if part.kind not in expected:
+            raise InputError(f"{name} of {state.kind} is a {part.kind}; expected {' or '.join(expected)}")
         check_state(part)
 
 
@@ -111,6 +173,8 @@ def _check_type(
     if array.dtype.kind not in letters or n_dimensions not in (None, array.ndim):
         found = f"{name} of {kind} has {array.ndim} dimensions of {array.dtype}"
         raise InputError(f"{found}; expected {n_dimensions or 'any'} of {' or '.join(letters)}")
+    if array.dtype.kind == "f" and kind not in DATA and not np.isfinite(array).all():
+        raise InputError(f"{name} of {kind} has numbers without a value or an end; expected finite ones")
 
 
 def _expect(is_sound: bool | np.bool_, what: str) -> None:
@@ -126,6 +190,7 @@ def _check_weights(state: State) -> None:
     arrays = state.arrays
     # The high bits of a key number a slot, and there are none of a table of one.
     _expect(arrays["codes"].size >= 2, "tables of two weights at least")
+    _expect(bool((np.abs(arrays["book"]) <= LARGEST_WEIGHT).all()), f"weights up to {LARGEST_WEIGHT:g}")
 
 
 def _check_labeler(state: State) -> None:
@@ -211,6 +276,7 @@ def _check_subtrees(state: State) -> None:
 def _check_scorer(state: State) -> None:
     from treewright.native.subtrees import N_DEPTHS
 
+    _expect(state.parts["features"].kind == FEATURES.get(state.values["space"]), "features of the space")
     if state.values["space"] == "subtree":
         for name, codes in state.parts["features"].arrays.items():
             is_sound = name == "keys" or (np.diff(codes % N_DEPTHS, axis=1) <= 1).all()
@@ -251,11 +317,21 @@ def _check_values(state: State) -> None:
         value = state.values.get(name, kind())
         if type(value) is not kind:
             raise InputError(f"{name} is {value!r}; expected {kind.__name__}")
+    check_number("scale", state.values.get("scale", 0.0), low=0, high=LARGEST_WEIGHT)
 
 
 def _check_structure(state: State) -> None:
     _check_values(state)
     _check_weights(state)
+    order, bits = state.values["order"], state.values["table_bits"]
+    _expect(type(order) is int and 1 <= order <= 3, "an order of 1, 2 or 3")
+    n_slots = len(state.arrays["codes"])
+    _expect(type(bits) is int and 0 < bits < 63 and n_slots == 1 << bits, "a table of so many bits")
+
+
+def _check_reranker(state: State) -> None:
+    expected = "KernelScorer" if state.values["options"]["learner"] == "kernel" else "LinearScorer"
+    _expect(state.parts["scorer"].kind == expected, "the scorer of the learner")
 
 
 def _check_pruner(state: State) -> None:
@@ -288,6 +364,7 @@ RELATIONS: dict[str, Callable[[State], None]] = {
     "ConstTree": _check_trees,
     "ConstituentParser": _check_grammar,
     "DependencyParser": _check_values,
+    "DependencyReranker": _check_reranker,
     "Forest": _check_forest,
     "L1BoostedTrees": _check_boosted,
     "Labeler": _check_labeler,

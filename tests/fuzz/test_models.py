@@ -141,6 +141,54 @@ def test_arrays_that_a_kind_does_not_have_are_refused(state, message):
         check_state(State("Outer", {}, {}, {"inner": state}))
 
 
+def stage(weight, n_slots=4):
+    book = np.zeros(255, "f4")
+    book[7] = weight
+    return {"book": book, "codes": np.zeros(n_slots, "u1")}
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.nan, "book of Stage has numbers without a value or an end; expected finite ones"),
+        (-np.inf, "book of Stage has numbers without a value or an end; expected finite ones"),
+        (-1e30, r"expected weights up to 1e\+09"),
+    ],
+)
+def test_weights_by_which_no_tree_is_the_best_are_refused(weight, message):
+    with pytest.raises(InputError, match=message):
+        check_state(State("Stage", {}, stage(weight)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"order": 4}, "an order of 1, 2 or 3"),
+        ({"order": True}, "an order of 1, 2 or 3"),
+        ({"table_bits": 1}, "a table of so many bits"),
+        ({"table_bits": 10**9}, "a table of so many bits"),
+    ],
+)
+def test_a_table_that_is_not_of_the_size_that_is_said_is_refused(changed, message):
+    values = {"order": 1, "table_bits": 2, "single_root": True}
+    check_state(State("StructureModel", values, stage(1.0)))
+    with pytest.raises(InputError, match=message):
+        check_state(State("StructureModel", values | changed, stage(1.0)))
+
+
+def test_a_part_of_another_kind_than_is_used_is_refused():
+    pruner = State("Pruner", {"max_heads": 4, "threshold": 0.1}, {}, {"stage0": State("Lemmatizer")})
+    with pytest.raises(InputError, match="stage0 of Pruner is a Lemmatizer; expected Stage"):
+        check_state(pruner)
+
+
+def test_features_of_another_space_than_is_said_are_refused():
+    features = State("TemplateFeatures", {}, {"keys": np.zeros(1, "u8")})
+    scorer = State("LinearScorer", {"space": "subtree"}, {"coef": np.zeros(1)}, {"features": features})
+    with pytest.raises(InputError, match="features of the space"):
+        check_state(scorer)
+
+
 @pytest.mark.parametrize(("name", "value"), [("scale", 1), ("single_root", 1), ("fine", None)])
 def test_values_of_other_types_that_code_would_be_compiled_for_are_refused(name, value):
     with pytest.raises(InputError, match=f"{name} is {value}; expected "):
