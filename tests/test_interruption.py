@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
+from treewright.cli import app
 from treewright.commands.interruption import InterruptedRunError, run_aside, with_resume
 from treewright.errors import TerminatedError
 
@@ -83,3 +85,17 @@ def test_an_interruption_knows_its_exit_code(is_terminated, code):
 
 def test_termination_is_an_interrupt():
     assert issubclass(TerminatedError, KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "line"),
+    [
+        ("demo", {"out": "folder"}, "treewright demo --resume"),
+        ("demo", {"out": None}, None),
+        ("parse", {"output": "parsed.conllu"}, "treewright parse --resume"),
+        ("parse", {"output": "-"}, None),
+    ],
+)
+def test_there_is_a_way_on_where_the_result_is_a_file(monkeypatch, name, values, line):
+    monkeypatch.setattr(sys, "argv", ["treewright", name])
+    assert typer.main.get_command(app).commands[name]._way_on(values) == line

@@ -4,9 +4,16 @@ With ``TREEWRIGHT_KILLS`` all commands are, so many times each; some of them in 
 """
 
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
-from kills import COMMANDS, kill_campaign, kill_in_a_row
+from commands import run
+from kills import COMMANDS, OLD, kill_campaign, kill_in_a_row
+
+import treewright as tw
 
 N_KILLS = int(os.environ.get("TREEWRIGHT_KILLS", "0"))
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
@@ -29,3 +36,23 @@ def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end
     assert counts["with progress"] >= counts["in a row"] // 4
     assert counts["results"] > 0
     assert counts["lost"] == 0
+
+
+@POSIX
+def test_a_conversion_that_is_killed_leaves_the_old_file_and_the_next_one_cleans_up(tmp_path):
+    trees, out = tw.make_treebank(40, seed=0).dependencies, tmp_path / "out.conllu"
+    tw.write_conllu(trees, tmp_path / "bank.conllu")
+    out.write_bytes(OLD)
+    program = [sys.executable, "-m", "treewright", "convert", "-", str(out), "--from", "conllu"]
+    text = (tmp_path / "bank.conllu").read_bytes()
+    with subprocess.Popen(program, stdin=subprocess.PIPE) as process:
+        process.stdin.write(text * 20)
+        process.stdin.flush()
+        while not any(path.stat().st_size for path in tmp_path.glob(".treewright-*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert out.read_bytes() == OLD
+    run("convert", tmp_path / "bank.conllu", out)
+    assert out.read_bytes() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bank.conllu", "out.conllu"]

@@ -1,8 +1,11 @@
 import io
 
+import pytest
+from commands import run as run_command
 from rich.console import Console
 
 import treewright as tw
+from treewright.checkpoint import Checkpoint
 from treewright.report.demo import find_patterns, learn, run_demo
 
 
@@ -48,3 +51,32 @@ def test_the_demo_writes_its_treebank_and_a_page(tmp_path):
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert "majority head tag" in page
     assert tw.load(tmp_path / "demo" / "model.tw").predict(trees[:1])[0].words == trees[0].words
+
+
+def test_a_demo_that_was_cut_off_goes_on_to_the_same_model(fail, monkeypatch, tmp_path):
+    out, steps, save = tmp_path / "demo", [], Checkpoint.save
+
+    def save_some(kept, name, state):
+        if len(steps) == 12:
+            raise RuntimeError
+        save(kept, name, state)
+        steps.append(name)
+
+    options = ("demo", "--sentences", 40, "--out", out)
+    run_command("demo", "--sentences", 40, "--out", tmp_path / "whole")
+    monkeypatch.setattr(Checkpoint, "save", save_some)
+    with pytest.raises(RuntimeError):
+        run_command(*options)
+    monkeypatch.undo()
+    left = out / "model.tw.checkpoint"
+    assert fail(*options).endswith(
+        f"{left} is left of work that was interrupted; give --resume, or delete it"
+    )
+    run_command(*options, "--resume")
+    assert (out / "model.tw").read_bytes() == (tmp_path / "whole" / "model.tw").read_bytes()
+    assert not left.exists()
+
+
+def test_a_demo_that_writes_nothing_cannot_go_on(fail):
+    message = "--resume without --out; expected the folder of the demonstration that goes on"
+    assert fail("demo", "--resume") == f"treewright: {message}"

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from treewright.commands import choices
 from treewright.commands.choices import offer
-from treewright.commands.work import say
+from treewright.commands.work import begin_checkpoint, say
 from treewright.errors import InputError
 from treewright.report.options import PUNCTUATION_CHOICES, SHOWN
 
@@ -22,14 +22,24 @@ def demo(
     sentences: Annotated[int, typer.Option(min=20, help="Size of the made-up treebank.")] = 2000,
     seed: Annotated[int, typer.Option(help="Same seed, same treebank.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 2,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last finished step, in the folder of --out.")
+    ] = False,
 ) -> None:
     """Make a treebank, learn a tagger, a parser and a reranker from it, and show what they have found.
 
     Example: `treewright demo --out demo`
     """
-    from treewright.report.demo import run_demo
+    from treewright.checkpoint import Checkpoint
+    from treewright.report.demo import MODEL, run_demo
 
-    run_demo(Console(record=True), n_sentences=sentences, seed=seed, out=out, jobs=jobs)
+    if resume and out is None:
+        raise InputError("--resume without --out; expected the folder of the demonstration that goes on")
+    checkpoint = begin_checkpoint(out / MODEL, resume=resume) if out is not None else None
+    console = Console(record=True)
+    run_demo(console, n_sentences=sentences, seed=seed, out=out, jobs=jobs, checkpoint=checkpoint)
+    if checkpoint is not None:
+        Checkpoint.remove(checkpoint)
 
 
 def reproduce(

@@ -23,6 +23,8 @@ from treewright.errors import InputError, quote
 QUIET, LOG_JSON = "--quiet", "--log-json"
 KEEPING = ("fetch", "reproduce")
 """Commands that go on when they are called again."""
+RESULTS, NO_FILE = ("out", "output"), (None, "-")
+"""Parameters that name a result beside which unfinished work is kept, and what they are without one."""
 BOUNDS = {"ge": "at least", "le": "at most"}
 KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_parsing": "a number"}
 """What is expected, by what pydantic calls an error."""
@@ -90,21 +92,23 @@ class ToldCommand(TyperCommand):
         quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
-        with telling(quiet=quiet, log_json=log_json), self._saying_how_to_go_on():
+        with telling(quiet=quiet, log_json=log_json), self._saying_how_to_go_on(ctx.params):
             return self._run(partial(super().invoke, ctx))
 
     def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         return run_aside(work)
 
     @contextmanager
-    def _saying_how_to_go_on(self) -> Iterator[None]:
+    def _saying_how_to_go_on(self, values: Mapping[str, Any]) -> Iterator[None]:
         try:
             yield
         except (InterruptedRunError, KeyboardInterrupt) as error:
-            raise describe_interruption(error, self._way_on()) from error
+            raise describe_interruption(error, self._way_on(values)) from error
 
-    def _way_on(self) -> str | None:
+    def _way_on(self, values: Mapping[str, Any]) -> str | None:
         """Return the command that goes on after an interruption, if this one can."""
+        if any(values.get(name, "a file") in NO_FILE for name in RESULTS):
+            return None
         if any(RESUME in parameter.opts for parameter in self.params):
             return with_resume(sys.argv[1:])
         return shlex.join(["treewright", *sys.argv[1:]]) if self.name in KEEPING else None

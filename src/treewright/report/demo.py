@@ -13,6 +13,7 @@ from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.drawing import draw_constituents, draw_dependencies
+from treewright.data.files import open_target
 from treewright.data.propbank import write_props
 from treewright.data.synthetic import Pattern, Treebank, make_treebank
 from treewright.metrics import attachment, significance
@@ -25,12 +26,19 @@ SHOWN_LENGTHS = range(8, 13)
 """Lengths of a sentence that is worth drawing and fits on a screen."""
 N_FOLDS, N_EPOCHS = 4, 4
 THRESHOLD, DEGREE = 3.0, 3
+MODEL = "model.tw"
 N_SHOWN = 12
 """Planted patterns in the table."""
 
 
 def run_demo(
-    console: Console, *, n_sentences: int = 2000, seed: int = 0, out: Path | None = None, jobs: int = 1
+    console: Console,
+    *,
+    n_sentences: int = 2000,
+    seed: int = 0,
+    out: Path | None = None,
+    jobs: int = 1,
+    checkpoint: Path | None = None,
 ) -> None:
     """Train a tagger, a parser and a reranker on a made-up treebank, and show what they have found.
 
@@ -44,6 +52,8 @@ def run_demo(
         Folder for the treebank in three formats, the model, and a page with all that was shown.
     jobs : int
         Threads.
+    checkpoint : Path, optional
+        Folder for what is learnt step by step. If it exists, learning goes on from it.
     """
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -54,7 +64,7 @@ def run_demo(
     train, dev = bank.dependencies[:n_train], bank.dependencies[n_train : n_train + n_dev]
     test = bank.dependencies[n_train + n_dev :]
     console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
-    reranker = learn(console, train, dev, seed=seed, jobs=jobs)
+    reranker = learn(console, train, dev, seed=seed, jobs=jobs, checkpoint=checkpoint)
     console.print(f"\nOn {n_test} other sentences, tagged by what was learnt, punctuation left out:")
     console.print(score_table(reranker, train, test))
     show_patterns(console, reranker, bank, n_train)
@@ -74,7 +84,13 @@ def show_treebank(console: Console, bank: Treebank, seed: int) -> None:
 
 
 def learn(
-    console: Console, train: Sequence[DepTree], dev: Sequence[DepTree], *, seed: int, jobs: int
+    console: Console,
+    train: Sequence[DepTree],
+    dev: Sequence[DepTree],
+    *,
+    seed: int,
+    jobs: int,
+    checkpoint: Path | None = None,
 ) -> DependencyReranker:
     """Train tagger, parser, candidates, miner and reranker; print the lines that say most."""
     parser = DependencyParser(
@@ -95,7 +111,7 @@ def learn(
         if not line.startswith("fold"):
             console.print(Text(f"  {line}"))
 
-    return reranker.fit(train, dev, progress=tell)
+    return reranker.fit(train, dev, progress=tell, checkpoint=checkpoint)
 
 
 def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
@@ -172,7 +188,8 @@ def save_demo(console: Console, bank: Treebank, reranker: DependencyReranker, ou
     write_conllu(bank.dependencies, out / "treebank.conllu")
     write_brackets(bank.constituents, out / "treebank.mrg")
     write_props(bank.propositions, out / "treebank.props")
-    reranker.save(out / "model.tw")
-    console.save_html(str(out / "report.html"), clear=False)
-    files = "treebank.conllu, treebank.mrg, treebank.props, model.tw and report.html"
+    reranker.save(out / MODEL)
+    with open_target(out / "report.html") as stream:
+        stream.write(console.export_html(clear=False))
+    files = f"treebank.conllu, treebank.mrg, treebank.props, {MODEL} and report.html"
     console.print(f"Written to {out}: {files}.", soft_wrap=True)
