@@ -18,6 +18,8 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, naming, replacing, take_place
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.convolution import TreeKernel
+from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import (
     check_examples,
@@ -39,7 +41,10 @@ Evaluate = Callable[[Place], tuple[float, FloatArray]]
 MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
 N_SENT = 64
-"""Strips into which a matrix is divided for a cluster, at the least."""
+"""Strips into which a matrix is divided for a cluster, at the least, where values do not depend on them."""
+ANY_STRIPS = (TreeKernel, DependencyTreeKernel)
+"""Kernels whose values do not depend on strips, to the last bit, where examples are compared with each other.
+Other kernels, comparisons with others, and logarithms are rounded otherwise in other strips."""
 COPIES = 6
 """How often a strip is held: while threads join their parts, and while it is written, in rows and columns."""
 PAGE = 4096
@@ -132,15 +137,16 @@ def gram(
     examples = check_examples(examples)
     others = others if others is None else check_examples(others)
     plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
-    if client is not None and not logs:  # logarithms are rounded otherwise in other strips
+    any_strips = others is None and not logs and isinstance(kernel, ANY_STRIPS)
+    if client is not None and any_strips:
         plan = plan._replace(n_rows=min(plan.n_rows, -(-plan.shape[0] // N_SENT)))
     make = _make_logs if logs else _make_values
     times = [] if times is None else times
     kept = None
     if checkpoint is not None:
-        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs))
-    n_done = _count_rows(kept, times)
-    places = [place for place in _list_places(plan, is_symmetric=others is None) if place[0].start >= n_done]
+        n_rows = None if any_strips else plan.n_rows
+        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs, n_rows=n_rows))
+    places = list(_list_places(plan, _count_rows(kept, times), is_symmetric=others is None))
     strips = _counted(make(kernel, examples, others), places, times, client)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
@@ -250,9 +256,9 @@ def _timed(evaluate: Callable[[], FloatArray]) -> tuple[float, FloatArray]:
     return time.perf_counter() - begin, values
 
 
-def _list_places(plan: Plan, *, is_symmetric: bool) -> Iterator[Place]:
+def _list_places(plan: Plan, first: int, *, is_symmetric: bool) -> Iterator[Place]:
     n_rows, n_columns = plan.shape
-    for begin in range(0, n_rows, plan.n_rows):
+    for begin in range(first, n_rows, plan.n_rows):
         yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
 
 
@@ -315,9 +321,10 @@ def _identify(
     plan: Plan,
     *,
     logs: bool,
+    n_rows: int | None,
 ) -> str:
-    """Return a name for all that a matrix depends on, and for the strips of which it is made."""
-    values = {"shape": list(plan.shape), "dtype": plan.dtype.str, "n_rows": plan.n_rows, "logs": logs}
+    """Return a name for all that a matrix depends on, with the rows of a strip if it depends on them."""
+    values = {"shape": list(plan.shape), "dtype": plan.dtype.str, "n_rows": n_rows, "logs": logs}
     parts = {"kernel": kernel_state(kernel), "examples": examples_state(examples)}
     parts["kernel"].values = _without_jobs(parts["kernel"].values)
     if others is not None:
