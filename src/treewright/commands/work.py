@@ -86,7 +86,7 @@ def open_cluster(scheduler: str | None) -> Iterator["Client | None"]:
         raise InputError(
             f"--scheduler is {scheduler!r} ({error}); expected an address such as tcp://host:8786"
         ) from error
-    except OSError as error:
+    except (OSError, MemoryError, OverflowError) as error:  # what others say is taken for a large size
         raise ClusterError(
             f"no Dask scheduler answers at {scheduler}; expected one, as the command dask scheduler starts it"
         ) from error
@@ -100,7 +100,9 @@ async def _knock(address: str) -> None:
     """Find out whether a scheduler is there; a client that finds none complains when it is thrown away."""
     distributed, comm = require("distributed", "cluster"), require("distributed.comm", "cluster")
     options = distributed.Security().get_connection_args("client")
-    (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()
+    # Dask limits the time of connecting, not that of waiting for the first word.
+    async with asyncio.timeout(SECONDS_TO_CONNECT):
+        (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()
 
 
 def begin_growing(result: str, sources: Sequence[str | None], *, resume: bool) -> Path | None:
