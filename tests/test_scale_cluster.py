@@ -11,12 +11,12 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
-from commands import run
 
 import treewright as tw
 from treewright import scale
-from treewright.commands import work
 from treewright.errors import ClusterError, FormatError, InputError
+from treewright.kernels import gram
+from treewright.kernels.compose import VectorKernel
 from treewright.mining import polynomial
 from treewright.parsing import files
 from treewright.parsing.tagger import jackknife
@@ -163,7 +163,7 @@ def samples():
     return tw.make_conjunctions(n_samples=300, n_features=40, seed=1)
 
 
-@pytest.mark.parametrize("options", [{}, {"memory_limit": 4096, "filter_memory": 4096}])
+@pytest.mark.parametrize("options", [{}, {"memory_limit": 5 << 20, "filter_memory": 4096}])
 def test_the_same_conjunctions_are_mined_with_the_same_weights(client, samples, monkeypatch, options):
     monkeypatch.setattr(polynomial, "WORK", 5000)
     monkeypatch.setattr(polynomial, "SENT_TOGETHER", 3)
@@ -253,6 +253,18 @@ def test_matrices_of_kernels_have_the_same_values(client, options):
     assert np.array_equal(values, tw.gram(kernel, trees[:9], trees))
 
 
+@pytest.mark.parametrize("with_others", [False, True])
+def test_matrices_whose_rounding_depends_on_strips_have_the_same_values(client, monkeypatch, with_others):
+    monkeypatch.setattr(gram, "ROWS_AT_A_TIME", 60)
+    trees = tw.make_treebank(150, seed=5).constituents
+    kernel, examples = tw.SubsetTreeKernel(decay=0.4, normalize=True), trees
+    if not with_others:
+        kernel, examples = VectorKernel(), np.random.default_rng(0).normal(size=(150, 37))
+    others = examples[:40] if with_others else None
+    values = tw.gram(kernel, examples, others)
+    assert np.array_equal(tw.gram(kernel, examples, others, client=client), values)
+
+
 @pytest.mark.parametrize("options", [{}, {"kbest": 3, "confidence": True}, {"fixed_heads": True}])
 def test_files_are_parsed_to_the_same_bytes(client, parser, sentences, tmp_path, monkeypatch, options):
     monkeypatch.setattr(files, "SENT_TOGETHER", 7)
@@ -261,38 +273,6 @@ def test_files_are_parsed_to_the_same_bytes(client, parser, sentences, tmp_path,
     files.parse_file(parser, paths[0], paths[1], **options)
     files.parse_file(parser, paths[0], paths[2], client=client, **options)
     assert Path(paths[2]).read_bytes() == Path(paths[1]).read_bytes()
-
-
-def test_a_command_has_its_work_done_by_a_scheduler(cluster, parser, sentences, tmp_path):
-    model, source, here, there = (tmp_path / name for name in ("model", "source", "here", "there"))
-    parser.save(model)
-    tw.write_conllu(sentences[:10], source)
-    run("parse", model, source, "--output", here)
-    run("parse", model, source, "--output", there, "--scheduler", cluster.scheduler_address)
-    assert there.read_bytes() == here.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("address", "complaint"),
-    [
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9; expected one, as the command"),
-        ("nonsense", "--scheduler is 'nonsense' (missing port number in address 'nonsense'); expected"),
-    ],
-)
-def test_an_address_without_a_scheduler_is_one_line(fail, tmp_path, monkeypatch, address, complaint):
-    monkeypatch.setattr(work, "SECONDS_TO_CONNECT", 0.2)
-    data = tmp_path / "data"
-    data.write_text("yes a:1\nno b:1\n", encoding="utf-8")
-    line = fail("mine", data, "--out", tmp_path / "found.tsv", "--scheduler", address)
-    assert line.startswith(f"treewright: {complaint}")
-
-
-def test_without_the_extra_a_scheduler_needs_it(fail, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    data = tmp_path / "data"
-    data.write_text("yes a:1\nno b:1\n", encoding="utf-8")
-    line = fail("mine", data, "--out", tmp_path / "found.tsv", "--scheduler", "tcp://127.0.0.1:9")
-    assert line.endswith("distributed is not installed; it comes with: pip install 'treewright[cluster]'")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise")
