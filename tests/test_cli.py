@@ -246,7 +246,7 @@ def run_program(*arguments, **options):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize("text", [BRACKETS, "\n" * 200_000 + BRACKETS])
+@pytest.mark.parametrize("text", [BRACKETS, "\n" * 200_000 + BRACKETS], ids=["at once", "after blanks"])
 def test_brackets_are_told_by_content_on_standard_input(brackets, text, compressed):
     data = gzip.compress(text.encode()) if compressed else text.encode()
     done = run_program("evaluate", brackets, "-", "--json", input=data)
