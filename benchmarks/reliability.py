@@ -186,7 +186,7 @@ ROWS = {
     "parse": "damaged files given to `treewright parse`",
     "service": "damaged requests to the service",
     "load": "requests under load",
-    "kills": "commands killed by SIGKILL at random moments",
+    "kills": "commands killed by SIGKILL at random moments, and gone on with to the same bytes",
     "workers": "workers of a cluster killed",
 }
 
