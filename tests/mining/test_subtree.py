@@ -10,9 +10,10 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining import subtree
 from treewright.mining.gradient import PAPER_SETTINGS, GradientMiner
+from treewright.mining.patterns import Patterns
 from treewright.mining.problem import list_problem
 from treewright.mining.space import Growth, Violations
-from treewright.mining.subtree import Patterns, SubtreeSpace, name_subtree
+from treewright.mining.subtree import SubtreeSpace, name_subtree
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 

@@ -8,8 +8,9 @@ from oracle import matching as twin
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.mining import subtree
+from treewright.mining.patterns import Patterns
 from treewright.mining.subtree import SubtreeSpace
-from treewright.native.matching import hint
+from treewright.native.matching import sign
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -147,6 +148,14 @@ def test_nothing_is_found_in_no_lists():
     assert make_space([], []).match([np.array([[8]], dtype=np.int32)]).shape == (0, 1)
 
 
-def test_hints_are_single_bits_all_of_which_are_used():
-    bits = {int(hint(code)) for code in range(2000)}
-    assert bits == {1 << place for place in range(64)}
+@pytest.mark.parametrize(("name", "root"), CASES)
+def test_scores_are_the_weights_of_what_is_found(name, root):
+    space, expected = draw(name, root)
+    features = by_order(draw_some(expected, 0.5))
+    patterns = Patterns(space.keys, features)
+    coef = np.random.default_rng(0).normal(size=patterns.n_features)
+    assert space.score(patterns, coef) == pytest.approx(space.find(patterns) @ coef, rel=1e-12, abs=1e-12)
+
+
+def test_signs_are_all_256_places():
+    assert {int(sign(number)) for number in range(4000)} == set(range(256))

@@ -17,12 +17,22 @@ from scipy.sparse import csr_matrix
 from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.mining.polynomial import make_trie
+from treewright.mining.patterns import Patterns, index
 from treewright.mining.rooms import ROOM, Counting
 from treewright.mining.space import Growth, IntArray, Violations
-from treewright.native.arcs import find_keys, index_keys
+from treewright.native.arcs import find_keys
 from treewright.native.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
-from treewright.native.matching import Hits, Marked, Walk, fill_hints, match_lists, spread_hits
+from treewright.native.matching import (
+    FREE,
+    N_SIGNS,
+    Hits,
+    Marked,
+    Met,
+    Walk,
+    match_lists,
+    spread_hits,
+    weigh_hits,
+)
 from treewright.native.subtrees import (
     GAIN,
     LOSS,
@@ -54,47 +64,13 @@ N_TASKS = 256
 """Jobs into which a search is divided, about."""
 
 
-class Patterns:
-    """Sub feature trees that are to be found again, prepared once for any number of trees.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64
-        The basic features that they are made of.
-    features : sequence of ndarray of int32
-        An array for each order, as `SubtreeSpace` writes features.
-    """
-
-    def __init__(self, keys: Keys, features: Sequence[IntArray]) -> None:
-        self.keys = keys
-        self.n_features = sum(map(len, features))
-        self.slots = _index(keys)
-        trie = make_trie(features)
-        starts = np.full(len(keys), -1, dtype=np.int32)
-        self.marked = Marked(trie, np.zeros(len(trie.ends), dtype=np.uint64), starts)
-        fill_hints(self.marked)
-
-    def known(self, first: Integers, found: Keys) -> Features:
-        """Return the numbers of those basic features of arcs that are among the keys."""
-        ids = np.empty(len(found), dtype=np.int32)
-        find_keys(self.keys, self.slots, found, ids)
-        n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
-        return Features(n_before[first], ids[ids >= 0])
-
-
-def _index(keys: Keys) -> IntArray:
-    slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
-    index_keys(keys, slots)
-    return slots
-
-
 def _number(found: Keys) -> tuple[Keys, IntArray]:
     """Return the keys that there are, ascending, and the number of each that was found."""
     # To sort all at once, and to remember from where each came, would take ten times what the numbers take.
     parts = [np.unique(found[at : at + KEYS_AT_ONCE]) for at in range(0, len(found), KEYS_AT_ONCE)]
     keys = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
     numbers = np.empty(len(found), dtype=np.int32)
-    find_keys(keys, _index(keys), found, numbers)
+    find_keys(keys, index(keys), found, numbers)
     return keys, numbers
 
 
@@ -181,10 +157,19 @@ class SubtreeSpace:
 
     def find(self, patterns: Patterns) -> csr_matrix:
         """Return where features are present, which have been prepared for these basic features."""
-        marked, n_features = patterns.marked, patterns.n_features
+        return self._as_matrix(*self._match_all(patterns), patterns.n_features)
+
+    def score(self, patterns: Patterns, coef: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the sum of the weights of the features that `find` finds in each candidate."""
+        scores = np.zeros(self.n_rows)
+        weigh_hits(self._lists.n_trees, self.first, *self._match_all(patterns), coef, scores)
+        return scores
+
+    def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
+        """Return the features that some trees of each list have, of which trees they are, and their ends."""
         spans = [(at, min(at + LISTS_AT_ONCE, len(self._lists.n_trees))) for at in self._starts()]
         parts = map_jobs(
-            lambda span: self._match(span, marked, n_features),
+            lambda span: self._match(span, patterns.marked),
             spans,
             jobs=self.jobs,
             what="finding subtrees",
@@ -193,27 +178,23 @@ class SubtreeSpace:
         )
         nothing = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
         numbers, masks, counts = (np.concatenate(each) for each in zip(nothing, *parts, strict=True))
-        return self._as_matrix(numbers, masks, np.cumsum(counts), n_features)
+        return numbers, masks, np.cumsum(counts)
 
     def _starts(self) -> range:
         return range(0, len(self._lists.n_trees), LISTS_AT_ONCE)
 
-    def _match(
-        self, span: tuple[int, int], marked: Marked, n_features: int
-    ) -> tuple[IntArray, Keys, Integers]:
-        """Return the features that some trees of each list have, of which trees they are, and how many."""
-        present, met = np.zeros(n_features, dtype=np.uint64), np.empty(n_features, dtype=np.int32)
+    def _match(self, span: tuple[int, int], marked: Marked) -> tuple[IntArray, Keys, Integers]:
+        """Return what is found in the lists of a span, and how much in each."""
         ends = np.zeros(len(self._lists.n_trees), dtype=np.int64)
+        signs = np.empty((len(self.forest.owners), N_SIGNS), dtype=np.uint64)
         begin, room = span[0], ROOM
         found: list[tuple[IntArray, Keys]] = []
         counts = []
         while begin < span[1]:
-            walk = _make_walk(room)
-            hits = Hits(
-                present, met, np.empty(4 * room, dtype=np.int32), np.empty(4 * room, dtype=np.uint64), ends
-            )
+            walk, met = _make_walk(room, signs), _make_met(room)
+            hits = Hits(np.empty(4 * room, dtype=np.int32), np.empty(4 * room, dtype=np.uint64), ends)
             where = (self.forest, self._lists.n_trees, self.features)
-            end = match_lists(*where, marked, (begin, span[1]), walk, hits)
+            end = match_lists(*where, marked, (begin, span[1]), walk, met, hits)
             if end > begin:
                 n = int(ends[end - 1])
                 found.append((hits.numbers[:n].copy(), hits.masks[:n].copy()))
@@ -376,13 +357,19 @@ class SubtreeSearch:
         return chosen
 
 
-def _make_walk(size: int) -> Walk:
+def _make_walk(size: int, signs: Keys) -> Walk:
     numbers = (
         np.empty(size, dtype=np.int32),
         np.empty(size, dtype=np.int32),
         np.empty(size, dtype=np.uint64),
     )
-    return Walk(*numbers, np.empty((size + 1, N_DEPTHS), dtype=np.int32))
+    return Walk(*numbers, np.empty((size + 1, N_DEPTHS), dtype=np.int32), signs)
+
+
+def _make_met(room: int) -> Met:
+    size = 1 << (2 * room - 1).bit_length()
+    free = np.full(size, FREE, dtype=np.int32)
+    return Met(free, np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int32))
 
 
 def _flatten(trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.integer]]) -> Lists:

@@ -12,14 +12,15 @@ from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.occurrences import ArcFeatures
+from treewright.mining.patterns import Patterns
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, Report
 from treewright.mining.space import FeatureSpace, IntArray
-from treewright.mining.subtree import Patterns, SubtreeSpace, name_subtree
+from treewright.mining.subtree import SubtreeSpace, name_subtree
 from treewright.native.subtrees import N_DEPTHS
 from treewright.persist import State
-from treewright.rerank.candidates import CandidateLists, Integers
+from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.templates import TemplateFeatures
 from treewright.scale import Client
 
@@ -48,6 +49,9 @@ class ListFeatures(Protocol):
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen features each candidate has, but for those that all of its list have."""
+
+    def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
+        """Return the sum of the weights of the features that `transform` finds in each candidate."""
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return some of the features that a tree has as a person would read them."""
@@ -121,12 +125,23 @@ class SubtreeFeatures:
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the chosen features each candidate has, but for those that all of its list have."""
+        return self._space(lists).find(self._prepared)
+
+    def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
+        """Return the sum of the weights of the features that `transform` finds in each candidate."""
+        return self._space(lists).score(self._prepared, coef)
+
+    def _space(self, lists: CandidateLists) -> SubtreeSpace:
+        return SubtreeSpace(
+            lists.trees, lists.heads, encoder=self.encoder, patterns=self._prepared, jobs=self.jobs
+        )
+
+    @property
+    def _prepared(self) -> Patterns:
+        """The features as they are looked for, which is prepared when they first are."""
         if self._patterns is None:
             self._patterns = Patterns(self.keys, self.features)
-        space = SubtreeSpace(
-            lists.trees, lists.heads, encoder=self.encoder, patterns=self._patterns, jobs=self.jobs
-        )
-        return space.find(self._patterns)
+        return self._patterns
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``saw → man [man → with]``."""
@@ -247,6 +262,10 @@ class ConjunctionFeatures:
         _, rows = basic_rows(lists, self.encoder, self.keys)
         return match_conjunctions(rows, self.features)
 
+    def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
+        """Return the sum of the weights of the conjunctions that each candidate has."""
+        return np.asarray(self.transform(lists) @ coef)
+
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return conjunctions as in ``saw → man & man → with``."""
         return [" & ".join(map(self.encoder.name, keys)) for keys in self._keys_of(columns)]
@@ -318,6 +337,10 @@ class HandFeatures:
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the features each candidate has, but for those that all of its list have."""
         return self._templates.transform(lists)
+
+    def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
+        """Return the sum of the weights of the features that `transform` finds in each candidate."""
+        return np.asarray(self.transform(lists) @ coef)
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``head saw, modifiers on its right NN``."""

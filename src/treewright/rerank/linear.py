@@ -123,8 +123,7 @@ class LinearScorer:
 
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate, in one column."""
-        scores: FloatArray = self.features.transform(lists) @ self.coef
-        return scores[:, np.newaxis]
+        return self.features.score(lists, self.coef)[:, np.newaxis]
 
     def differences(self, lists: CandidateLists, one: int, other: int) -> list[tuple[str, float]]:
         """Return the features that only one of two candidates has, and what they speak for it, most first."""
