@@ -1,18 +1,26 @@
-"""What workers of a cluster gain: mining, matrices of kernels and parsing by one process, and by workers.
+"""What workers of a cluster gain: all that can be spread, by one process, and by one worker against two.
 
-    python benchmarks/cluster.py [--workers 1 2] [--samples 20000] [--sentences 20000] [--trees 4000]
+    python benchmarks/cluster.py [--workers 1 2] [--only mining parsing] [--share 1]
 
-Workers are processes of this machine with one thread each, so that no network is measured; there should be a
-core for each of them and one more. The first call of each loads compiled code and is not measured. Results
-are compared with those without a cluster. Prints a table for Markdown.
+Workers are processes of this machine with one thread each, so that no network is measured, but all that is
+sent and received is. Sizes are such that each work takes one process ten seconds or more; `--share 0.1` takes
+a tenth of the samples. The same on less work loads compiled code first, and is not measured. Results are
+compared with those without a cluster.
+
+CPU seconds tell what is spread from what is not: "here" is the process that prepares, sends, receives, merges
+and does all that is left, with the scheduler; "workers" is the sum over all of them. More workers divide the
+second, not the first. There should be a core for each worker, and nothing else at work: the load of the
+machine is printed for that reason. Prints a table for Markdown.
 """
 
 import argparse
 import os
+import platform
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -20,38 +28,85 @@ from distributed import Client, LocalCluster
 import treewright as tw
 from treewright.parsing.files import parse_file
 
+COLUMNS = ("", "by", "seconds", "against one process", "against 1 worker", "CPU s here", "CPU s of workers")
+SMALL = {"order": 1, "epochs": 2, "runs": 1, "table_bits": 16, "folds": 2}
+WARM = 0.05
+"""The share of the work that loads compiled code."""
 
-def make_mining(options, folder):
-    """Return a function that mines planted conjunctions: their columns and weights."""
-    data = tw.make_conjunctions(n_samples=options.samples, n_features=2000, seed=0)
+
+def make_mining(share, folder):
+    """Return a function that mines planted conjunctions: their columns and weights.
+
+    Rows are long and pairs the longest conjunctions, so that counting takes most of the time: it is the
+    places of those that survive, to be extended, that are large to send.
+    """
+    n_samples = int(60_000 * share)
+    data = tw.make_conjunctions(n_samples=n_samples, n_features=2000, n_active=300, orders=(2,) * 8, seed=0)
 
     def mine(client):
-        miner = tw.ConjunctionMiner(degree=4, threshold=options.samples / 40, max_iter=2, path=False)
+        miner = tw.ConjunctionMiner(degree=2, threshold=n_samples / 40, max_iter=1, refine=1, path=False)
         miner.fit(data.X, data.y, client=client)
         return miner.conjunctions_, miner.coef_.tolist()
 
     return mine
 
 
-def make_matrix(options, folder):
-    """Return a function that compares trees by their subset trees: a matrix."""
-    trees = tw.make_treebank(options.trees, seed=0).constituents
-    kernel = tw.SubsetTreeKernel(decay=0.4, normalize=True)
+def make_folds(share, folder):
+    """Return a function that makes lists of candidates, fold by fold."""
+    trees = tw.make_treebank(int(1200 * share), seed=0).dependencies
+    parser = tw.DependencyParser(**SMALL)
+
+    def parse(client):
+        lists = tw.jackknife_lists(parser, trees, k=8, folds=8, client=client)
+        return [array.tobytes() for array in (*lists.heads, *lists.scores)]
+
+    return parse
+
+
+def make_matrix(share, folder):
+    """Return a function that compares trees by their partial trees: a matrix."""
+    trees = tw.make_treebank(int(6000 * share), seed=0).constituents
+    kernel = tw.PartialTreeKernel(normalize=True)
     return lambda client: tw.gram(kernel, trees, client=client).tobytes()
 
 
-def make_parsing(options, folder):
+def make_perceptrons(share, folder):
+    """Return a function that learns to rerank by kernel perceptrons, on chunks of lists that are there."""
+    trees = tw.make_treebank(int(2000 * share), seed=0).dependencies
+    parser = tw.DependencyParser(**SMALL).fit(trees)
+    lists = folder / f"lists{share}"
+    tw.jackknife_lists(parser, trees, k=8, folds=2, cache=lists)
+
+    def learn(client):
+        reranker = tw.DependencyReranker(parser=parser, k=8, folds=2, learner="kernel", chunks=8)
+        reranker.fit(trees, cache=lists, client=client)
+        reranker.save(folder / "reranker.tw")
+        return (folder / "reranker.tw").read_bytes()
+
+    return learn
+
+
+def make_parsing(share, folder):
     """Return a function that parses a file with a parser of order 3: the bytes of the result."""
     source, target = str(folder / "bank.conllu"), str(folder / "parsed.conllu")
-    tw.write_conllu(tw.make_treebank(options.sentences, seed=0).dependencies, source)
+    tw.write_conllu(tw.make_treebank(int(20_000 * share), seed=0).dependencies, source)
     parser = tw.DependencyParser(order=3, epochs=2, runs=1, table_bits=20)
     parser.fit(tw.make_treebank(500, seed=1).dependencies)
 
     def parse(client):
-        parse_file(parser, source, target, client=client)
+        parse_file(parser, source, target, confidence=True, client=client)
         return Path(target).read_bytes()
 
     return parse
+
+
+WORK = {
+    "mining": make_mining,
+    "folds": make_folds,
+    "matrix": make_matrix,
+    "perceptrons": make_perceptrons,
+    "parsing": make_parsing,
+}
 
 
 @contextmanager
@@ -67,13 +122,53 @@ def started(n_workers):
         yield client
 
 
-def measure(work, n_workers):
-    """Return the seconds of the second call, and what it returns."""
+class Cost(NamedTuple):
+    """What a work has taken: seconds, CPU seconds of this process, and of all workers."""
+
+    seconds: float
+    here: float
+    there: float
+
+
+def measure(warm, work, n_workers):
+    """Return what a work has cost, after less of the same, and what it returns."""
     with started(n_workers) as client:
-        work(client)
-        begin = time.perf_counter()
+        if client:
+            client.wait_for_workers(n_workers)
+        warm(client)
+        there, here, begin = workers_time(client), time.process_time(), time.perf_counter()
         found = work(client)
-        return time.perf_counter() - begin, found
+        seconds, here = time.perf_counter() - begin, time.process_time() - here
+        return Cost(seconds, here, workers_time(client) - there), found
+
+
+def workers_time(client):
+    """Return the CPU seconds that the workers have taken, all together."""
+    return sum(client.run(time.process_time).values()) if client else 0.0
+
+
+def compare(name, options):
+    """Print a row for one process and for each number of workers."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in ("warm", "whole"):
+            Path(folder, part).mkdir()
+        warm = WORK[name](WARM * options.share, Path(folder, "warm"))
+        work = WORK[name](options.share, Path(folder, "whole"))
+        alone, expected = measure(warm, work, 0)
+        show(name, "one process", alone, None, None)
+        one = None
+        for n_workers in options.workers:
+            cost, found = measure(warm, work, n_workers)
+            assert found == expected, f"{name} with {n_workers} workers is not the same"
+            one = cost if n_workers == 1 else one
+            show(name, f"{n_workers} workers" if n_workers > 1 else "1 worker", cost, alone, one)
+
+
+def show(name, by, cost, alone, one):
+    """Print a row."""
+    gains = [f"{other.seconds / cost.seconds:.2f} times" if other else "" for other in (alone, one)]
+    cells = [name, by, f"{cost.seconds:.2f}", *gains, f"{cost.here:.2f}", f"{cost.there:.2f}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main():
@@ -81,24 +176,15 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--samples", type=int, default=20_000)
-    parser.add_argument("--sentences", type=int, default=20_000)
-    parser.add_argument("--trees", type=int, default=4000)
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--only", nargs="*", choices=WORK, default=list(WORK))
+    parser.add_argument("--share", type=float, default=1.0)
     options = parser.parse_args()
-    print(f"{os.cpu_count()} cores, treewright {tw.__version__}, NumPy {np.__version__}\n")
-    print(f"| | one process | {' | '.join(f'{n} workers' for n in options.workers)} |")
-    print(f"|{' --- |' * (2 + len(options.workers))}")
-    for name, make in (("mining", make_mining), ("matrix", make_matrix), ("parsing", make_parsing)):
-        with tempfile.TemporaryDirectory() as folder:
-            work = make(options, Path(folder))
-            alone, expected = measure(work, 0)
-            cells = [f"{alone:.2f} s"]
-            for n_workers in options.workers:
-                seconds, found = measure(work, n_workers)
-                assert found == expected, f"{name} with {n_workers} workers is not the same"
-                cells.append(f"{seconds:.2f} s, {alone / seconds:.2f} times as fast")
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    versions = f"treewright {tw.__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+    print(f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.2f} at the beginning, {versions}\n")
+    print(f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}")
+    for name in options.only:
+        compare(name, options)
 
 
 if __name__ == "__main__":
