@@ -3,88 +3,154 @@
 import os
 import random
 import signal
+import tempfile
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 from distributed import Client, LocalCluster
 
 import treewright as tw
-from treewright.data.conllu import format_tree
-from treewright.scale import map_jobs
+from treewright.parsing.files import parse_file
 
-BANK = tw.make_treebank(n_sentences=120, seed=0)
-N_PARTS = 12
-
-
-def _tag_parts():
-    """Return the tagging of parts of a treebank as a function of their numbers, which takes some time."""
-    tagger = tw.Tagger(epochs=1).fit(BANK.dependencies[:40])
-
-    def tag(number):
-        time.sleep(0.3)
-        return "".join(map(format_tree, tagger.predict(BANK.dependencies[number::N_PARTS])))
-
-    return tag
+PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
+N_WORKERS = 2
+LIMIT = 300
+"""Seconds after which a run that is not over never will be."""
 
 
-def _compare_parts():
-    """Return sums of kernels of parts of a treebank with the first trees as a function of their numbers."""
+def _mining(folder):
+    """Return what mines conjunctions: counts of blocks, which are put together."""
+    data = tw.make_conjunctions(n_samples=12_000, n_features=1000, seed=0)
 
-    def compare(number):
-        time.sleep(0.3)
-        kernel = tw.SubsetTreeKernel(decay=0.4)
-        return kernel(BANK.constituents[number::N_PARTS], BANK.constituents[:5]).tolist()
+    def mine(client):
+        miner = tw.ConjunctionMiner(degree=4, threshold=180, max_iter=2, path=False)
+        miner.fit(data.X, data.y, client=client)
+        return miner.conjunctions_, miner.coef_.tobytes()
 
-    return compare
+    return mine
 
 
-JOBS = {"tags": _tag_parts, "kernels": _compare_parts}
+def _folds(folder):
+    """Return what parses the folds of a treebank, each by a parser that has learnt from the others."""
+    trees = tw.make_treebank(n_sentences=100, seed=0).dependencies
+
+    def parse(client):
+        lists = tw.jackknife_lists(tw.DependencyParser(**PARSER), trees, k=4, folds=4, client=client)
+        columns = (lists.heads, lists.scores, lists.probabilities)
+        return [array.tobytes() for column in columns for array in column]
+
+    return parse
+
+
+def _matrix(folder):
+    """Return what compares trees with each other: strips of a matrix."""
+    trees = tw.make_treebank(n_sentences=1500, seed=0).constituents
+    kernel = tw.PartialTreeKernel(normalize=True)
+    return lambda client: tw.gram(kernel, trees, client=client).tobytes()
+
+
+def _perceptrons(folder):
+    """Return what learns to rerank by kernel perceptrons, one for each chunk of the lists."""
+    trees = tw.make_treebank(n_sentences=300, seed=0).dependencies
+    parser = tw.DependencyParser(**PARSER).fit(trees)
+    options = {"parser": parser, "k": 8, "folds": 2, "learner": "kernel", "chunks": 8}
+
+    def learn(client):
+        reranker = tw.DependencyReranker(**options).fit(trees, cache=folder / "lists", client=client)
+        reranker.save(folder / "reranker.tw")
+        return (folder / "reranker.tw").read_bytes()
+
+    return learn
+
+
+def _parsing(folder):
+    """Return what parses a file."""
+    source, target = folder / "bank.conllu", folder / "parsed.conllu"
+    tw.write_conllu(tw.make_treebank(n_sentences=3000, seed=0).dependencies, source)
+    parser = tw.DependencyParser(**PARSER).fit(tw.make_treebank(n_sentences=100, seed=1).dependencies)
+
+    def parse(client):
+        parse_file(parser, str(source), str(target), kbest=2, client=client)
+        return target.read_bytes()
+
+    return parse
+
+
+JOBS = {
+    "mining": _mining,
+    "folds": _folds,
+    "matrix": _matrix,
+    "perceptrons": _perceptrons,
+    "parsing": _parsing,
+}
 
 
 def worker_campaign(name, n_kills, seed):
-    """Kill so many workers while a job runs on a cluster of two, which starts others in their places.
+    """Kill so many workers while a job runs on a cluster, which starts others in their places.
 
     Returns
     -------
     dict
-        How many workers were killed, how many results came, and how many were not those of one machine.
+        How many workers were killed in the middle of a run, how many of them had jobs then, how many results
+        came, and how many did not come, or were not, to the bit, that of one machine.
     """
     rng = random.Random(f"{name} {seed}")
-    work = JOBS[name]()
-    right = [work(number) for number in range(N_PARTS)]
-    counts = Counter({"kills": 0, "results": 0, "lost": 0})
+    counts = Counter({"kills": 0, "at work": 0, "results": 0, "lost": 0})
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(
+            n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        client.run(lambda: len(tw.__all__))  # workers have loaded the package
-        while counts["kills"] < n_kills:
-            chosen = rng.choice(_find_processes(client))
-            killer = threading.Thread(target=_kill, args=(chosen, rng.uniform(0.2, 2.5), counts))
-            killer.start()
-            found = map_jobs(work, range(N_PARTS), jobs=1, client=client)
-            killer.join()
-            counts["results"] += N_PARTS
-            counts["lost"] += sum(one != other for one, other in zip(found, right, strict=True))
+        work = JOBS[name](Path(folder))
+        right = work(None)
+        assert work(client) == right  # and workers have loaded all code then
+        begun = time.monotonic()
+        work(client)
+        seconds = time.monotonic() - begun
+        while counts["kills"] < n_kills and not counts["lost"]:
+            chosen, moment = rng.choice(_find_workers(client)), rng.uniform(0, seconds)
+            found = _run_and_kill(partial(work, client), moment, partial(_kill, client, chosen, counts))
+            counts["lost" if found != [right] else "results"] += 1
     return dict(counts)
 
 
-def _find_processes(client):
-    """Return the processes of both workers, when both are there."""
+def _run_and_kill(work, moment, kill):
+    """Return what comes of work, in a list, if `kill` is called at some moment at which it is not over."""
+    found = []
+
+    def run():
+        with suppress(tw.errors.TreewrightError):
+            found.append(work())
+
+    running = threading.Thread(target=run, daemon=True)
+    running.start()
+    running.join(moment)
+    if running.is_alive():
+        kill()
+    running.join(LIMIT)
+    return found
+
+
+def _kill(client, chosen, counts):
+    """Kill a worker, and note whether it had jobs."""
+    address, process = chosen
+    counts["at work"] += bool(client.processing().get(address))
+    os.kill(process, signal.SIGKILL)
+    counts["kills"] += 1
+
+
+def _find_workers(client):
+    """Return addresses and processes of all workers, when all are there."""
     while True:
-        client.wait_for_workers(2)
+        client.wait_for_workers(N_WORKERS)
         with suppress(OSError):  # one that was killed may still be counted
-            processes = sorted(client.run(os.getpid).values())
-            if len(processes) == 2:
-                return processes
+            found = sorted(client.run(os.getpid).items())
+            if len(found) == N_WORKERS:
+                return found
         time.sleep(0.2)
-
-
-def _kill(process, seconds, counts):
-    """Kill a worker after some seconds."""
-    time.sleep(seconds)
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-        counts["kills"] += 1
