@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from least_memory import with_least_memory
 from oracle import gradient as twin
 from scipy.sparse import csr_matrix
 
@@ -144,7 +145,7 @@ def test_lists_are_learnt_as_without_pruning(seed):
     assert not mined.intercept.any()
 
 
-@pytest.mark.parametrize("options", [{"jobs": 2}, {"memory_limit": 64}, {"filter_memory": 64}])
+@pytest.mark.parametrize("options", [{}, {"jobs": 2}, {"filter_memory": 64}])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads_disk_and_filter_do_not_change_the_result(n_classes, options):
     rows, labels = random_problem(3, n_classes)
@@ -152,6 +153,10 @@ def test_threads_disk_and_filter_do_not_change_the_result(n_classes, options):
     problem = label_problem(labels, n_classes)
     plain = miner.fit(PolynomialSpace(csr_matrix(rows)), problem)
     assert_same(plain, miner.fit(PolynomialSpace(csr_matrix(rows), **options), problem))
+    _, limited = with_least_memory(
+        lambda limit: miner.fit(PolynomialSpace(csr_matrix(rows), memory_limit=limit, **options), problem)
+    )
+    assert_same(plain, limited)
 
 
 @pytest.mark.parametrize("memory", [64, 256, 1024, 1 << 16])
@@ -175,11 +180,23 @@ def test_the_filter_keeps_rare_candidates_from_being_counted():
 
 
 def test_survivors_go_to_disk_beyond_the_memory_limit():
-    rows, labels = random_problem(1, 2)
-    space = PolynomialSpace(csr_matrix(rows), memory_limit=128)
-    mined = GradientMiner(degree=3, threshold=1).fit(space, label_problem(labels, 2))
+    rows, rng = random_rows(1, n_rows=200, n_columns=12, density=0.6)
+    miner, problem = GradientMiner(degree=4, threshold=5), label_problem(rng.integers(2, size=200), 2)
+    _, mined = with_least_memory(
+        lambda limit: miner.fit(PolynomialSpace(csr_matrix(rows), memory_limit=limit), problem)
+    )
     assert any(report.n_bytes_on_disk for report in mined.orders)
-    assert all(report.n_bytes <= 64 for report in mined.orders)
+
+
+def test_a_memory_limit_that_is_too_small_is_refused_with_one_that_would_do():
+    rows, labels = random_problem(1, 2)
+    space = PolynomialSpace(csr_matrix(rows), memory_limit=1000)
+    expected = (
+        r"^memory_limit is 1,000 bytes; 35 rows that are searched need at least 1,2\d\d,\d\d\d \(2 MiB\) "
+        r"or a higher threshold$"
+    )
+    with pytest.raises(InputError, match=expected):
+        GradientMiner(degree=3, threshold=1).fit(space, label_problem(labels, 2))
 
 
 def test_no_feature_enters_at_the_end():

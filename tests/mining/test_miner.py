@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from least_memory import with_least_memory
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -252,7 +253,7 @@ def test_an_automatic_threshold_finds_what_is_planted():
     assert miner.threshold_ == pytest.approx(good[len(good) // 2] / 0.8)
 
 
-@pytest.mark.parametrize("options", [{"jobs": 2}, {"filter_memory": 1 << 14}, {"memory_limit": 1000}])
+@pytest.mark.parametrize("options", [{"jobs": 2}, {"filter_memory": 1 << 14}, {"memory_limit": 2 << 20}])
 def test_threads_filter_and_disk_do_not_change_what_is_selected(options):
     X, y = conjunction_data()
     plain = tw.ConjunctionMiner(degree=3).fit(X, y)
@@ -322,7 +323,9 @@ def test_many_arrays_on_disk_need_few_open_files():
         (len(os.listdir("/proc/self/fd")) + 40 if os.path.exists("/proc/self/fd") else 256, limits[1]),
     )
     try:
-        miner = tw.ConjunctionMiner(degree=4, threshold=2, memory_limit=64).fit(X, y)
+        _, miner = with_least_memory(
+            lambda limit: tw.ConjunctionMiner(degree=4, threshold=2, memory_limit=limit).fit(X, y)
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert miner.conjunctions_ == tw.ConjunctionMiner(degree=4, threshold=2).fit(X, y).conjunctions_

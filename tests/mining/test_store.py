@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from treewright.mining.store import Store, load
 
@@ -37,3 +38,12 @@ def test_without_a_limit_nothing_goes_to_disk():
     store = Store()
     store.keep(np.zeros(1 << 20))
     assert store.n_bytes_on_disk == 0
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_a_span_of_an_array_is_loaded_by_itself(limit):
+    store = Store(limit)
+    array = np.arange(30, dtype=np.int32).reshape(10, 3)
+    store.keep(np.arange(7))
+    np.testing.assert_array_equal(load(store.keep(array), (4, 7)), array[4:7])
+    store.close()

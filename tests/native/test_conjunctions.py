@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from least_memory import with_least_memory
 from oracle import conjunctions as twin
 from scipy.sparse import csr_matrix
 
-from treewright.mining import polynomial
+from treewright.mining import counting, polynomial
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.space import Violations
 
@@ -14,13 +15,14 @@ THRESHOLDS = [0, 1, 1.5, 4]
 CASES = [
     (seed, n_per_row, threshold) for seed in range(4) for n_per_row in (1, 2) for threshold in THRESHOLDS
 ]
+LEAST = "least"
 OPTIONS = [
     {"filter_memory": 64},
     {"filter_memory": 256},
     {"filter_memory": 4096},
-    {"memory_limit": 64},
+    {"memory_limit": LEAST},
     {"jobs": 2},
-    {"jobs": 2, "filter_memory": 1024, "memory_limit": 64},
+    {"jobs": 2, "filter_memory": 1024, "memory_limit": LEAST},
 ]
 
 
@@ -40,6 +42,10 @@ def draw(seed, n_per_row):
 
 def search(dense, violations, threshold, **options):
     """Grow all orders; return the parts in which each came."""
+    if options.get("memory_limit") == LEAST:
+        return with_least_memory(
+            lambda limit: search(dense, violations, threshold, **{**options, "memory_limit": limit})
+        )[1]
     space = PolynomialSpace(csr_matrix(dense.astype(np.int8)), **options)
     found = space.search(violations, threshold, DEGREE)
     orders = [list(found.grow()) for _ in range(DEGREE)]
@@ -94,7 +100,7 @@ def test_survivors_are_the_same_in_the_same_order_in_many_parts(
 ):
     dense, violations = draw(seed, n_per_row)
     plain = search(dense, violations, threshold)
-    monkeypatch.setattr(polynomial, "ROOM", room)
+    monkeypatch.setattr(counting, "ROOM", room)
     monkeypatch.setattr(polynomial, "WORK", work)
     other = search(dense, violations, threshold, **options)
     assert list(map(listing, other)) == list(map(listing, plain))
@@ -102,7 +108,7 @@ def test_survivors_are_the_same_in_the_same_order_in_many_parts(
 
 @pytest.mark.parametrize(("room", "work"), [(1, 1), (1, 1000), (1000, 1)])
 def test_little_room_or_little_work_makes_many_parts(room, work, monkeypatch):
-    monkeypatch.setattr(polynomial, "ROOM", room)
+    monkeypatch.setattr(counting, "ROOM", room)
     monkeypatch.setattr(polynomial, "WORK", work)
     orders = search(*draw(0, 1), 0)
     assert min(len(parts) for parts in orders[1:]) > 1

@@ -32,7 +32,7 @@ def mine(
         bool, typer.Option("--paper", help="The settings of Qian & Liu (2015); --max-iter has no effect.")
     ] = False,
     memory_limit: Annotated[
-        int | None, typer.Option(min=1, help="MiB that survivors may take; the rest goes to disk.")
+        int | None, typer.Option(min=1, help="MiB beside the samples; what survives goes to disk.")
     ] = None,
     filter_memory: Annotated[
         int | None, typer.Option(min=1, help="MiB for a Bloom filter before candidates are counted.")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from treewright.mining.memory import Memory
 from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.space import FeatureSpace, IntArray
 from treewright.native.proximal import (
@@ -19,6 +20,9 @@ from treewright.native.proximal import (
 )
 from treewright.progress import track
 
+MODEL_BYTES, COLUMN_BYTES = 48, 24
+"""What is taken by each weight with what its steps need, and by each column that a feature is made of."""
+
 
 class ActiveFeatures:
     """Weights of features, and the rows that have them.
@@ -30,11 +34,14 @@ class ActiveFeatures:
     ----------
     space : FeatureSpace
     problem : Problem
+    memory : Memory
+        Where the samples and the features are held.
     """
 
-    def __init__(self, space: FeatureSpace, problem: Problem) -> None:
+    def __init__(self, space: FeatureSpace, problem: Problem, memory: Memory) -> None:
         self._space = space
         self._problem = problem
+        self._memory = memory
         self._n_intercepts = int(problem.has_intercept)
         self._design = Design(
             np.arange(space.n_rows + 1) * self._n_intercepts,
@@ -44,6 +51,14 @@ class ActiveFeatures:
         self._uses = np.zeros_like(self._weights)
         self._features: dict[int, IntArray] = {}
         self._columns: dict[int, npt.NDArray[np.int64]] = {}
+        memory.hold("samples", problem.n_bytes)
+        self._note()
+
+    def _note(self) -> None:
+        """Note what the features take; their places twice, as when they are numbered again."""
+        design = 2 * sum(array.nbytes for array in self._design)
+        columns = sum(each.size for each in self._features.values())
+        self._memory.hold("features", design + MODEL_BYTES * self._weights.size + COLUMN_BYTES * columns)
 
     @property
     def n_features(self) -> int:
@@ -82,6 +97,7 @@ class ActiveFeatures:
             self._features[order], self._columns[order] = each, columns
         self._weights = np.concatenate([self._weights, weights])
         self._uses = np.concatenate([self._uses, np.zeros_like(weights)])
+        self._note()
 
     def drop_zeros(self) -> None:
         """Remove features without any weight."""
@@ -97,6 +113,7 @@ class ActiveFeatures:
             stays = is_kept[columns]
             self._features[order] = self._features[order][stays]
             self._columns[order] = numbers[columns[stays]]
+        self._note()
 
     def _renumber(self, numbers: npt.NDArray[np.int64], added: Design) -> None:
         n_kept = int((numbers >= 0).sum())
@@ -158,6 +175,7 @@ class ActiveFeatures:
         present.sort_indices()
         self._renumber(np.arange(self._n_intercepts), Design(present.indptr, present.indices))
         self._weights, self._uses = arrays["weights"].astype(np.float64), arrays["uses"].astype(np.float64)
+        self._note()
 
     def sorted_features(self) -> tuple[dict[int, IntArray], FloatArray]:
         """Return the features of each order, sorted, and their weights one order after the other."""

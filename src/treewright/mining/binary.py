@@ -28,19 +28,29 @@ def refusing_text() -> Iterator[None]:
 
 
 def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
-    """Return a binary matrix by rows, or say which value is neither 0 nor 1."""
+    """Return a binary matrix by rows, or say which value is neither 0 nor 1.
+
+    What is one already is not copied: of a matrix by rows only what its values take as bytes is new, and of
+    one of int8 nothing.
+    """
     if not hasattr(rows, "tocsr"):
         return _dense_as_binary(np.asarray(rows))
-    matrix = csr_matrix(rows, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+    matrix = csr_matrix(rows)
+    if not matrix.has_canonical_format or not matrix.data.all():
+        matrix = csr_matrix(matrix, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
     wrong = np.flatnonzero(matrix.data != 1)
     if len(wrong):
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         raise _not_binary(matrix.data[wrong[0]], row, int(matrix.indices[wrong[0]]))
-    return csr_matrix(
-        (np.ones(matrix.nnz, dtype=np.int8), matrix.indices.astype(np.int32), matrix.indptr), matrix.shape
-    )
+    indices, first = _own(matrix.indices, np.int32), _own(matrix.indptr, matrix.indptr.dtype)
+    return csr_matrix((_own(matrix.data, np.int8), indices, first), matrix.shape)
+
+
+def _own(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an array of a type; it is copied where it is another, or where code would be compiled anew."""
+    return array.astype(dtype, copy=not array.flags.writeable)
 
 
 def _dense_as_binary(rows: npt.NDArray[Any]) -> csr_matrix:

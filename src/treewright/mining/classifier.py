@@ -10,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.errors import InputError
-from treewright.mining.estimator import ConjunctionEstimator, choose, train_perceptron
+from treewright.mining.estimator import ConjunctionEstimator, choose, require_final, train_perceptron
+from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.problem import FloatArray
 from treewright.mining.reports import Progress
@@ -129,7 +130,10 @@ memory_limit, filter_memory, jobs, seed
             A cluster that counts conjunctions; the result is the same.
         """
         rows, y, mined = self._mine(X, y, progress, checkpoint, client)
-        found = match_conjunctions(rows, list(mined.features.values())).astype(np.float64)
+        memory = Memory(self.memory_limit)
+        found = match_conjunctions(rows, list(mined.features.values()), memory)
+        require_final(memory, found)
+        found = found.astype(np.float64)
         if self.final_estimator is None:
             labels = np.searchsorted(self.classes_, y)
             weights = train_perceptron(found, labels, mined, len(self.classes_), seed=self.seed)

@@ -19,6 +19,7 @@ from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
 from treewright.mining.binary import as_binary, refusing_text
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
+from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
 from treewright.mining.problem import FloatArray, label_problem
 from treewright.mining.reports import Mined, PathStep, Progress
@@ -30,6 +31,10 @@ DIRECT_ROUNDS = 5
 FINAL_RATE = 0.3
 FINAL_MARGIN = 0.5
 """Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
+FINAL_BYTES = 32
+"""What each place of a conjunction takes there."""
+STRETCH = 1 << 16
+"""Numbers that are hashed at a time."""
 
 
 class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
@@ -127,7 +132,8 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in ignored}
         digest = hashlib.sha256(repr(sorted(options.items())).encode())
         for array in (rows.indptr, rows.indices, labels):
-            digest.update(array.astype(np.int64).tobytes())
+            for begin in range(0, len(array), STRETCH):
+                digest.update(array[begin : begin + STRETCH].astype(np.int64).tobytes())
         return digest.hexdigest()
 
     def _choose_threshold(
@@ -147,9 +153,12 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             return float(self.threshold), bool(self.path)
         train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
         space = self._space(rows[train], client)
+        # What is held out is also copied, when it is looked at.
+        space.memory.hold("copies", sum(each.nbytes for each in (rows.data, rows.indices, rows.indptr)))
 
         def score(mined: Mined) -> float:
             found = space.match(list(mined.features.values()))
+            require_final(space.memory, found)
             coef, intercept = train_perceptron(found, labels[train], mined, len(self.classes_))
             found = match_conjunctions(rows[held_out], list(mined.features.values()))
             return float((choose(found @ coef.T + intercept) == labels[held_out]).mean())
@@ -252,6 +261,13 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
 def as_plain(value: Any) -> Any:  # noqa: ANN401
     """Return a parameter as JSON can hold it."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def require_final(memory: Memory, found: csr_matrix) -> None:
+    """Refuse conjunctions with more places than a perceptron can be trained on within a limit to memory."""
+    memory.require(
+        f"{found.shape[1]:,} selected conjunctions in the perceptron", FINAL_BYTES * int(found.nnz)
+    )
 
 
 def train_perceptron(

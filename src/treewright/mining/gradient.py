@@ -5,7 +5,7 @@ features only in that of line 17. Between two rounds of it the weights found so 
 on the same objective: threshold * (sum of absolute weights) + sum of losses.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,9 +15,11 @@ from treewright._validate import check_integer, check_number
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
+from treewright.mining.memory import Memory
 from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep, Progress
 from treewright.mining.space import FeatureSpace, IntArray, Search, Violations
+from treewright.mining.store import Kept, Store, load
 from treewright.persist import State
 from treewright.progress import task
 
@@ -35,6 +37,10 @@ PATH_RATIO = 0.7
 PATH_ROUNDS = 4
 """Thresholds follow each other in these ratios, on the way to a given one and in search of the best."""
 PATIENCE = 6
+ENTERING_BYTES = 1 << 20
+"""Where memory is limited, what features that enter take of it until all of them are found."""
+SORTING = 4
+"""How often they are in memory then."""
 SMALLEST_THRESHOLD = 1.0
 """No way leads below it: there, each feature that occurs at all survives."""
 
@@ -174,7 +180,9 @@ class MiningRun:
         self._space = space
         self._problem = problem
         self._tell = progress or (lambda report: None)
-        self._active = ActiveFeatures(space, problem)
+        # Only some spaces have a limit to memory.
+        self._memory: Memory = getattr(space, "memory", None) or Memory()
+        self._active = ActiveFeatures(space, problem, self._memory)
         self._threshold = miner.threshold
         self._rng = np.random.default_rng(miner.seed)
         self._iterations: list[IterationReport] = []
@@ -284,6 +292,7 @@ class MiningRun:
         gradients = [np.zeros((0, self._problem.n_outputs)), *(part.gradient for part in entering.values())]
         weights = soft(step * np.concatenate(gradients), step * threshold)
         self._active.add(features, weights)
+        self._memory.hold("entering", 0)
         return len(weights)
 
     def _step(self, n_rows: int) -> float:
@@ -296,22 +305,25 @@ class MiningRun:
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
         """Return the features of zero weight that enter, of each order that has any."""
-        found = {}
+        store = Store(ENTERING_BYTES if self._memory.is_limited else None)
+        self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
+        kept: dict[int, list[tuple[Kept, Kept]]] = {}
         try:
             for order in range(1, degree + 1):
-                parts = [part for part in self._grow(search, order) if len(part.features)]
-                n_survivors = self._orders[-1].n_survivors
-                if parts:
-                    features = np.concatenate([part.features for part in parts])
-                    gradient = np.concatenate([part.gradient for part in parts])
-                    sequence = np.lexsort(features.T[::-1])
-                    found[order] = _Entering(features[sequence], gradient[sequence])
-                if n_survivors == 0:
+                parts = (part for part in self._grow(search, order) if len(part.features))
+                kept[order] = [(store.keep(features), store.keep(gradient)) for features, gradient in parts]
+                if self._orders[-1].n_survivors == 0:
                     break
+            search.close()
+            self._memory.trim()
+            n_bytes = SORTING * (store.n_bytes + store.n_bytes_on_disk)
+            self._memory.require("features that enter", max(0, n_bytes - ENTERING_BYTES))
+            self._memory.hold("entering", n_bytes)
+            return {order: _sort(parts) for order, parts in kept.items() if parts}
         finally:
             search.close()
-        return found
+            store.close()
 
     def _grow(self, search: Search, order: int) -> Iterator["_Entering"]:
         """Count the features of one order, and yield those that enter."""
@@ -359,3 +371,11 @@ class _Entering(NamedTuple):
 
     features: IntArray
     gradient: FloatArray
+
+
+def _sort(kept: Sequence[tuple[Kept, Kept]]) -> _Entering:
+    """Return features that were kept in parts, sorted."""
+    features = np.concatenate([load(part) for part, _ in kept])
+    gradient = np.concatenate([load(part) for _, part in kept])
+    sequence = np.lexsort(features.T[::-1])
+    return _Entering(features[sequence], gradient[sequence])

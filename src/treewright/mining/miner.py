@@ -33,7 +33,10 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     validation_fraction : float
         Share of the samples that a threshold is chosen on.
     memory_limit : int, optional
-        Bytes that surviving conjunctions may take in memory; the rest goes to disk, which is slower.
+        Bytes that `fit` may take beside `X` and the packages (not the list `conjunctions_`, nor what another
+        final estimator takes, nor a copy of an `X` that is no CSR matrix with int32 indices and int8 values).
+        Beyond it what survivors keep goes to disk, and less is counted at a time, which is slower; the result
+        is the same. One that is too small is refused with the least that would do.
     filter_memory : int, optional
         Bytes for a spectral Bloom filter that candidates pass before they are counted. The result does not
         depend on it.

@@ -16,6 +16,9 @@ from treewright.native.proximal import Alternatives, find_violators
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+SAMPLE_BYTES, SCORE_BYTES = 32, 8
+"""What mining keeps of each sample beside its alternatives, and of each score."""
+
 
 class Problem:
     """Samples with alternatives, of which one is right. Made by `label_problem` and `list_problem`.
@@ -43,6 +46,12 @@ class Problem:
     def n_samples(self) -> int:
         """How many samples there are."""
         return len(self.alternatives.first) - 1
+
+    @property
+    def n_bytes(self) -> int:
+        """What the samples take, with their labels and scores and the order in which they are passed."""
+        own = sum(array.nbytes for array in self.alternatives)
+        return own + SAMPLE_BYTES * self.n_samples + SCORE_BYTES * self.n_rows * self.n_outputs
 
     def assess(self, scores: FloatArray) -> tuple[float, Integers]:
         """Return the sum of the losses, and each sample's alternative of the highest loss.

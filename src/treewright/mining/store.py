@@ -1,5 +1,6 @@
 """Large arrays, in memory while there is room and on disk beyond it."""
 
+import math
 import os
 import tempfile
 from contextlib import ExitStack
@@ -76,9 +77,12 @@ class Store:
         self.n_bytes = self.n_bytes_on_disk = 0
 
 
-def load(kept: Kept) -> npt.NDArray[Any]:
-    """Return an array that a store keeps."""
+def load(kept: Kept, span: tuple[int, int] | None = None) -> npt.NDArray[Any]:
+    """Return an array that a store keeps, or only a span of its rows."""
+    begin, end = span or (0, kept.shape[0])
     if not isinstance(kept, OnDisk):
-        return kept
-    count = int(np.prod(kept.shape))
-    return np.fromfile(kept.path, kept.dtype, count, offset=kept.offset).reshape(kept.shape)
+        return kept[begin:end]
+    width = math.prod(kept.shape[1:])
+    offset = kept.offset + begin * width * kept.dtype.itemsize
+    flat = np.fromfile(kept.path, kept.dtype, (end - begin) * width, offset=offset)
+    return flat.reshape(end - begin, *kept.shape[1:])

@@ -1,0 +1,150 @@
+"""Counting of the extensions of conjunctions, which may pass a Bloom filter first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
+from treewright.mining.levels import Block, Weighed, weigh
+from treewright.mining.space import Growth, IntArray
+from treewright.native.conjunctions import (
+    FREE,
+    SHUT,
+    Admitted,
+    Found,
+    Level,
+    Passed,
+    Rows,
+    Scratch,
+    Tally,
+    extend,
+    sift,
+)
+
+ROOM = 1 << 16
+"""Conjunctions for which room is made at a time, and eight times as many places."""
+BYTES_FOR_EACH = 8
+"""The largest filter has so many for each candidate that is met."""
+
+Part: TypeAlias = tuple[Growth, Weighed | None]
+"""What was found, and, if there is a next order, its places."""
+
+
+@dataclass(frozen=True)
+class Sifting:
+    """A filter of candidates, of so many bytes at the most."""
+
+    rows: Rows
+    n_items: int
+    n_counters: int
+    threshold: float
+    memory: int
+
+    def admit(self, levels: Sequence[Callable[[], Level]], n_met: int) -> list[Admitted]:
+        """Return, for each level, the candidates that pass: in #f+, or in #f-; `n_met` are met in all."""
+        memory = min(self.memory, max(SMALLEST, BYTES_FOR_EACH * n_met))
+        bloom = SpectralBloomFilter(int(self.threshold), memory)
+        scratch = make_scratch(self.n_items, self.n_counters, FREE, hashing=True)
+        keys: list[list[npt.NDArray[np.int64]]] = [[] for _ in levels]
+        sizes = [0] * len(levels)
+        for side in (0, 1):
+            bloom.clear()
+            number = 0
+            for at, load in enumerate(levels):
+                level = load()
+                keys[at] += self._sift(level, number, side, bloom, scratch)
+                sizes[at] = len(level.items)
+                number += len(level.items)
+        return [self._merge(size, passed) for size, passed in zip(sizes, keys, strict=True)]
+
+    def _merge(self, size: int, keys: Sequence[npt.NDArray[np.int64]]) -> Admitted:
+        found = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *keys]))
+        parents, items = np.divmod(found, max(1, self.n_items))
+        first = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=size))])
+        return Admitted(first, items.astype(np.int32))
+
+    def _sift(
+        self, level: Level, number: int, side: int, bloom: SpectralBloomFilter, scratch: Scratch
+    ) -> list[npt.NDArray[np.int64]]:
+        """Return the candidates of a level that pass a round of the filter, as parent * n_items + item."""
+        room = max(ROOM, self.n_items)
+        found, parent = [], 0
+        while parent < len(level.items):
+            passed = Passed(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32))
+            parent, n = sift(level, (parent, number), self.rows, side, bloom.native, scratch, passed)
+            found.append(passed.parents[:n] * self.n_items + passed.items[:n])
+        return found
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What the jobs of an order share: rows with columns renumbered, and what is wanted of them.
+
+    `sifting` is a filter that each block passes by itself.
+    """
+
+    rows: Rows
+    columns: IntArray
+    n_counters: int
+    threshold: float
+    keep_places: bool
+    sifting: Sifting | None = None
+
+    def count(self, blocks: Sequence[Block]) -> list[Part]:
+        """Count the extensions of the conjunctions of blocks."""
+        return [part for block in blocks for part in self._count(block.level, self._admit(block))]
+
+    def _admit(self, block: Block) -> Admitted:
+        if self.sifting is None:
+            return block.admitted
+        n_met = int(weigh(block.level, self.rows).n_met[-1])
+        return self.sifting.admit([lambda: block.level], n_met)[0]
+
+    def _count(self, level: Level, admitted: Admitted) -> Iterator[Part]:
+        scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.first) else FREE)
+        room = max(ROOM, len(scratch.slots))
+        found = self._room(room, 8 * ROOM if self.keep_places else 0)
+        begin, end = 0, len(level.items)
+        while begin < end:
+            arguments = (self.threshold, scratch, admitted, found, self.keep_places)
+            tally = extend(level, (begin, end), self.rows, *arguments)
+            if tally.next_parent > begin:
+                yield self._take(level, found, tally)
+            begin = tally.next_parent
+            if tally.n_missing > len(found.rows):
+                found = self._room(room, tally.n_missing)
+
+    def _room(self, n_features: int, n_places: int) -> Found:
+        return Found(
+            np.empty(n_features, dtype=np.int64),
+            np.empty(n_features, dtype=np.int32),
+            np.empty((n_features, self.n_counters), dtype=np.int32),
+            np.empty(n_features, dtype=np.int64),
+            np.empty(n_places, dtype=np.int32),
+            np.empty(n_places, dtype=np.int64),
+        )
+
+    def _take(self, level: Level, found: Found, tally: Tally) -> Part:
+        """Copy what was found out of the room that was made for it."""
+        n, n_places = tally.n_found, tally.n_places
+        items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
+        features = np.sort(self.columns[items], axis=1)
+        growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances, n)
+        if not self.keep_places or n == 0:
+            return growth, None
+        first = np.concatenate([[0], found.ends[:n]])
+        grown = Level(items, first, found.rows[:n_places].copy(), found.starts[:n_places].copy())
+        return growth, weigh(grown, self.rows)
+
+
+def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> Scratch:
+    """Return what counting writes into; each item is in a state at first."""
+    return Scratch(
+        np.zeros((n_items, n_counters), dtype=np.int32),
+        np.zeros(n_items, dtype=np.int32),
+        np.full(n_items, state, dtype=np.int64),
+        *(np.zeros(n_items if hashing else 0, dtype=np.uint64) for _ in range(3)),
+    )

@@ -1,0 +1,101 @@
+"""Conjunctions of one order with their places, in memory or on disk, and stretches of them for one job."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.mining.store import Kept, Store, load
+from treewright.native.conjunctions import Admitted, Level, Rows
+
+STRETCH = 1 << 16
+"""Places that are looked at together."""
+EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+class Weighed(NamedTuple):
+    """A level, and how many candidates are met before each of its conjunctions, and in all."""
+
+    level: Level
+    n_met: npt.NDArray[np.int64]
+
+
+class KeptLevel(NamedTuple):
+    """The arrays of a weighed level, as a store keeps them."""
+
+    items: Kept
+    first: Kept
+    rows: Kept
+    starts: Kept
+    n_met: Kept
+
+
+class Task(NamedTuple):
+    """A stretch of the conjunctions of one level, extensions that may be counted, and how many are met."""
+
+    level: KeptLevel
+    span: tuple[int, int]
+    admitted: Admitted
+    n_met: int
+
+
+class Block(NamedTuple):
+    """The conjunctions of a task with their places, and the extensions that may be counted."""
+
+    level: Level
+    admitted: Admitted
+
+
+def weigh(level: Level, rows: Rows) -> Weighed:
+    """Count the candidates that are met when conjunctions are extended."""
+    n_met = np.zeros(len(level.first), dtype=np.int64)
+    total = 0
+    for begin in range(0, len(level.rows), STRETCH):
+        end = min(begin + STRETCH, len(level.rows))
+        met = np.cumsum(rows.first[level.rows[begin:end] + 1] - level.starts[begin:end]) + total
+        ending = slice(*np.searchsorted(level.first, (begin, end), side="right"))
+        n_met[ending] = met[level.first[ending] - begin - 1]
+        total = met[-1]
+    return Weighed(level, n_met)
+
+
+def keep_level(weighed: Weighed, store: Store) -> KeptLevel:
+    """Put a level into a store."""
+    return KeptLevel(*map(store.keep, (*weighed.level, weighed.n_met)))
+
+
+def load_level(kept: KeptLevel, span: tuple[int, int] | None = None) -> Level:
+    """Return the conjunctions of a level, or a span of them."""
+    begin, end = span or (0, kept.items.shape[0])
+    first = load(kept.first, (begin, end + 1))
+    places = int(first[0]), int(first[-1])
+    return Level(
+        load(kept.items, (begin, end)), first - first[0], load(kept.rows, places), load(kept.starts, places)
+    )
+
+
+def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[tuple[int, int], int]]:
+    """Return spans of about `work`, and how many candidates each meets.
+
+    Work is what candidates and places count for: each of them, the two `weights`.
+    """
+    n_met = load(kept.n_met)
+    loads = weights[0] * n_met + weights[1] * load(kept.first)
+    cuts = np.searchsorted(loads, np.arange(0, loads[-1], work))
+    cuts = np.unique(np.append(cuts, len(loads) - 1)).tolist()
+    spans = zip([0, *cuts[1:-1]], cuts[1:], strict=True) if len(cuts) > 1 else []
+    return [(span, int(n_met[span[1]] - n_met[span[0]])) for span in spans]
+
+
+def cut(tasks: Sequence[Task]) -> list[Block]:
+    """Return the conjunctions of tasks, without the rest of their levels."""
+    blocks = []
+    for task in tasks:
+        begin, end = task.span
+        own = task.admitted
+        if len(own.first):
+            within = own.first[begin : end + 1]
+            own = Admitted(within - within[0], own.items[within[0] : within[-1]])
+        blocks.append(Block(load_level(task.level, task.span), own))
+    return blocks
