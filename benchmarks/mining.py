@@ -630,7 +630,7 @@ def parse_arguments():
     parsers["questions"].add_argument("--folds", type=int, default=5, help="0 for none")
     parsers["counting"].add_argument("--plot", help="file for a plot of false positives")
     parsers["counting"].add_argument("--filters", type=int, nargs="*", default=(64, 1024), help="megabytes")
-    parsers["memory"].add_argument("--limit", type=int, default=16, help="megabytes")
+    parsers["memory"].add_argument("--limit", type=int, default=512, help="megabytes")
     parsers["memory"].add_argument("--threshold", type=float, default=2.0)
     parsers["memory"].add_argument("--degree", type=int, default=3)
     return parser.parse_args()

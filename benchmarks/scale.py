@@ -4,7 +4,8 @@
     python benchmarks/scale.py reading --folder scale [--sizes ...]
     python benchmarks/scale.py passing --folder scale
     python benchmarks/scale.py parsing --folder scale [--orders 1 3]
-    python benchmarks/scale.py conjunctions --folder scale [--limit 16]
+    python benchmarks/scale.py conjunctions --folder scale [--limit 512]
+    python benchmarks/scale.py limits [--limits 256 128 64]
     python benchmarks/scale.py subtrees --folder scale
     python benchmarks/scale.py kernels --folder scale
     python benchmarks/scale.py training --folder scale
@@ -206,6 +207,18 @@ def mining(options):
     table("conjunctions", options, jobs)
 
 
+def limits(options):
+    """Mine conjunctions within limits, of drawn rows whose survivors take far more than the rows."""
+    names = ("CPU s", "MB before", "peak MB", "growth, MB", "kept, MB", "on disk, MB", "selected", "digest")
+    columns = ("limit, MB", *names)
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}", flush=True)
+    for limit in (None, *options.limits):
+        row = measure(scale_work.drawn_conjunctions, limit and limit * MEGABYTE)
+        cells = (row["before_mb"], row["peak_mb"], row["peak_mb"] - row["before_mb"])
+        figures = " | ".join(f"{each:.0f}" for each in cells)
+        print(f"| {limit or 'none'} | {row['cpu_seconds']:.1f} | {figures} | {row['note']} |", flush=True)
+
+
 def subtree_mining(options):
     """Measure mining of subtrees."""
     table("subtrees", options, {"subtrees": (scale_work.subtrees, str(model_path(options, 1)))})
@@ -344,6 +357,7 @@ EXPERIMENTS = {
     "passing": passing,
     "parsing": parsing,
     "conjunctions": mining,
+    "limits": limits,
     "subtrees": subtree_mining,
     "kernels": kernels,
     "training": training,
@@ -363,7 +377,10 @@ def main():
     parser.add_argument("--folder", default="scale", help="of treebanks and parsers")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of sentences")
     parser.add_argument("--orders", type=int, nargs="+", default=(1, 3), help="of parsers")
-    parser.add_argument("--limit", type=int, default=16, help="MB that conjunctions may take")
+    parser.add_argument("--limit", type=int, default=512, help="MB that mining may take")
+    parser.add_argument(
+        "--limits", type=int, nargs="+", default=(256, 128, 64), help="MB, one after the other"
+    )
     parser.add_argument("--json", help="file to which rows are added, or from which they are shown")
     parser.add_argument("--plot", help="file for a drawing of the rows that are shown")
     options = parser.parse_args()
