@@ -4,13 +4,15 @@ import socket
 import sys
 import threading
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import run
 
 import treewright as tw
-from treewright import checkpoint, scale
+from treewright import _cache, checkpoint, scale
 from treewright.commands import work
 from treewright.kernels import gram
 from treewright.mining import polynomial
@@ -96,7 +98,7 @@ COMMANDS = {
 def test_a_cluster_makes_the_same_file(address, folder, sent, tmp_path, monkeypatch, command):
     monkeypatch.chdir(folder)
     for name, options in (("here", []), ("there", ["--scheduler", address])):
-        monkeypatch.setenv("TREEWRIGHT_CACHE", str(tmp_path / f"cache {name}"))
+        monkeypatch.setattr(_cache, "cache_folder", partial(Path, tmp_path, f"cache {name}"))
         assert not sent
         run(*COMMANDS[command], tmp_path / name, *options)
     assert sent
