@@ -18,8 +18,8 @@ from treewright.parsing.files import parse_file
 
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
 N_WORKERS = 2
-LIMIT = 300
-"""Seconds after which a run that is not over never will be."""
+PATIENCE, LIMIT = 60, 300
+"""Seconds after which workers that are not there, and a run that is not over, never will be."""
 
 
 def _mining(folder):
@@ -114,7 +114,7 @@ def worker_campaign(name, n_kills, seed):
         work(client)
         seconds = time.monotonic() - begun
         while counts["kills"] < n_kills and not counts["lost"]:
-            chosen, moment = rng.choice(_find_workers(client)), rng.uniform(0, seconds)
+            chosen, moment = rng.choice(_find_workers(cluster, client)), rng.uniform(0, seconds)
             found = _run_and_kill(partial(work, client), moment, partial(_kill, client, chosen, counts))
             counts["lost" if found != [right] else "results"] += 1
     return dict(counts)
@@ -145,12 +145,16 @@ def _kill(client, chosen, counts):
     counts["kills"] += 1
 
 
-def _find_workers(client):
+def _find_workers(cluster, client):
     """Return addresses and processes of all workers, when all are there."""
     while True:
-        client.wait_for_workers(N_WORKERS)
-        with suppress(OSError):  # one that was killed may still be counted
-            found = sorted(client.run(os.getpid).items())
-            if len(found) == N_WORKERS:
-                return found
+        try:
+            client.wait_for_workers(N_WORKERS, timeout=PATIENCE)
+            with suppress(OSError):  # one that was killed may still be counted
+                found = sorted(client.run(os.getpid).items())
+                if len(found) == N_WORKERS:
+                    return found
+        except TimeoutError:  # one that is killed while it starts is not started again
+            cluster.scale(0)
+            cluster.scale(N_WORKERS)
         time.sleep(0.2)
