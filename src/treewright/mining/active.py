@@ -54,9 +54,9 @@ class ActiveFeatures:
         memory.hold("samples", problem.n_bytes)
         self._note()
 
-    def _note(self) -> None:
-        """Note what the features take; their places twice, as when they are numbered again."""
-        design = 2 * sum(array.nbytes for array in self._design)
+    def _note(self, copies: int = 1) -> None:
+        """Note what the features take, with so many copies of their places."""
+        design = copies * sum(array.nbytes for array in self._design)
         columns = sum(each.size for each in self._features.values())
         self._memory.hold("features", design + MODEL_BYTES * self._weights.size + COLUMN_BYTES * columns)
 
@@ -85,6 +85,8 @@ class ActiveFeatures:
         """Add features that are not here, an array for each order, with their weights in this sequence."""
         if not features:
             return
+        # Adding places makes a copy of those that are here. Dropping some, later, takes no more than that.
+        self._note(copies=2)
         present = self._space.match(list(features.values()))
         self._renumber(np.arange(len(self._weights)), Design(present.indptr, present.indices))
         n_before = len(self._weights)
