@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 import treewright.rerank.linear as linear
 from treewright.learn.ranking import AveragedRanker, LogLinearRanker
 from treewright.mining.problem import list_problem
-from treewright.rerank.linear import LinearScorer, measure_purity, take_columns
+from treewright.rerank.linear import LinearScorer, drop_lightest, measure_purity, take_columns
 
 
 def draw(seed, n_lists=40, n_features=30):
@@ -81,12 +81,29 @@ def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
     few, trust, alternatives = rows[:, kept], purity[kept] ** linear.PURITY_POWER, problem.alternatives
     if ranker == "perceptron":
         bare = alternatives._replace(given=np.zeros_like(alternatives.given))
-        expected = [AveragedRanker(epochs=3).fit(few, bare, trust=trust).coef_]
+        learnt = [AveragedRanker(epochs=3).fit(few, bare, trust=trust).coef_]
     else:
-        expected, start = [], None
+        learnt, start = [], None
         for penalty in linear.PENALTIES:
             model = LogLinearRanker(penalty=penalty).fit(few, alternatives, coef_init=start, trust=trust)
-            expected.append(start := model.coef_)
+            learnt.append(start := model.coef_)
     assert 0 < len(kept) < rows.shape[1]
     assert scorer.features.kept.tolist() == kept.tolist()
-    assert [each.tolist() for each in scorer._choices] == [each.tolist() for each in expected]
+    expected = [drop_lightest(each).tolist() for each in learnt]
+    assert [each.tolist() for each in scorer._choices] == expected
+    chosen = np.array(expected[-1])
+    scorer.choose(len(expected) - 1)
+    assert scorer.features.kept.tolist() == np.flatnonzero(chosen).tolist()
+    assert scorer.coef.tolist() == chosen[chosen != 0].tolist()
+
+
+def test_the_lightest_weights_that_make_up_a_share_of_all_are_dropped():
+    coef = np.array([0.5, -0.125, 4, -0.25, 0.125])
+    assert drop_lightest(coef, 0.03).tolist() == [0.5, 0, 4, -0.25, 0.125]
+    assert drop_lightest(coef, 0.1).tolist() == [0.5, 0, 4, 0, 0]
+    assert drop_lightest(coef, 0).tolist() == coef.tolist()
+
+
+@pytest.mark.parametrize("coef", [[], [0.0, 0.0]])
+def test_without_weights_nothing_is_left(coef):
+    assert not drop_lightest(np.array(coef)).any()
