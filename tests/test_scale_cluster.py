@@ -1,6 +1,7 @@
 """Work on a cluster of separate processes: the same results as on one machine, even if a worker is lost."""
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -278,6 +279,7 @@ def test_files_are_parsed_to_the_same_bytes(client, parser, sentences, tmp_path,
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise")
 @pytest.mark.parametrize(("spread", "n_killed"), [(map_remotely, 1), (map_remotely, 2), (iter_jobs, 1)])
 def test_results_are_the_same_when_workers_are_killed_at_work(client, tmp_path, spread, n_killed):
+    client.wait_for_workers(2, timeout=SECONDS)
     killed = set()
 
     def kill():
@@ -320,13 +322,27 @@ def make_fatal(folder, n_arrivals):
 def test_a_worker_that_is_lost_while_it_is_sent_the_function_keeps_nobody_waiting(
     client, tmp_path, n_arrivals
 ):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=SECONDS)
     assert map_jobs(make_fatal(tmp_path, n_arrivals), range(5), jobs=1, client=client) == [0, -1, -2, -3, -4]
     assert len(processes_at_work(tmp_path)) > n_arrivals
 
 
+def test_a_function_that_has_changed_at_work_is_handed_on_as_it_was_sent():
+    class Changing:
+        def __init__(self):
+            self.locks = []
+
+        def __call__(self, number):
+            self.locks.append(threading.Lock())  # which cannot be pickled
+            return number + len(self.locks)
+
+    sent = scale._Sent(scale._pickle(Changing()))
+    assert [sent(10), sent(10)] == [11, 12]
+    assert pickle.loads(scale._pickle(sent))(10) == 11
+
+
 def test_few_jobs_are_divided_among_workers_though_one_has_the_function_first(client, tmp_path):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=SECONDS)
 
     def meet(number):
         (tmp_path / f"{number}-{os.getpid()}").touch()
@@ -381,7 +397,7 @@ def test_workers_with_another_version_are_refused(client, monkeypatch):
         found["client"]["packages"]["treewright"] = "99"
         return found
 
-    client.wait_for_workers(1)
+    client.wait_for_workers(1, timeout=SECONDS)
     monkeypatch.setattr(scale, "_checked", WeakSet())
     monkeypatch.setattr(client, "get_versions", pretend)
     with pytest.raises(ClusterError, match=r"^the worker tcp:\S+ has treewright \S+; expected treewright 99"):

@@ -151,14 +151,24 @@ def map_slices(function: Callable[[slice], None], size: int, *, jobs: int) -> No
     map_jobs(function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], jobs=jobs)
 
 
-class _Pickled:
-    """Something that is pickled already; what it was pickled from comes out at the other end."""
+class _Sent:
+    """A function that is sent to workers, pickled, and made anew by each of them when it is first called.
+
+    Workers take it from each other, also while it is called and what it knows may change: they get what was
+    sent.
+    """
 
     def __init__(self, content: bytes) -> None:
-        self.content = content
+        self._content = content
+        self._function: Callable[[Any], Any] | None = None
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (self.content,)
+    def __reduce__(self) -> tuple[type[Self], tuple[bytes]]:
+        return type(self), (self._content,)
+
+    def __call__(self, item: object) -> Any:  # noqa: ANN401
+        if self._function is None:
+            self._function = pickle.loads(self._content)
+        return self._function(item)
 
 
 def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
@@ -184,7 +194,7 @@ class _Run(Generic[Result]):
         self._dask = require("distributed", "cluster")
         _check_client(client, self._dask)
         self._client = client
-        self._content = _Pickled(_pickle(function))
+        self._content = _Sent(_pickle(function))
         self._send_function()
         self._jobs: dict[Any, _Job] = {}
         self._done: dict[int, Any] = {}
