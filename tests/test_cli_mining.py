@@ -60,7 +60,7 @@ def test_mine_leaves_a_table_and_a_model_and_nothing_else(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--jobs", "2"], ["--memory-limit", "1"], ["--filter-memory", "1"]], ids=lambda each: each[0]
+    "options", [["--jobs", "2"], ["--memory-limit", "2"], ["--filter-memory", "1"]], ids=lambda each: each[0]
 )
 def test_the_table_does_not_depend_on_how_it_was_made(data, tmp_path, options):
     plain, other = tmp_path / "a.tsv", tmp_path / "b.tsv"
