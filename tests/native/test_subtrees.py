@@ -7,7 +7,8 @@ from oracle import subtrees as twin
 
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
-from treewright.mining import subtree
+from treewright.mining import rooms, subtree
+from treewright.mining.rooms import are_first
 from treewright.mining.space import Violations
 from treewright.mining.subtree import SubtreeSpace
 from treewright.native.subtrees import GAIN, LOSS, MINUS, N_COLUMNS, PLUS, SIZE, count_basic
@@ -228,6 +229,13 @@ def test_of_features_that_tell_the_same_trees_apart_those_of_low_order_are_kept(
     assert len(groups) < len(plain)
 
 
+def test_the_first_of_signatures_that_are_alike():
+    signatures = np.array([7, 3, 7, 7, 3, 9], dtype=np.uint64)
+    assert are_first(signatures, 1).tolist() == [True, True, False, False, False, True]
+    assert are_first(signatures, 2).tolist() == [True, True, True, False, True, True]
+    assert are_first(signatures[:0], 2).tolist() == []
+
+
 def test_samples_without_differences_are_not_extended():
     space, pairs, _ = draw(2, True)
     plain = grow(space, pairs, 0, 3)
@@ -273,17 +281,21 @@ def test_each_fragment_is_met_once(seed):
 
 @pytest.mark.parametrize("room", [1, 3, 20])
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("copies", [None, 1, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_room_is_made_where_it_is_wanting(seed, room, jobs, monkeypatch):
+def test_room_is_made_where_it_is_wanting(seed, copies, room, jobs, monkeypatch):
     space, pairs, _ = draw(seed, True, jobs=jobs)
+    space.copies = copies
     plain = grow(space, pairs, seed % 2, 4)
-    monkeypatch.setattr(subtree, "ROOM", room)
+    monkeypatch.setattr(rooms, "ROOM", room)
     assert listing(grow(space, pairs, seed % 2, 4)) == listing(plain)
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2, 1000])
-def test_results_do_not_depend_on_the_number_of_tasks(n_tasks, monkeypatch):
+@pytest.mark.parametrize("copies", [None, 1, 3])
+def test_results_do_not_depend_on_the_number_of_tasks(copies, n_tasks, monkeypatch):
     space, pairs, _ = draw(1, True, jobs=2)
+    space.copies = copies
     plain = grow(space, pairs, 0, 3)
     monkeypatch.setattr(subtree, "N_TASKS", n_tasks)
     assert listing(grow(space, pairs, 0, 3)) == listing(plain)

@@ -33,18 +33,20 @@ class Counting:
         The arcs of each basic feature, and
     ends : ndarray of int
         where they end.
+    copies : int, optional
+        Of features with one signature, how many of each job are of use: those of few arcs, then the first.
     """
 
-    def __init__(self, job: Job, roots: Roots, ends: Integers) -> None:
-        self._job, self._roots, self._ends = job, roots, ends
+    def __init__(self, job: Job, roots: Roots, ends: Integers, copies: int | None = None) -> None:
+        self._job, self._roots, self._ends, self._copies = job, roots, ends, copies
         self._free: deque[Room] = deque()
 
-    def count(self, span: tuple[int, int]) -> tuple[list[Found], Integers]:
+    def count(self, span: tuple[int, int]) -> tuple[Found, Integers]:
         """Count the features that grow from a span of basic ones; also return the tallies of each order."""
         try:
             room = self._free.pop()
         except IndexError:
-            room = Room(self._job.n_features, self._job.degree)
+            room = Room(self._job.n_features, self._job.degree, self._copies)
         try:
             return room.count(self._job, self._roots, self._ends, span)
         finally:
@@ -54,8 +56,9 @@ class Counting:
 class Room:
     """The arrays in which one thread counts."""
 
-    def __init__(self, n_features: int, degree: int) -> None:
+    def __init__(self, n_features: int, degree: int, copies: int | None) -> None:
         self._degree = degree
+        self._copies = copies
         self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
         self._signatures = np.zeros(len(self._table), dtype=np.uint64)
         self._met = np.empty(len(self._table), dtype=np.int32)
@@ -64,21 +67,28 @@ class Room:
         self._places = _make_places(ROOM, degree)
         self._stack = _make_stack(ROOM, degree)
 
-    def count(
-        self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
-    ) -> tuple[list[Found], Integers]:
+    def count(self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) -> tuple[Found, Integers]:
         """Count the features that grow from a span of basic ones; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
-        parts: list[Found] = []
+        parts = [_make_found(0, self._degree)]
         begin = span[0]
         while begin < span[1]:
             room = (self._met, self._path, self._places, self._stack, self._found)
             work = Work(self._table, self._signatures, *room, tallies)
             progress = search_roots(job, roots, ends, (begin, span[1]), work)
             begin = progress.next_root
-            parts.append(Found(*(array[: progress.n_found].copy() for array in self._found)))
+            # There may be thousands of copies of each: all of them would take more memory than all else.
+            parts.append(self._limit(Found(*(array[: progress.n_found] for array in self._found))))
             self._enlarge(*progress.room)
-        return parts, tallies[:, :, 0]
+        return self._limit(Found(*map(np.concatenate, zip(*parts, strict=True)))), tallies[:, :, 0]
+
+    def _limit(self, found: Found) -> Found:
+        """Return a copy without features that too many others, of fewer arcs or before them, are alike."""
+        kept = np.arange(len(found.orders))
+        if self._copies is not None:
+            by_order = np.argsort(found.orders, kind="stable")
+            kept = np.sort(by_order[are_first(found.signatures[by_order], self._copies)])
+        return Found(*(array[kept] for array in found))
 
     def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
         """Make more room where it was wanting."""
@@ -88,6 +98,16 @@ class Room:
             self._places = _make_places(2 * n_places, self._degree)
         if n_waiting > len(self._stack.orders):
             self._stack = _make_stack(2 * n_waiting, self._degree)
+
+
+def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool_]:
+    """Tell which signatures are among the first `n` that are alike."""
+    order = np.argsort(signatures, kind="stable")
+    starts = np.flatnonzero(np.diff(signatures[order], prepend=~signatures[order[:1]]) != 0)
+    ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    chosen = np.empty(len(order), dtype=np.bool_)
+    chosen[order] = ranks < n
+    return chosen
 
 
 def _make_found(size: int, degree: int) -> Found:

@@ -18,7 +18,7 @@ from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.patterns import Patterns, index
-from treewright.mining.rooms import ROOM, Counting
+from treewright.mining.rooms import ROOM, Counting, are_first
 from treewright.mining.space import Growth, IntArray, Violations
 from treewright.native.arcs import find_keys
 from treewright.native.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
@@ -307,7 +307,7 @@ class SubtreeSearch:
         job = self._job(self._features, len(self._frequent))
         roots, ends = self._make_roots(job)
         found = map_jobs(
-            Counting(job, roots, ends).count,
+            Counting(job, roots, ends, self._space.copies).count,
             _divide(ends - roots.first[:-1]),
             jobs=self._space.jobs,
             client=self._space.client,
@@ -315,7 +315,7 @@ class SubtreeSearch:
             unit="parts",
         )
         tallies = sum((tally for _, tally in found), np.zeros((self._degree, 3), dtype=np.int64))
-        parts = [part for each, _ in found for part in each]
+        parts = [part for part, _ in found]
         for order in range(2, self._degree + 1):
             self._growths[order] = self._collect(order, parts, *tallies[order - 1].tolist())
 
@@ -346,12 +346,7 @@ class SubtreeSearch:
         if self._space.copies is None:
             return np.ones(len(signatures), dtype=np.bool_)
         together = np.concatenate([self._taken, signatures])
-        order = np.argsort(together, kind="stable")
-        is_first = np.diff(together[order], prepend=~together[order[:1]]) != 0
-        starts = np.flatnonzero(is_first)
-        ranks = np.arange(len(together)) - np.repeat(starts, np.diff(np.append(starts, len(together))))
-        kept = np.empty(len(together), dtype=np.bool_)
-        kept[order] = ranks < self._space.copies
+        kept = are_first(together, self._space.copies)
         self._taken = together[kept]
         chosen: npt.NDArray[np.bool_] = kept[len(together) - len(signatures) :]
         return chosen
