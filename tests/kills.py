@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +17,27 @@ from treewright._cache import cache_folder
 
 OLD = b"what was there before"
 SECONDS_BETWEEN_LOOKS = 0.005
-MOST_ROWS = 3
-"""Rows that are begun, as one ends too early where a command was faster than when it was measured."""
+DYING = """
+import os, signal, sys
+from treewright.checkpoint import Checkpoint
+from treewright.cli import run
+
+n_saved, moment, save = int(sys.argv[1]), sys.argv[2], Checkpoint.save
+
+def save_or_die(*step):
+    global n_saved
+    n_saved -= 1
+    if n_saved < 0 and moment == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(*step)
+    if n_saved < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Checkpoint.save = save_or_die
+sys.argv[:] = ["treewright", *sys.argv[3:]]
+sys.exit(run())
+"""
+"""A command that kills itself when it has kept so many steps, before the next one or right after it."""
 
 
 class Command(NamedTuple):
@@ -71,25 +89,20 @@ def kill_campaign(command, n_kills, seed):
 
 
 def kill_in_a_row(command, n_kills, seed):
-    """Kill one run of a command so many times, at moments drawn over the whole of its work.
+    """Kill one run of a command so many times, each time at one of its next steps, and go on to its end.
 
     Returns
     -------
     dict
-        How many kills there were, how many of them in a row, before how many something had been kept since
-        the one before, how many results came, and how many of these, or of those before, were lost.
+        As of `kill_campaign`, and how many kills there were before the first result.
     """
     rng = random.Random(f"{command} {seed} in a row")
     with tempfile.TemporaryDirectory() as name:
-        row = _Row(COMMANDS[command], Path(name))
-        for _ in range(MOST_ROWS):
-            row.begin()
-            # Not up to the very end, as a step that is not noticed makes the next kill a late one.
-            moments = sorted(rng.uniform(0, 0.9 * row.n_steps) for _ in range(n_kills))
-            if all(row.kill_at(moment) for moment in moments):
-                break
-        row.finish()
-        return dict(row.counts)
+        campaign = _Campaign(COMMANDS[command], Path(name))
+        while campaign.counts["kills"] < n_kills and not campaign.counts["results"]:
+            campaign.kill_at_step(rng)
+        campaign.finish()
+        return {**campaign.counts, "in a row": campaign.counts["kills"]}
 
 
 class _Campaign:
@@ -105,14 +118,11 @@ class _Campaign:
         make_inputs(folder, command)
         self._before = sorted(path.name for path in folder.iterdir())
         begun = time.monotonic()
-        assert self._wait_for_all(self._start()) == 0
+        assert self._start().wait() == 0
         self.seconds = time.monotonic() - begun
         self._whole = self._result.read_bytes()
         shutil.rmtree(folder / "cache", ignore_errors=True)
         self._result.write_bytes(OLD)
-
-    def _wait_for_all(self, process):
-        return process.wait()
 
     @property
     def _result(self):
@@ -122,9 +132,9 @@ class _Campaign:
     def _checkpoint(self):
         return self._folder / f"{self._command.result}.checkpoint"
 
-    def _start(self):
+    def _start(self, *program):
         resume = ["--resume"] if self._checkpoint.exists() else []
-        program = [sys.executable, "-m", "treewright", *self._command.arguments, *resume]
+        program = [sys.executable, *(program or ("-m", "treewright")), *self._command.arguments, *resume]
         return subprocess.Popen(program, cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL)
 
     def run(self, rng):
@@ -137,9 +147,21 @@ class _Campaign:
         else:
             self._compare(code)
 
+    def kill_at_step(self, rng):
+        """Begin or go on; let the command be killed at one of its next steps, if it is not over by then."""
+        n_saved, moment = rng.choice((0, 0, 1)), rng.choice(("before", "after", "after"))
+        code = self._start("-c", DYING, str(n_saved), moment).wait()
+        if code == -signal.SIGKILL:
+            self._count_kill()
+        else:
+            self._compare(code)
+
     def _kill(self, process):
         process.send_signal(signal.SIGKILL)
         process.wait()
+        self._count_kill()
+
+    def _count_kill(self):
         self.counts["kills"] += 1
         self.counts["with a checkpoint"] += self._checkpoint.exists()
         self.counts["lost"] += self._result.read_bytes() not in (OLD, self._whole)
@@ -165,62 +187,6 @@ class _Campaign:
         """Go on to the end."""
         if self._checkpoint.exists() or not self.counts["results"]:
             self._compare(self._start().wait())
-
-
-class _Row(_Campaign):
-    """Kills of a command that is not over between them; what it keeps tells how far it has come."""
-
-    def __init__(self, command, folder):
-        self._seconds_before = None
-        self.begin()
-        super().__init__(command, folder)
-        self.n_steps = self._n_kept
-        self._pace = (self.seconds - self._seconds_before) / self.n_steps
-        self.counts.update({"with progress": 0, "in a row": 0})
-
-    def begin(self):
-        """Let nothing have been kept, and nothing been killed."""
-        self._kept, self._n_kept, self._n_row = frozenset(), 0, 0
-
-    def _wait_for_all(self, process):
-        begun = time.monotonic()
-        self._wait_until(process, lambda: self._n_kept > 0)
-        self._seconds_before = time.monotonic() - begun
-        return self._wait_until(process, lambda: False)
-
-    def _wait_until(self, process, is_time):
-        """Count what is kept until it is time, or the process is over; return its code then."""
-        while process.poll() is None and not is_time():
-            kept = self._look()
-            self._n_kept += bool(kept - self._kept)
-            self._kept = kept
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        return process.returncode
-
-    def _look(self):
-        """Return what is kept, each version of a file being another thing."""
-        found = set()
-        for folder in (self._checkpoint, self._folder / "cache"):
-            for path in folder.rglob("*.step"):
-                with suppress(FileNotFoundError):
-                    found.add((path, path.stat().st_mtime_ns))
-        return frozenset(found)
-
-    def kill_at(self, moment):
-        """Begin or go on, and kill the command when it has kept so much; return whether it was not over."""
-        n_before, process = self._n_kept, self._start()
-        is_there = n_before >= int(moment)  # then the moment is one of the time before the first step
-        self._wait_until(process, lambda: self._n_kept >= int(moment))
-        until = time.monotonic() + moment % 1 * (self._seconds_before if is_there else self._pace)
-        code = self._wait_until(process, lambda: time.monotonic() >= until)
-        if code is not None:
-            self._compare(code)
-            return False
-        self._kill(process)
-        self._n_row += 1
-        self.counts["in a row"] = max(self.counts["in a row"], self._n_row)
-        self.counts["with progress"] += self._n_kept > n_before
-        return True
 
 
 def make_inputs(folder, command):

@@ -29,12 +29,11 @@ def test_nothing_is_lost_when_a_command_is_killed(command):
 
 
 @POSIX
-@pytest.mark.parametrize("command", ["reranker", "mine"] if N_KILLS else ["mine"])
-def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end(command):
-    counts = kill_in_a_row(command, N_KILLS or 4, seed=0)
-    assert counts["in a row"] == (N_KILLS or 4)
-    assert counts["with progress"] >= counts["in a row"] // 4
-    assert counts["results"] > 0
+def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end():
+    n_kills = N_KILLS or 4
+    counts = kill_in_a_row("reranker", n_kills, seed=0)
+    assert counts["in a row"] == n_kills
+    assert counts["results"] == 1
     assert counts["lost"] == 0
 
 
