@@ -54,7 +54,7 @@ LINES = {
     "jackknife": f"train dependency bank.conllu {SMALL} --jackknife --tags predicted --model result",
     "reranker": f"train dependency bank.conllu {SMALL} --rerank --rerank-folds 2 --model result",
     "mine": "mine data.svmlight --degree 3 --threshold 3 --out result",
-    "tagger": "train tagger bank.conllu --epochs 12 --model result",
+    "tagger": "train tagger bank.conllu --epochs 30 --model result",
     "roles": "train roles bank.mrg --props bank.props --kernel sst --model result",
     "constituent": "train constituent bank.mrg --lowest-penalty 5 --model result",
     "leftcorner": f"train leftcorner bank.mrg {NEURAL} --model result",

@@ -30,9 +30,8 @@ def test_nothing_is_lost_when_a_command_is_killed(command):
 
 @POSIX
 def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end():
-    n_kills = N_KILLS or 4
-    counts = kill_in_a_row("reranker", n_kills, seed=0)
-    assert counts["in a row"] == n_kills
+    counts = kill_in_a_row("tagger", 20, seed=0)
+    assert counts["in a row"] == 20
     assert counts["results"] == 1
     assert counts["lost"] == 0
 

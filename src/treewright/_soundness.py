@@ -268,9 +268,13 @@ def _check_subtrees(state: State) -> None:
     from treewright.native.subtrees import N_DEPTHS  # loading Numba takes longer than most models
 
     _check_keys(state)
-    for name, codes in state.arrays.items():
-        is_sound = name == "keys" or _is_within(codes, len(state.arrays["keys"]) * N_DEPTHS)
-        _expect(is_sound, "features that have keys")
+    for codes in _features(state):
+        _expect(_is_within(codes, len(state.arrays["keys"]) * N_DEPTHS), "features that have keys")
+
+
+def _features(state: State) -> list[npt.NDArray[np.generic]]:
+    """Return the features of each order."""
+    return [array for name, array in state.arrays.items() if name != "keys"]
 
 
 def _check_scorer(state: State) -> None:
@@ -278,9 +282,13 @@ def _check_scorer(state: State) -> None:
 
     _expect(state.parts["features"].kind == FEATURES.get(state.values["space"]), "features of the space")
     if state.values["space"] == "subtree":
-        for name, codes in state.parts["features"].arrays.items():
-            is_sound = name == "keys" or (np.diff(codes % N_DEPTHS, axis=1) <= 1).all()
-            _expect(is_sound, "arcs under those before them")
+        features = _features(state.parts["features"])
+        for codes in features:
+            depths = np.asarray(codes) % N_DEPTHS
+            _expect(depths.shape[1] <= N_DEPTHS, f"features of {N_DEPTHS} arcs at the most")
+            is_sound = (depths[:, 0] == 0).all() and (np.diff(depths, axis=1) <= 1).all()
+            _expect(bool(is_sound), "arcs under those before them")
+        _expect(len(state.arrays["coef"]) == sum(map(len, features)), "a weight for each feature")
 
 
 def _check_conjunctions(state: State) -> None:

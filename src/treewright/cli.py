@@ -17,6 +17,7 @@ from treewright.commands.telling import say, write_event
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
+INTERRUPTED = 130
 UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
 
@@ -58,7 +59,9 @@ def run() -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
     _use_writable_encodings()
     try:
-        return app(prog_name="treewright", standalone_mode=False) or 0
+        code = app(prog_name="treewright", standalone_mode=False) or 0
+        # Typer turns Ctrl-C into this before a command begins.
+        return fail("interrupted", code=code) if code == INTERRUPTED else code
     except UsageError as error:
         wrong = cast(typer.BadParameter, error)
         command = wrong.ctx.command_path if wrong.ctx else "treewright"

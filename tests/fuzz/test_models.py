@@ -189,6 +189,27 @@ def test_features_of_another_space_than_is_said_are_refused():
         check_state(scorer)
 
 
+@pytest.mark.parametrize(
+    ("codes", "n_weights", "message"),
+    [
+        ([[0, 1]], 2, "a weight for each feature"),
+        ([[1, 1]], 1, "arcs under those before them"),
+        ([[0, 2]], 1, "arcs under those before them"),
+        ([[*range(8), 0]], 1, "features of 8 arcs at the most"),
+        ([[16, 1]], 1, "features that have keys"),
+    ],
+)
+def test_subtrees_that_lead_out_of_the_arrays_are_refused(codes, n_weights, message):
+    def scorer(codes, n_weights):
+        arrays = {"keys": np.arange(2, dtype="u8"), "features0": np.array(codes, dtype="i4")}
+        parts = {"features": State("SubtreeFeatures", {"column": "xpos"}, arrays)}
+        return State("LinearScorer", {"space": "subtree"}, {"coef": np.zeros(n_weights)}, parts)
+
+    check_state(scorer([[0, 1]], 1))
+    with pytest.raises(InputError, match=message):
+        check_state(scorer(codes, n_weights))
+
+
 @pytest.mark.parametrize(("name", "value"), [("scale", 1), ("single_root", 1), ("fine", None)])
 def test_values_of_other_types_that_code_would_be_compiled_for_are_refused(name, value):
     with pytest.raises(InputError, match=f"{name} is {value}; expected "):

@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from treewright import ConjunctionMiner
 from treewright.errors import InputError
 from treewright.mining.memory import Memory
 
@@ -48,6 +51,16 @@ def test_mining_takes_no_more_memory_than_its_limit_where_survivors_take_several
     assert growth < limit + ALLOWED
     assert on_disk > 3 * limit
     assert n_selected
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_columns_that_cannot_be_counted_within_the_limit_are_refused_before_they_are(degree):
+    X = csr_matrix((np.ones(40, dtype=np.int8), np.arange(40), np.arange(41)), shape=(40, 1_000_000))
+    miner = ConjunctionMiner(degree=degree, threshold=1, memory_limit=8 << 20)
+    with pytest.raises(
+        InputError, match="8,388,608 bytes; counts of 1,000,000 columns in 40 rows need at lea"
+    ):
+        miner.fit(X, np.arange(40) % 2)
 
 
 def test_what_is_held_counts_towards_the_limit():

@@ -120,6 +120,14 @@ def test_room_is_made_where_it_is_wanting(room, jobs, monkeypatch):
     assert match(space, draw_some(expected, 1)) == expected
 
 
+@pytest.mark.parametrize("room", [1, 2])
+def test_room_is_made_where_nothing_is_extended(room, monkeypatch):
+    space, expected = draw("others", True)
+    basic = [(feature * 8,) for feature in range(N_FEATURES)]
+    monkeypatch.setattr(subtree, "ROOM", room)
+    assert match(space, basic) == [each & set(basic) for each in expected]
+
+
 @pytest.mark.parametrize("n_lists", [1, 2, 5])
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("room", [2, 1000])

@@ -1,6 +1,7 @@
 """Conjunctions of one order with their places, in memory or on disk, and stretches of them for one job."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -84,8 +85,7 @@ def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[t
     loads = weights[0] * n_met + weights[1] * load(kept.first)
     cuts = np.searchsorted(loads, np.arange(0, loads[-1], work))
     cuts = np.unique(np.append(cuts, len(loads) - 1)).tolist()
-    spans = zip([0, *cuts[1:-1]], cuts[1:], strict=True) if len(cuts) > 1 else []
-    return [(span, int(n_met[span[1]] - n_met[span[0]])) for span in spans]
+    return [(span, int(n_met[span[1]] - n_met[span[0]])) for span in pairwise(cuts)]
 
 
 def cut(tasks: Sequence[Task]) -> list[Block]:

@@ -31,7 +31,7 @@ class Patterns:
     def __init__(self, keys: Keys, features: Sequence[IntArray]) -> None:
         self.keys = keys
         self.n_features = sum(map(len, features))
-        self.slots = index(keys)
+        self.slots = make_index(keys)
         self.marked = _mark(features, len(keys))
 
     def known(self, first: Integers, found: Keys) -> Features:
@@ -92,7 +92,7 @@ def _mark(features: Sequence[IntArray], n_keys: int) -> Marked:
     return Marked(codes, links, starts)
 
 
-def index(keys: Keys) -> IntArray:
+def make_index(keys: Keys) -> IntArray:
     """Return a hash table of keys, by which their numbers are found."""
     slots = np.full(1 << (2 * len(keys) + 1).bit_length(), -1, dtype=np.int32)
     index_keys(keys, slots)

@@ -22,7 +22,7 @@ from treewright.mining.levels import (
     weigh,
 )
 from treewright.mining.memory import Memory
-from treewright.mining.singles import BYTES_TO_FIND, Singles
+from treewright.mining.singles import BYTES_TO_FIND, Singles, bytes_to_count
 from treewright.mining.space import Growth, IntArray, Violations
 from treewright.mining.store import Store, load
 from treewright.native.conjunctions import EMPTY, Matches, Trie, insert_conjunctions, match_rows
@@ -222,7 +222,10 @@ class PolynomialSearch:
 
     def _start(self) -> Growth:
         """Count single columns, and write the rows again with the frequent ones, renumbered."""
-        singles = Singles(self._space.rows, self._violations, self._threshold)
+        rows, n_rows = self._space.rows, len(self._violations.rows)
+        needed = bytes_to_count(rows, self._violations)
+        self._space.memory.require(f"counts of {rows.shape[1]:,} columns in {n_rows:,} rows", needed)
+        singles = Singles(rows, self._violations, self._threshold)
         self._columns = singles.columns
         if self._degree > 1:
             if self._space.memory.is_limited:

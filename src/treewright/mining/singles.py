@@ -127,10 +127,8 @@ class Singles:
     @property
     def n_bytes_to_start(self) -> int:
         """What counting columns, writing rows, or finding the places of an item takes beside that."""
-        n_counts = self._rows.shape[1] * self._violations.n_counters
-        n_read = min(self.n_instances, max(STRETCH, n_counts))
         to_find = BYTES_TO_FIND * int(self.n_places.max(initial=0))
-        return max(int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts), to_find)
+        return max(bytes_to_count(self._rows, self._violations), to_find)
 
     def largest_work(self, weights: tuple[int, int]) -> int:
         """Return the most that the extensions and the places of a conjunction, of any order, count for.
@@ -161,6 +159,13 @@ class Singles:
             items = np.arange(begin, end, dtype=np.int32)[:, np.newaxis]
             yield Level(items, first[begin : end + 1] - first[begin], *_find_places(rows, begin, end))
             begin = end
+
+
+def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
+    """Return what counting the columns of violating rows takes for a moment."""
+    n_counts = rows.shape[1] * violations.n_counters
+    n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(STRETCH, n_counts))
+    return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
 
 
 def _find_places(rows: Rows, begin: int, end: int) -> tuple[IntArray, Integers]:

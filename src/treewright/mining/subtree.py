@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.mining.patterns import Patterns, index
+from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.rooms import ROOM, Counting, are_first
 from treewright.mining.space import Growth, IntArray, Violations
 from treewright.native.arcs import find_keys
@@ -70,7 +70,7 @@ def _number(found: Keys) -> tuple[Keys, IntArray]:
     parts = [np.unique(found[at : at + KEYS_AT_ONCE]) for at in range(0, len(found), KEYS_AT_ONCE)]
     keys = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
     numbers = np.empty(len(found), dtype=np.int32)
-    find_keys(keys, index(keys), found, numbers)
+    find_keys(keys, make_index(keys), found, numbers)
     return keys, numbers
 
 

@@ -117,6 +117,9 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
     n_waiting = 0
     for at in range(features.first[arc], features.first[arc + 1]):
         node = marked.starts[features.ids[at]]
+        if n_met >= met.features.size // 2:
+            forget(met, n_met)
+            return -1
         if node >= 0:
             n_met, n_waiting = meet(marked, (node, 0, forest.masks[arc], arc), walk, met, n_met, n_waiting)
         while n_waiting > 0:

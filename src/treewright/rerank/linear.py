@@ -38,9 +38,9 @@ PURITY_POWER = 4
 """Features are trusted by this power of their purity: most that are not pure are there by chance."""
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """Of large weights in log-linear models, to choose from."""
-LIGHT_SHARE = 0.05
+LIGHT_SHARE = 0.02
 """Of the sum of all weights, whatever their signs, what the lightest features hold that are dropped: they are
-half of all, more than half of what is found in trees, and decide next to nothing."""
+a third of all, nearly half of what is found in trees, and decide next to nothing."""
 LISTS_AT_ONCE = 100
 """Lists whose features are copied at a time; all of them may take most of the memory there is."""
 
@@ -174,6 +174,7 @@ def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:
     """Return weights with zeros for the smallest, which make up no more than this share of the sum of all."""
     order = np.argsort(np.abs(coef), kind="stable")
     mass = np.cumsum(np.abs(coef[order]))
+    # Without any features there is no last sum.
     dropped = order[: np.searchsorted(mass, share * mass[-1:].sum(), side="right")]
     kept = coef.copy()
     kept[dropped] = 0
