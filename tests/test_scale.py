@@ -9,8 +9,10 @@ from treewright.errors import InputError
 from treewright.scale import map_jobs
 
 SLOW_WORK = """
-import sys, time
+import signal, sys, time
 from treewright.scale import map_jobs
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started this may ignore it
+
 def wait(number):
     print("started", flush=True)
     time.sleep(60)
