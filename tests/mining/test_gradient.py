@@ -190,9 +190,9 @@ def test_survivors_go_to_disk_beyond_the_memory_limit():
 
 def test_a_memory_limit_that_is_too_small_is_refused_with_one_that_would_do():
     rows, labels = random_problem(1, 2)
-    space = PolynomialSpace(csr_matrix(rows), memory_limit=100_000)
+    space = PolynomialSpace(csr_matrix(rows), memory_limit=1000)
     expected = (
-        r"^memory_limit is 100,000 bytes; 35 rows that are searched need at least 1,2\d\d,\d\d\d \(2 MiB\) "
+        r"^memory_limit is 1,000 bytes; counts of 9 columns in 35 rows need at least 1,2\d\d,\d\d\d \(2 MiB\) "
         r"or a higher threshold$"
     )
     with pytest.raises(InputError, match=expected):
