@@ -188,13 +188,16 @@ def test_survivors_go_to_disk_beyond_the_memory_limit():
     assert any(report.n_bytes_on_disk for report in mined.orders)
 
 
-def test_a_memory_limit_that_is_too_small_is_refused_with_one_that_would_do():
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (1_000, r"counts of 9 columns in 40 rows need at least 1\d,\d\d\d \(1 MiB\) or a higher threshold$"),
+        (20_000, r"in 35 rows need at least [\d,]+ \(2 MiB\) or a higher threshold$"),
+    ],
+)
+def test_a_memory_limit_that_is_too_small_is_refused_with_what_is_needed(limit, expected):
     rows, labels = random_problem(1, 2)
-    space = PolynomialSpace(csr_matrix(rows), memory_limit=1000)
-    expected = (
-        r"^memory_limit is 1,000 bytes; counts of 9 columns in 35 rows need at least 1,2\d\d,\d\d\d \(2 MiB\) "
-        r"or a higher threshold$"
-    )
+    space = PolynomialSpace(csr_matrix(rows), memory_limit=limit)
     with pytest.raises(InputError, match=expected):
         GradientMiner(degree=3, threshold=1).fit(space, label_problem(labels, 2))
 
