@@ -271,7 +271,8 @@ def test_drawings_can_be_printed_whatever_the_encoding(encoding):
 @POSIX
 def test_ctrl_c_ends_with_one_line(tmp_path):
     code = "import signal, treewright.cli as cli; signal.raise_signal(signal.SIGINT)"
-    program = f"import sys; from treewright import cli\n@cli.app.command()\ndef wait():\n    {code}\n"
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # if it was ignored
+    program += f"import sys; from treewright import cli\n@cli.app.command()\ndef wait():\n    {code}\n"
     program += "sys.argv = ['treewright', 'wait']; from treewright.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stderr, done.returncode) == ("treewright: interrupted\n", 130)
