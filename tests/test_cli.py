@@ -9,6 +9,7 @@ import commands
 import pytest
 
 import treewright as tw
+from treewright import cli
 
 GOLD = """\
 # text = Mary sleeps .
@@ -276,6 +277,12 @@ def test_ctrl_c_ends_with_one_line(tmp_path):
     program += "sys.argv = ['treewright', 'wait']; from treewright.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stderr, done.returncode) == ("treewright: interrupted\n", 130)
+
+
+def test_an_interrupt_that_typer_has_taken_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "app", lambda **options: 130)
+    assert cli.run() == 130
+    assert capsys.readouterr().err == "treewright: interrupted\n"
 
 
 @POSIX

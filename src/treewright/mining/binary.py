@@ -44,11 +44,11 @@ def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
     if len(wrong):
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         raise _not_binary(matrix.data[wrong[0]], row, int(matrix.indices[wrong[0]]))
-    indices, first = _own(matrix.indices, np.int32), _own(matrix.indptr, matrix.indptr.dtype)
-    return csr_matrix((_own(matrix.data, np.int8), indices, first), matrix.shape)
+    indices, first = _as_type(matrix.indices, np.int32), _as_type(matrix.indptr, matrix.indptr.dtype)
+    return csr_matrix((_as_type(matrix.data, np.int8), indices, first), matrix.shape)
 
 
-def _own(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def _as_type(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an array of a type; it is copied where it is another, or where code would be compiled anew."""
     return array.astype(dtype, copy=not array.flags.writeable)
 
