@@ -38,14 +38,14 @@ class Memory:
         """Note how much something takes from now on."""
         self._held[what] = n_bytes
 
-    def require(self, what: str, n_bytes: int) -> None:
-        """Refuse what there is no room for, with the limit that would do."""
+    def require(self, what: str, n_bytes: int, *, remedy: str = "a higher threshold") -> None:
+        """Refuse what there is no room for, with the limit that it needs, or what else would help."""
         if self.limit is None or n_bytes <= self.free:
             return
         needed = -(-(n_bytes + sum(self._held.values())) * ALLOWANCE // (ALLOWANCE - 1))
         raise InputError(
             f"memory_limit is {self.limit:,} bytes; {what} need at least {needed:,} "
-            f"({-(-needed // MEBIBYTE):,} MiB) or a higher threshold"
+            f"({-(-needed // MEBIBYTE):,} MiB) or {remedy}"
         )
 
     def trim(self) -> None:

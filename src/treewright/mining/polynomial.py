@@ -224,7 +224,8 @@ class PolynomialSearch:
         """Count single columns, and write the rows again with the frequent ones, renumbered."""
         rows, n_rows = self._space.rows, len(self._violations.rows)
         needed = bytes_to_count(rows, self._violations)
-        self._space.memory.require(f"counts of {rows.shape[1]:,} columns in {n_rows:,} rows", needed)
+        what = f"counts of {rows.shape[1]:,} columns in {n_rows:,} rows"
+        self._space.memory.require(what, needed, remedy="fewer columns")
         singles = Singles(rows, self._violations, self._threshold)
         self._columns = singles.columns
         if self._degree > 1:
