@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 
 from treewright.learn.boosting import BoostedTrees, CsrExamples, Seconds, draw_sample
 from treewright.learn.trees import TreeBuilder
-from treewright.native.boosting import Limits, Rows
+from treewright.native.learn.boosting import Limits, Rows
 
 STEPS = Seconds._fields
 

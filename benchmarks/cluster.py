@@ -26,7 +26,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import treewright as tw
-from treewright.parsing.files import parse_file
+from treewright.parsing.conllu_files import parse_file
 
 COLUMNS = ("", "by", "seconds", "against one process", "against 1 worker", "CPU s here", "CPU s of workers")
 SMALL = {"order": 1, "epochs": 2, "runs": 1, "table_bits": 16, "folds": 2}

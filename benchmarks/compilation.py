@@ -26,8 +26,8 @@ from treewright.mining.bloom import SpectralBloomFilter
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.subtree import SubtreeSpace
-from treewright.native.arborescence import best_arborescence, matrix_tree_marginals
-from treewright.native.eisner import arc_marginals
+from treewright.native.dependency.arborescence import best_arborescence, matrix_tree_marginals
+from treewright.native.dependency.eisner import arc_marginals
 
 
 def call_projective():

@@ -14,7 +14,7 @@ from pathlib import Path
 from distributed import Client, LocalCluster
 
 import treewright as tw
-from treewright.parsing.files import parse_file
+from treewright.parsing.conllu_files import parse_file
 
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
 N_WORKERS = 2

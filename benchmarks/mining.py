@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 import treewright as tw
-from treewright.data.planted import make_conjunctions, score_planted
+from treewright.data.conjunctions import make_conjunctions, score_planted
 from treewright.mining import polynomial
 from treewright.mining.bloom import SpectralBloomFilter
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions

@@ -243,7 +243,7 @@ def workers(options):
     from cluster import started
 
     import treewright as tw
-    from treewright.parsing.files import parse_file
+    from treewright.parsing.conllu_files import parse_file
 
     columns = (
         "",

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 import treewright as tw
-from treewright.parsing.tagger import Tagger, compare_tags
+from treewright.tagging.tagger import Tagger, compare_tags
 
 
 def main(train_path, dev_path, test_path):

@@ -19,14 +19,14 @@ import numpy as np
 import treewright as tw
 from treewright.data.forest import Forest
 from treewright.kernels.naive import plain_trees
-from treewright.native.naive import (
+from treewright.native.kernels.naive import (
     Runs,
     Sequences,
     evaluate_all_nodes,
     evaluate_partial_trees,
     evaluate_sorted_nodes,
 )
-from treewright.report.alone import peak_memory
+from treewright.report.separate_process import peak_memory
 
 N_TREES, MAX_NODES, REPEATS = 500, 150, 5
 N_PAIRS = 50_000

@@ -8,7 +8,7 @@ from treewright.data.conllu import CONLLU
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.data.propbank import Proposition, PropSentence
-from treewright.native.boosting import Tree
+from treewright.native.learn.boosting import Tree
 
 ODD_FIELDS = [
     "_",

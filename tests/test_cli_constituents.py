@@ -169,7 +169,7 @@ def test_only_short_sentences_are_learnt_from_and_looked_at(folder, tmp_path):
             pass
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treewright.parsing.constituent.ConstituentParser", Stub)
+        patch.setattr("treewright.parsing.constituent.parser.ConstituentParser", Stub)
         options = ["--dev", folder / "test.mrg", "--max-length", 9]
         run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):

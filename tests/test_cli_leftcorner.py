@@ -94,7 +94,7 @@ def test_all_options_are_handed_on_and_their_defaults_are_those_of_the_parser(da
             pass
 
     expected = vars(tw.LeftCornerParser())
-    monkeypatch.setattr("treewright.parsing.leftcorner.LeftCornerParser", Stub)
+    monkeypatch.setattr("treewright.parsing.leftcorner.parser.LeftCornerParser", Stub)
     options = ["--dev", data / "test.mrg", "--max-length", 9]
     run(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):

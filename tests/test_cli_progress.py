@@ -14,7 +14,7 @@ from commands import run
 import treewright as tw
 from treewright.cli import app
 from treewright.commands.bars import AboveBars, Bars, describe_count, describe_rate, describe_rest
-from treewright.commands.telling import Json
+from treewright.commands.console import Json
 from treewright.progress import Step
 
 KEYS = ["time", "event", "text", "task", "done", "total", "unit", "rate", "seconds_left"]

@@ -10,8 +10,8 @@ from treewright.errors import FormatError, InputError
 from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
 from treewright.parsing.bracket_files import parse_to_brackets
-from treewright.parsing.files import parse_file
-from treewright.parsing.unfinished import Unfinished
+from treewright.parsing.conllu_files import parse_file
+from treewright.parsing.resumable_output import Unfinished
 from treewright.persist import identify
 from treewright.srl.files import label_file
 

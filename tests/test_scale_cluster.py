@@ -19,10 +19,10 @@ from treewright.errors import ClusterError, FormatError, InputError
 from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
 from treewright.mining import polynomial
-from treewright.parsing import files
-from treewright.parsing.tagger import jackknife
+from treewright.parsing import conllu_files as files
 from treewright.progress import listening
 from treewright.scale import LARGE, iter_jobs, map_jobs
+from treewright.tagging.tagger import jackknife
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 

@@ -9,19 +9,19 @@ from treewright.errors import FormatError, MissingDependencyError
 from treewright.persist import load_state
 
 MODELS = {
-    "CandidateReranker": "rerank.anything",
+    "CandidateReranker": "rerank.any_candidates",
     "ConjunctionClassifier": "mining.classifier",
     "ConjunctionMiner": "mining.miner",
-    "ConstituentParser": "parsing.constituent",
+    "ConstituentParser": "parsing.constituent.parser",
     "ConstituentReranker": "rerank.constituents",
-    "DependencyParser": "parsing.dependency",
+    "DependencyParser": "parsing.dependency.parser",
     "DependencyReranker": "rerank.reranker",
-    "LeftCornerParser": "parsing.leftcorner",
+    "LeftCornerParser": "parsing.leftcorner.parser",
     "LinearizedTreeClassifier": "kernels.linearize",
     "L1BoostedTrees": "mining.boosted",
     "RoleClassifier": "srl.roles",
     "RoleLabeler": "srl.labeler",
-    "Tagger": "parsing.tagger",
+    "Tagger": "tagging.tagger",
     "TreeKernelClassifier": "kernels.machines",
     "TreeKernelRegressor": "kernels.machines",
 }

@@ -265,7 +265,7 @@ def _check_keys(state: State) -> None:
 
 
 def _check_subtrees(state: State) -> None:
-    from treewright.native.subtrees import N_DEPTHS  # loading Numba takes longer than most models
+    from treewright.native.mining.subtrees import N_DEPTHS  # loading Numba takes longer than most models
 
     _check_keys(state)
     for codes in _features(state):
@@ -278,7 +278,7 @@ def _features(state: State) -> list[npt.NDArray[np.generic]]:
 
 
 def _check_scorer(state: State) -> None:
-    from treewright.native.subtrees import N_DEPTHS
+    from treewright.native.mining.subtrees import N_DEPTHS
 
     _expect(state.parts["features"].kind == FEATURES.get(state.values["space"]), "features of the space")
     if state.values["space"] == "subtree":

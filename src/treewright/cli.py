@@ -11,9 +11,9 @@ import typer
 
 from treewright._version import __version__
 from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
+from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
 from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands, describe_misuse
-from treewright.commands.telling import say, write_event
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
     from spacy.training import Example
 
-    from treewright.parsing.constituent import Parse
-    from treewright.parsing.dependency import Candidate
+    from treewright.parsing.constituent.parser import Parse
+    from treewright.parsing.dependency.parser import Candidate
 
 FACTORY = "treewright"
 DEFAULTS = {"model": None, "k": 1, "confidences": False, "tags": "model"}
@@ -426,8 +426,8 @@ def _relation_of(token: "Token", attribute: str) -> str:
 
 def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
     """Return the best trees of a sentence, the best first; none if the component made no list of it."""
-    from treewright.parsing.constituent import Parse
-    from treewright.parsing.dependency import Candidate
+    from treewright.parsing.constituent.parser import Parse
+    from treewright.parsing.dependency.parser import Candidate
 
     kept = span._.treewright or {}
     if "constituents" in kept:

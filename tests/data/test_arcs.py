@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from oracle import arcs as twin
+from oracle.data import arcs as twin
 
 from treewright.data.arcs import ARC_FEATURES, ArcEncoder, unpack
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.native.arcs import pack
+from treewright.native.data.arcs import pack
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle.consttree import Node, labels, sizes
-from oracle.dags import draw_trees, without_leaves
+from oracle.kernels.dags import draw_trees, without_leaves
 from strategies import as_const_tree, nodes
 
 from treewright.data.consttree import ConstTree

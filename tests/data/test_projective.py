@@ -3,12 +3,12 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given
-from oracle import projective as oracle
+from oracle.data import projective as oracle
 from strategies import dep_trees
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.native.projective import is_under, lift_arcs
+from treewright.native.data.projective import is_under, lift_arcs
 
 SCHEMES = ["baseline", "head", "path", "head+path"]
 

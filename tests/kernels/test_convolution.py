@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import ptk, sptk, sst
 from oracle.consttree import Node
-from oracle.dags import draw_trees, draw_wide, without_leaves
+from oracle.kernels import ptk, sptk, sst
+from oracle.kernels.dags import draw_trees, draw_wide, without_leaves
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -25,7 +25,7 @@ from treewright import (
     SubtreeKernel,
     TreeKernelClassifier,
 )
-from treewright.data.centred import to_constituents
+from treewright.data.labelled_trees import to_constituents
 from treewright.errors import InputError
 from treewright.kernels.indices import Index
 

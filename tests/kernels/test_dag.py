@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from oracle.consttree import Node, nodes
-from oracle.dags import draw_trees, list_pairs, production
+from oracle.kernels.dags import draw_trees, list_pairs, production
 from strategies import as_const_tree
 
 from treewright.data.forest import Forest

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from oracle import deptree as twin
+from oracle.kernels import deptree as twin
 from sklearn.base import clone
 
 from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder

@@ -5,8 +5,8 @@ import math
 import numba
 import numpy as np
 import pytest
-from oracle import ptk, sst
 from oracle.consttree import Node
+from oracle.kernels import ptk, sst
 from scipy.special import gammaln, logsumexp
 from strategies import as_const_tree
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import boosting as twin
+from oracle.learn import boosting as twin
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
@@ -20,7 +20,7 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
-from treewright.native.boosting import Limits, Rows, Tree
+from treewright.native.learn.boosting import Limits, Rows, Tree
 from treewright.persist import load_state, save_state
 
 

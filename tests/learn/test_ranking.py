@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from oracle import ranking as twin
+from oracle.learn import ranking as twin
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError

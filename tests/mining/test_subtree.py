@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from oracle import forests
-from oracle import subtrees as twin
-from oracle.matching import telling
+from oracle.mining import forests
+from oracle.mining import subtrees as twin
+from oracle.mining.matching import telling
 from scipy.sparse import csr_matrix
 
 from treewright.data.arcs import ArcEncoder

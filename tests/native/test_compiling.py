@@ -10,7 +10,7 @@ from treewright.native import compiling
 
 PROGRAM = """
 import numpy as np
-from treewright.native.projective import is_under
+from treewright.native.data.projective import is_under
 is_under(np.zeros(3, np.int32), 1, 2)
 """
 COMPILES = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")

@@ -13,11 +13,11 @@ import treewright as tw
 from treewright.data.conllu import write_conllx
 from treewright.errors import InputError, MissingDependencyError, TreewrightError
 from treewright.report import experiment, tables
-from treewright.report.alone import LostProcessError, peak_memory, run_alone
 from treewright.report.corpora import find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import Settings
 from treewright.report.qianliu import choose_systems
 from treewright.report.reproduce import EXPERIMENTS, reproduce
+from treewright.report.separate_process import LostProcessError, peak_memory, run_alone
 from treewright.rerank.reranker import DependencyReranker
 
 QUICK = {"epochs": 1, "runs": 1, "folds": 2, "tags": "gold"}

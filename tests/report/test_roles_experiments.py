@@ -11,7 +11,6 @@ from framenet_sample import TEXT, UNIT
 import treewright as tw
 from treewright.errors import InputError
 from treewright.report import role_bench, role_parses, role_times
-from treewright.report.alone import LostProcessError
 from treewright.report.constituents import ConstituentBench
 from treewright.report.experiment import Inputs
 from treewright.report.reproduce import reproduce
@@ -25,6 +24,7 @@ from treewright.report.role_data import (
 )
 from treewright.report.role_parses import OwnParser, parse_framenet, read_frames
 from treewright.report.role_times import NaiveTrees, pack_fast, time_kernels, time_rows
+from treewright.report.separate_process import LostProcessError
 from treewright.srl.arguments import argument_trees, merge_adjuncts
 
 SIZES = {"train": 60, "dev": 15, "test": 40}

@@ -8,13 +8,13 @@ from commands import run as run_command
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.parsing.constituent import ConstituentParser
-from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.report.derived_bench import DerivedSettings, ListReranker
 from treewright.report.experiment import Settings
 from treewright.report.reproduce import reproduce
 from treewright.report.titov import TABLE1, TABLE2
-from treewright.rerank.anything import CandidateReranker
+from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.constituents import ConstituentReranker
 from treewright.rerank.parse_lists import ParseList
 

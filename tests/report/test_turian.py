@@ -11,8 +11,8 @@ import treewright as tw
 from treewright.errors import InputError
 from treewright.learn.boosting import Seconds, TreeRecord
 from treewright.learn.trees import TreeBuilder
-from treewright.native.boosting import Rows
-from treewright.parsing.constituent import ConstituentParser
+from treewright.native.learn.boosting import Rows
+from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.report import constituents, profiling
 from treewright.report.constituents import (
     ConstituentSettings,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from treewright.data.deptree import DepTree
-from treewright.parsing.dependency import Structures
+from treewright.parsing.dependency.parser import Structures
 from treewright.persist import load_state, save_state
 from treewright.rerank.candidates import CandidateLists
 

@@ -5,7 +5,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.parsing.constituent import Parse
+from treewright.parsing.constituent.parser import Parse
 from treewright.rerank.parse_lists import (
     UNREACHABLE,
     ParseList,

@@ -18,9 +18,9 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewright.parsing.tagger import Tagger
+from treewright.tagging.tagger import Tagger
 from treewright.web.app import make_app
-from treewright.web.gate import Gate
+from treewright.web.middleware import Gate
 from treewright.web.texts import Splitter, read_text, split_plainly
 from treewright.web.work import BusyError, Limits, OutOfTimeError, WorkLine
 

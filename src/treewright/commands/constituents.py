@@ -130,7 +130,7 @@ def constituent(
 
     Example: `treewright train constituent train.mrg --dev dev.mrg --model parser.tw --max-length 15`
     """
-    from treewright.parsing.constituent import ConstituentParser
+    from treewright.parsing.constituent.parser import ConstituentParser
 
     reranking = Reranking(rerank, second, trained, rerank_folds, candidates, rerank_epochs)
     _check_options(context, reranking)
@@ -235,7 +235,7 @@ def leftcorner(
 
     Example: `treewright train leftcorner train.mrg --dev dev.mrg --model parser.tw --rerank efficient-top`
     """
-    from treewright.parsing.leftcorner import LeftCornerParser
+    from treewright.parsing.leftcorner.parser import LeftCornerParser
 
     reranking = Reranking(rerank, second, trained, rerank_folds, candidates, rerank_epochs)
     _check_options(context, reranking)
@@ -301,8 +301,8 @@ def _option(name: str) -> str:
 
 
 def _make_reranker(parser: "AnyParser", kernel: str, reranking: Reranking) -> "ConstituentReranker":
-    from treewright.parsing.constituent import ConstituentParser
-    from treewright.parsing.leftcorner import LeftCornerParser
+    from treewright.parsing.constituent.parser import ConstituentParser
+    from treewright.parsing.leftcorner.parser import LeftCornerParser
     from treewright.rerank.constituents import CHOICES, NO_KERNEL, SST, ConstituentReranker
 
     names = CHOICES if isinstance(parser, LeftCornerParser) else (SST, NO_KERNEL)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from treewright.commands.console import telling
 from treewright.commands.interruption import (
     RESUME,
     InterruptedRunError,
@@ -17,7 +18,6 @@ from treewright.commands.interruption import (
     run_aside,
     with_resume,
 )
-from treewright.commands.telling import telling
 from treewright.errors import InputError, quote
 
 QUIET, LOG_JSON = "--quiet", "--log-json"

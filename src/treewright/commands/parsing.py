@@ -97,7 +97,7 @@ def dependency(
     from treewright._cache import cache_folder
     from treewright.checkpoint import Checkpoint
     from treewright.data.conllu import read_conllu
-    from treewright.parsing.dependency import DependencyParser
+    from treewright.parsing.dependency.parser import DependencyParser
     from treewright.rerank.reranker import DependencyReranker
 
     checkpoint = begin_checkpoint(model, resume=resume)
@@ -159,7 +159,7 @@ def tagger(
     """
     from treewright.checkpoint import Checkpoint
     from treewright.data.conllu import read_conllu
-    from treewright.parsing.tagger import Tagger
+    from treewright.tagging.tagger import Tagger
 
     checkpoint = begin_checkpoint(model, resume=resume)
     check_results({"--model": model}, {"TRAIN": trees, "--dev": dev})
@@ -220,8 +220,8 @@ def parse(
     """
     from treewright._models import load
     from treewright.parsing.bracket_files import TreeParser, parse_to_brackets
-    from treewright.parsing.files import Parser, parse_file
-    from treewright.parsing.tagger import Tagger
+    from treewright.parsing.conllu_files import Parser, parse_file
+    from treewright.tagging.tagger import Tagger
 
     if language and not raw:
         raise InputError("--language is for plain text; expected --raw with it")
@@ -304,7 +304,7 @@ def explain(
 
     from treewright._models import load
     from treewright.data.conllu import iter_conllu
-    from treewright.parsing.files import iter_text, with_tags
+    from treewright.parsing.conllu_files import iter_text, with_tags
     from treewright.report.reranking import show_comparisons
     from treewright.rerank.reranker import DependencyReranker
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright._optional import require
-from treewright.commands.telling import say
+from treewright.commands.console import say
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def serve(
     """
     require("fastapi", "web")
     require("uvicorn", "web")
-    from treewright.parsing.tagger import Tagger
+    from treewright.tagging.tagger import Tagger
     from treewright.web.app import make_app
     from treewright.web.server import address_of, listen, run_server
     from treewright.web.work import Limits

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from treewright._optional import require
-from treewright.commands.telling import say as say
+from treewright.commands.console import say as say
 from treewright.data.files import Target, is_same_file, is_special
 from treewright.errors import ClusterError, InputError
 

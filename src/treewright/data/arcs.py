@@ -16,7 +16,7 @@ from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.native.arcs import (
+from treewright.native.data.arcs import (
     DISTANCE_BITS,
     HEAD,
     LAST_VALUE_BITS,

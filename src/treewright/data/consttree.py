@@ -265,7 +265,7 @@ class ConstTree:
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
 
     def _repr_svg_(self) -> str | None:
-        from treewright.data.pictures import notebook_svg  # pictures are built on this module
+        from treewright.drawing.pictures import notebook_svg  # pictures are built on this module
 
         return notebook_svg(self)
 

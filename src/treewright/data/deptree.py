@@ -108,7 +108,7 @@ class DepTree:
         return f"DepTree({shown!r}, n={len(self)})"
 
     def _repr_svg_(self) -> str | None:
-        from treewright.data.pictures import notebook_svg  # pictures are built on this module
+        from treewright.drawing.pictures import notebook_svg  # pictures are built on this module
 
         return notebook_svg(self)
 

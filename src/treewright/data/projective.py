@@ -25,7 +25,7 @@ import numpy.typing as npt
 from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.native.projective import has_gap, lift_arcs
+from treewright.native.data.projective import has_gap, lift_arcs
 
 UP, DOWN = "↑", "↓"
 SCHEMES = ("baseline", "head", "path", "head+path")

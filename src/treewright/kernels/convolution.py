@@ -16,8 +16,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from treewright._validate import check_choice, check_integer, check_number
-from treewright.data.centred import CENTRES
 from treewright.data.forest import Forest
+from treewright.data.labelled_trees import CENTRES
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
 from treewright.kernels.indices import (
@@ -30,7 +30,7 @@ from treewright.kernels.indices import (
     Words,
 )
 from treewright.kernels.inputs import as_matrix, as_trees, square_rows
-from treewright.native.bags import mirror
+from treewright.native.kernels.bags import mirror
 from treewright.scale import map_jobs
 
 SMALLEST_DECAY = 1e-6

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.data.forest import Forest, Integers, Ints
-from treewright.native.bags import Postings, Sorted
-from treewright.native.dags import (
+from treewright.native.kernels.bags import Postings, Sorted
+from treewright.native.kernels.dags import (
     Bags,
     Nodes,
     Sequences,
@@ -18,8 +18,8 @@ from treewright.native.dags import (
     number_edges,
     number_productions,
 )
-from treewright.native.ptk import Blocks
-from treewright.native.sst import Followers, Listing
+from treewright.native.kernels.ptk import Blocks
+from treewright.native.kernels.sst import Followers, Listing
 
 Heights = npt.NDArray[np.int8]
 CHUNK = 512

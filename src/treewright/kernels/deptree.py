@@ -2,7 +2,7 @@
 
 A fragment of a tree is a connected set of arcs in which neighbouring siblings are neighbours in the tree too.
 A sub feature tree is a fragment with one of its basic features for each arc, and the kernel of two trees is
-the number of pairs of equal ones, one from each tree. Its recursion is in `treewright.native.deptree`.
+the number of pairs of equal ones, one from each tree. Its recursion is in `treewright.native.kernels.deptree`.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
-from treewright.native.arcs import DISTANCE_BITS, LAST_VALUE_BITS
-from treewright.native.deptree import (
+from treewright.native.data.arcs import DISTANCE_BITS, LAST_VALUE_BITS
+from treewright.native.kernels.deptree import (
     LANES,
     NOTHING_BETWEEN,
     Arcs,

@@ -25,8 +25,8 @@ from treewright.kernels.dag import Dag, find_subtrees, find_symbols
 from treewright.kernels.indices import Index
 from treewright.kernels.inputs import Key, find_parts
 from treewright.kernels.polynomial import PolynomialKernel
-from treewright.native.dags import count_inner, find_sequences
-from treewright.native.fragments import (
+from treewright.native.kernels.dags import count_inner, find_sequences
+from treewright.native.kernels.fragments import (
     WORD,
     Limits,
     Measures,

@@ -12,9 +12,9 @@ from treewright.data.forest import Forest, Integers, Ints
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray
 from treewright.kernels.dag import CHUNK, Dag, Translation, find_subtrees, is_first
-from treewright.native.bags import Postings, Sorted, add_bags, evaluate_bags
-from treewright.native.dags import Bags, count_inner
-from treewright.native.ptk import (
+from treewright.native.kernels.bags import Postings, Sorted, add_bags, evaluate_bags
+from treewright.native.kernels.dags import Bags, count_inner
+from treewright.native.kernels.ptk import (
     MOST_MATCHES,
     Decays,
     Matches,
@@ -22,8 +22,8 @@ from treewright.native.ptk import (
     PartialScratch,
     add_partial_trees,
 )
-from treewright.native.sptk import PairScratch, Similarity, SmoothedTrees, evaluate_partial_trees
-from treewright.native.sst import (
+from treewright.native.kernels.sptk import PairScratch, Similarity, SmoothedTrees, evaluate_partial_trees
+from treewright.native.kernels.sst import (
     Meetings,
     Rows,
     Scratch,

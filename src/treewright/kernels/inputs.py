@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse, vstack
 
-from treewright.data.centred import to_constituents
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.interop import from_nltk
+from treewright.data.labelled_trees import to_constituents
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import FormatError, InputError, quote
 

@@ -54,7 +54,7 @@ from treewright.kernels.support import (
     read_classes,
     read_parameters,
 )
-from treewright.native.fragments import Measures
+from treewright.native.kernels.fragments import Measures
 from treewright.persist import State, save_state
 from treewright.scale import map_jobs
 

@@ -7,7 +7,7 @@ import numpy as np
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest
 from treewright.kernels.base import FloatArray, Integers
-from treewright.native.naive import PlainTrees, evaluate_all_nodes
+from treewright.native.kernels.naive import PlainTrees, evaluate_all_nodes
 
 Evaluate = Callable[[Integers], FloatArray]
 """Gives the values of pairs of trees: the rows of what it takes are their numbers."""

@@ -10,7 +10,7 @@ from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Kernel, Packed, check_rows
 from treewright.kernels.inputs import as_matrix
-from treewright.native.overlaps import WIDTH, BinaryRows, count_overlaps
+from treewright.native.kernels.overlaps import WIDTH, BinaryRows, count_overlaps
 
 
 class PolynomialKernel(Kernel):

@@ -28,7 +28,7 @@ from treewright.kernels.examples import (
     take_examples,
 )
 from treewright.kernels.svm import RowCache, Solution, solve
-from treewright.native.svm import Problem
+from treewright.native.kernels.svm import Problem
 from treewright.persist import State, identify, save_state
 from treewright.scale import map_jobs
 

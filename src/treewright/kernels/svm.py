@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Packed
-from treewright.native.svm import (
+from treewright.native.kernels.svm import (
     Dual,
     Heaps,
     Problem,

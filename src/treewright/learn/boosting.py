@@ -28,8 +28,8 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
-from treewright.native import boosting as native
-from treewright.native.boosting import Limits, Rows, Tree
+from treewright.native.learn import boosting as native
+from treewright.native.learn.boosting import Limits, Rows, Tree
 from treewright.persist import State
 from treewright.scale import map_slices
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
-from treewright.native.perceptron import Sparse, Weights, train_epoch
+from treewright.native.learn.perceptron import Sparse, Weights, train_epoch
 from treewright.progress import track
 
 FloatArray = npt.NDArray[np.float64]

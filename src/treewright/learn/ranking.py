@@ -10,9 +10,9 @@ from scipy.sparse import csr_matrix
 
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
-from treewright.native.perceptron import Weights
-from treewright.native.proximal import Alternatives, Design
-from treewright.native.ranking import rank_epoch
+from treewright.native.learn.perceptron import Weights
+from treewright.native.learn.proximal import Alternatives, Design
+from treewright.native.learn.ranking import rank_epoch
 from treewright.progress import task, track
 
 FloatArray = npt.NDArray[np.float64]

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright.native import boosting as native
-from treewright.native.boosting import Forest, Limits, Rows, Tree
+from treewright.native.learn import boosting as native
+from treewright.native.learn.boosting import Forest, Limits, Rows, Tree
 from treewright.persist import State
 
 FloatArray = npt.NDArray[np.float64]

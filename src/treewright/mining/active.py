@@ -8,7 +8,7 @@ import numpy.typing as npt
 from treewright.mining.memory import Memory
 from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.space import FeatureSpace, IntArray
-from treewright.native.proximal import (
+from treewright.native.learn.proximal import (
     Design,
     Model,
     add_gradient,

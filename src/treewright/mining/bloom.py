@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from treewright._validate import check_integer
 from treewright.errors import InputError
-from treewright.native.bloom import LINE_BITS, Bloom, add_all, estimate_all
+from treewright.native.mining.bloom import LINE_BITS, Bloom, add_all, estimate_all
 
 N_HASHES = 5
 WIDTHS = (2, 4, 8, 16, 32)

@@ -26,7 +26,7 @@ from treewright.mining.binary import as_binary, refusing_text
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import as_plain, choose, hold_out
 from treewright.mining.problem import FloatArray
-from treewright.native.boosting import Forest, Tree
+from treewright.native.learn.boosting import Forest, Tree
 from treewright.persist import State, save_state
 from treewright.progress import Task, task
 from treewright.scale import map_jobs

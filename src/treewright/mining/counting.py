@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
 from treewright.mining.levels import Block, Weighed, weigh
 from treewright.mining.space import Growth, IntArray
-from treewright.native.conjunctions import (
+from treewright.native.mining.conjunctions import (
     FREE,
     SHUT,
     Admitted,

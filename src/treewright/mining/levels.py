@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.mining.store import Kept, Store, load
-from treewright.native.conjunctions import Admitted, Level, Rows
+from treewright.native.mining.conjunctions import Admitted, Level, Rows
 
 STRETCH = 1 << 16
 """Places that are looked at together."""

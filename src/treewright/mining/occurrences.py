@@ -7,7 +7,7 @@ import numpy as np
 from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.mining.space import IntArray
-from treewright.native.subtrees import N_DEPTHS
+from treewright.native.mining.subtrees import N_DEPTHS
 
 
 class ArcFeatures:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from treewright.data.arcs import Keys
 from treewright.mining.space import IntArray
-from treewright.native.arcs import find_keys, index_keys
-from treewright.native.forests import Features
-from treewright.native.matching import Marked
-from treewright.native.subtrees import N_DEPTHS
+from treewright.native.data.arcs import find_keys, index_keys
+from treewright.native.mining.forests import Features
+from treewright.native.mining.matching import Marked
+from treewright.native.mining.subtrees import N_DEPTHS
 
 Integers = npt.NDArray[np.int64]
 

@@ -22,10 +22,10 @@ from treewright.mining.levels import (
     weigh,
 )
 from treewright.mining.memory import Memory
-from treewright.mining.singles import BYTES_TO_FIND, Singles, bytes_to_count
+from treewright.mining.single_columns import BYTES_TO_FIND, Singles, bytes_to_count
 from treewright.mining.space import Growth, IntArray, Violations
 from treewright.mining.store import Store, load
-from treewright.native.conjunctions import EMPTY, Matches, Trie, insert_conjunctions, match_rows
+from treewright.native.mining.conjunctions import EMPTY, Matches, Trie, insert_conjunctions, match_rows
 from treewright.progress import track
 from treewright.scale import Client, iter_jobs, map_jobs
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treewright._validate import check_integer
 from treewright.errors import InputError
 from treewright.mining.space import Violations
-from treewright.native.proximal import Alternatives, find_violators
+from treewright.native.learn.proximal import Alternatives, find_violators
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

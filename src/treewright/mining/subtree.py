@@ -18,11 +18,11 @@ from treewright.data.arcs import ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.patterns import Patterns, make_index
-from treewright.mining.rooms import ROOM, Counting, are_first
 from treewright.mining.space import Growth, IntArray, Violations
-from treewright.native.arcs import find_keys
-from treewright.native.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
-from treewright.native.matching import (
+from treewright.mining.subtree_counting import ROOM, Counting, are_first
+from treewright.native.data.arcs import find_keys
+from treewright.native.mining.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
+from treewright.native.mining.matching import (
     FREE,
     N_SIGNS,
     Hits,
@@ -33,7 +33,7 @@ from treewright.native.matching import (
     spread_hits,
     weigh_hits,
 )
-from treewright.native.subtrees import (
+from treewright.native.mining.subtrees import (
     GAIN,
     LOSS,
     MINUS,

@@ -13,12 +13,12 @@ from treewright.data.deptree import DepTree
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
 from treewright.metrics.parseval import sentence_length
-from treewright.parsing.constituent import Parse
-from treewright.parsing.files import iter_text, parse_batches
-from treewright.parsing.tagger import Tagger
-from treewright.parsing.unfinished import Unfinished, name_work, write_results
+from treewright.parsing.conllu_files import iter_text, parse_batches
+from treewright.parsing.constituent.parser import Parse
+from treewright.parsing.resumable_output import Unfinished, name_work, write_results
 from treewright.persist import State, identify
 from treewright.scale import Client
+from treewright.tagging.tagger import Tagger
 
 BATCH_SIZE = 100
 SENT_TOGETHER = 50

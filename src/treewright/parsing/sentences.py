@@ -7,9 +7,9 @@ import numpy as np
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.inferences import Sentence
-from treewright.parsing.preparation import retag
-from treewright.parsing.tagger import Tagger, jackknife
+from treewright.parsing.constituent.inferences import Sentence
+from treewright.parsing.constituent.preparation import retag
+from treewright.tagging.tagger import Tagger, jackknife
 
 HELD_OUT = 0.1
 """Share of the training sentences that stands in for dev sentences, where there are none."""

@@ -18,13 +18,13 @@ from treewright.data.files import replacing
 from treewright.data.formats import format_of_name
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval, sentence_length
-from treewright.parsing.constituent import STRATEGIES, ConstituentParser
+from treewright.parsing.constituent.parser import STRATEGIES, ConstituentParser
+from treewright.parsing.constituent.training import Step
 from treewright.parsing.fingerprint import fingerprint
-from treewright.parsing.learners import Step
 from treewright.persist import load_state
-from treewright.report.alone import Values
 from treewright.report.corpora import CorpusFiles
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
+from treewright.report.separate_process import Values
 
 TAGS = ("gold", "predicted")
 SHORT = 15

@@ -12,13 +12,13 @@ from rich.text import Text
 from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
 from treewright.data.deptree import DepTree
-from treewright.data.drawing import draw_constituents, draw_dependencies
 from treewright.data.files import open_target
 from treewright.data.propbank import write_props
 from treewright.data.synthetic import Pattern, Treebank, make_treebank
+from treewright.drawing.terminal import draw_constituents, draw_dependencies
 from treewright.metrics import attachment, significance
-from treewright.parsing.baseline import MajorityHeadParser, NextWordParser
-from treewright.parsing.dependency import DependencyParser
+from treewright.parsing.dependency.baselines import MajorityHeadParser, NextWordParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.rerank.reranker import DependencyReranker
 
 DEV_SHARE, TEST_SHARE = 0.15, 0.15

@@ -20,16 +20,16 @@ from treewright._version import __version__
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.derived import DerivedKernel
-from treewright.parsing.constituent import ConstituentParser, Parse
+from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.fingerprint import fingerprint
-from treewright.parsing.leftcorner import LeftCornerParser
-from treewright.parsing.network import CELLS
+from treewright.parsing.leftcorner.network import CELLS
+from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
 from treewright.persist import identify, load_state
-from treewright.report.alone import Progress, Values
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System, Treebank
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
-from treewright.rerank.anything import CandidateReranker
+from treewright.report.separate_process import Progress, Values
+from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.constituents import DERIVED_WEIGHT, NO_KERNEL, SST, SST_DECAY, ConstituentReranker
 from treewright.rerank.parse_lists import (

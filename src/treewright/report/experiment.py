@@ -15,11 +15,11 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
 from treewright.metrics import SignificanceResult, attachment, significance
 from treewright.metrics.attachment import PUNCTUATION_RULES
-from treewright.parsing.dependency import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
 from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import load_state
-from treewright.report.alone import LostProcessError, Progress, Values, peak_memory, run_alone
 from treewright.report.corpora import CorpusFiles, read_corpus
+from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
 from treewright.report.tables import Findings
 from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.reranker import OPTIONS as RERANKER_OPTIONS

@@ -15,8 +15,8 @@ from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
-from treewright.parsing.constituent import ConstituentParser
-from treewright.parsing.dependency import OPTIONS, DependencyParser
+from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
 from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import load_state
 from treewright.report.constituents import find_treebank, read_treebank

@@ -7,11 +7,10 @@ import numpy as np
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
 from treewright.learn.trees import TreeBuilder
-from treewright.parsing.constituent import ConstituentParser
-from treewright.parsing.inferences import LabelExamples, TrainingSet
-from treewright.parsing.learners import MOST_TREES, make_learner
+from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
+from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.parsing.constituent.training import MOST_TREES, make_learner
 from treewright.persist import load_state, save_state
-from treewright.report.alone import Progress, Values
 from treewright.report.constituents import ConstituentBench, System
 from treewright.report.sampling import (
     Uncached,
@@ -21,6 +20,7 @@ from treewright.report.sampling import (
     next_target,
     profile,
 )
+from treewright.report.separate_process import Progress, Values
 
 N_SAMPLED = 10
 """Trees on samples whose mean time stands against that of one tree on all examples."""

@@ -21,10 +21,10 @@ from scipy.stats import binomtest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from treewright._version import __version__
-from treewright.data.centred import to_constituents
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
+from treewright.data.labelled_trees import to_constituents
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
 from treewright.kernels.compose import Part, Power, Sum, VectorKernel
@@ -35,10 +35,10 @@ from treewright.kernels.svm import RowCache, classification_problem, solve
 from treewright.learn.vectors import learn_vectors
 from treewright.parsing.fingerprint import fingerprint
 from treewright.progress import track
-from treewright.report.alone import Progress, Values
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.focus import lemma_of, list_features
 from treewright.report.parses import Parses, Question, QuestionSettings, Readers
+from treewright.report.separate_process import Progress, Values
 from treewright.report.tables import (
     Column,
     Findings,

@@ -8,7 +8,6 @@ from pathlib import Path
 from treewright._cache import cache_folder
 from treewright.errors import InputError
 from treewright.report import moschitti, qianliu, questions, roles, titov, turian
-from treewright.report.alone import Progress
 from treewright.report.constituents import ConstituentSettings
 from treewright.report.derived_bench import DerivedSettings
 from treewright.report.experiment import Experiment, Inputs, Settings
@@ -16,6 +15,7 @@ from treewright.report.options import describe_options, write_command
 from treewright.report.pages import INDEX, Making, write_findings, write_index
 from treewright.report.parses import QuestionSettings
 from treewright.report.role_data import RoleSettings
+from treewright.report.separate_process import Progress
 from treewright.report.tables import check_extras
 
 TREES = frozenset({"seed", "n_sentences"})

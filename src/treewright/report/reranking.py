@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treewright.data.deptree import DepTree
-from treewright.data.drawing import draw_dependencies
+from treewright.drawing.terminal import draw_dependencies
 from treewright.rerank.reasons import Comparison
 
 

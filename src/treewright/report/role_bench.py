@@ -17,9 +17,9 @@ from treewright.errors import InputError
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
 from treewright.parsing.fingerprint import fingerprint
-from treewright.report.alone import LostProcessError, Progress, Values, peak_memory, run_alone
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.role_data import KeptArguments, RoleCorpus, read_arguments, write_arguments
+from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
 from treewright.report.tables import show_time
 from treewright.srl.arguments import Argument, merge_adjuncts
 from treewright.srl.features import SETS

@@ -14,10 +14,10 @@ from treewright.data.consttree import ConstTree
 from treewright.data.files import replacing
 from treewright.data.propbank import PropSentence, read_props
 from treewright.errors import InputError
-from treewright.report.alone import Values
 from treewright.report.constituents import find_treebank
 from treewright.report.corpora import CorpusFiles
 from treewright.report.experiment import NAME_LENGTH, Settings
+from treewright.report.separate_process import Values
 from treewright.srl.arguments import Argument, FoundArguments, find_arguments, is_verbal
 
 ADJUNCTS = ("merged", "separate")

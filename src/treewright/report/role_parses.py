@@ -14,14 +14,14 @@ from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.framenet import FrameAnnotation, FrameSentence, iter_framenet
 from treewright.errors import InputError
-from treewright.parsing.constituent import ConstituentParser
+from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.fingerprint import fingerprint
-from treewright.parsing.tagger import Tagger, jackknife
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.parses import hash_file, load_parser
 from treewright.report.role_data import PARTS, PropBank, RoleCorpus, RolePart, RoleSettings
 from treewright.srl.arguments import Argument, node_places, shape_of
+from treewright.tagging.tagger import Tagger, jackknife
 
 TRAINED = System("shift-reduce", "predicted", None)
 """The parser that is trained where none is given."""

@@ -17,10 +17,10 @@ from treewright.kernels.base import FloatArray, Packed
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.naive import naive_subset_trees
 from treewright.kernels.svm import RowCache, Solution, classification_problem, solve
-from treewright.report.alone import LostProcessError, Progress, Values, run_alone
 from treewright.report.moschitti import SUBSET_DECAY, fit_exponent
 from treewright.report.role_bench import RoleBench
 from treewright.report.role_data import RoleSettings, read_arguments
+from treewright.report.separate_process import LostProcessError, Progress, Values, run_alone
 from treewright.report.tables import show_time
 from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import TREE_COST

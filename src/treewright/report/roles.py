@@ -13,7 +13,6 @@ from typing import Any
 
 from treewright.kernels.base import Kernel
 from treewright.progress import track
-from treewright.report.alone import Values
 from treewright.report.experiment import Inputs
 from treewright.report.moschitti import PAPER
 from treewright.report.role_bench import MERGED, SEPARATE, SYSTEMS, RoleBench, choose_systems
@@ -27,6 +26,7 @@ from treewright.report.role_parses import (
     read_frames,
 )
 from treewright.report.role_times import LABEL, fit_exponents, time_rows, timed
+from treewright.report.separate_process import Values
 from treewright.report.tables import (
     Column,
     Findings,

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from treewright.learn.boosting import ROUNDING, BoostedTrees, Examples, Integers, TreeRecord, draw_sample
 from treewright.learn.trees import FloatArray, TreeBuilder
-from treewright.native import boosting as native
-from treewright.native.boosting import Limits, Rows, Tree
+from treewright.native.learn import boosting as native
+from treewright.native.learn.boosting import Limits, Rows, Tree
 
 BLOCK = 1 << 14
 """Examples whose features are held at once."""

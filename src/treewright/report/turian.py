@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from treewright.progress import track
-from treewright.report.alone import Values
 from treewright.report.constituents import (
     SHORT,
     ConstituentBench,
@@ -22,6 +21,7 @@ from treewright.report.constituents import (
 from treewright.report.experiment import Inputs
 from treewright.report.profiling import measure_label
 from treewright.report.sampling import STEPS
+from treewright.report.separate_process import Values
 from treewright.report.tables import (
     Column,
     Findings,

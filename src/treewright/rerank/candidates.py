@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.metrics.ratios import percent
-from treewright.parsing.dependency import Structures
+from treewright.parsing.dependency.parser import Structures
 from treewright.persist import State
 
 IntArray = npt.NDArray[np.int32]

@@ -24,9 +24,9 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import kernel_from_state, kernel_state
-from treewright.parsing.constituent import ConstituentParser, Parse
+from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.fingerprint import fingerprint
-from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
     Input,
     Progress,
@@ -35,10 +35,9 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.parsing.tagger import Tagger
 from treewright.persist import State, identify, save_state
 from treewright.progress import task, track
-from treewright.rerank.anything import LEARNERS, CandidateReranker
+from treewright.rerank.any_candidates import LEARNERS, CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
     AnyParser,
@@ -55,7 +54,8 @@ from treewright.rerank.parse_lists import (
     lists_state,
     rescore,
 )
-from treewright.rerank.shares import Parts, Tuning, tune
+from treewright.rerank.score_weights import Parts, Tuning, tune
+from treewright.tagging.tagger import Tagger
 
 KERNELS = {
     "fisher": FisherKernel,

@@ -18,7 +18,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, Report
 from treewright.mining.space import FeatureSpace, IntArray
 from treewright.mining.subtree import SubtreeSpace, name_subtree
-from treewright.native.subtrees import N_DEPTHS
+from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.templates import TemplateFeatures

@@ -14,8 +14,8 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.dependency import OPTIONS, DependencyParser
-from treewright.parsing.features import TemplateSet
+from treewright.parsing.dependency.features import TemplateSet
+from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
 from treewright.parsing.fingerprint import fingerprint
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs

@@ -10,7 +10,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
-from treewright.native.proximal import Alternatives
+from treewright.native.learn.proximal import Alternatives
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import (

@@ -11,8 +11,8 @@ from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
 from treewright.metrics.parseval import COUNTS, sentence_counts
-from treewright.parsing.constituent import ConstituentParser, Parse
-from treewright.parsing.leftcorner import LeftCornerParser
+from treewright.parsing.constituent.parser import ConstituentParser, Parse
+from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input
 from treewright.persist import State
 from treewright.rerank.candidates import FloatArray, Integers

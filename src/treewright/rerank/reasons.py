@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from treewright.parsing.dependency import Candidate
+from treewright.parsing.dependency.parser import Candidate
 
 
 class Comparison(NamedTuple):

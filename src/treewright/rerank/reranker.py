@@ -12,8 +12,8 @@ from treewright._validate import check_integer
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.constraints import FixedHeads
-from treewright.parsing.dependency import Candidate, DependencyParser, likely_heads
+from treewright.parsing.dependency.constraints import FixedHeads
+from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
 from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.rerank.candidates import CandidateLists, FloatArray

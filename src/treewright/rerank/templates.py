@@ -24,10 +24,10 @@ from scipy.sparse import csr_matrix
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
-from treewright.native.arcs import LENGTH_BINS
+from treewright.native.data.arcs import LENGTH_BINS
 from treewright.persist import State
+from treewright.rerank.bitmasks import Integers, Keys, find_first, join_bits, mix, pack, unpack
 from treewright.rerank.candidates import CandidateLists, IntArray
-from treewright.rerank.masks import Integers, Keys, find_first, join_bits, mix, pack, unpack
 
 TEMPLATES = """
     m.tag m.left

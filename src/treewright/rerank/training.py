@@ -13,7 +13,7 @@ from treewright.metrics.calibration import reliability
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.subtree import MAX_TREES
-from treewright.parsing.dependency import DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
 from treewright.rerank.kernelized import KernelScorer

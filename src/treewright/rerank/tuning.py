@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from treewright.metrics.ratios import percent
 from treewright.metrics.significance import significance
-from treewright.parsing.calibration import best_scale
+from treewright.parsing.dependency.calibration import best_scale
 from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, Integers
 
 BETAS = (0.0, *(2.0**power for power in range(-6, 13)))

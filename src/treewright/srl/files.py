@@ -12,8 +12,8 @@ from treewright.data.consttree import ConstTree
 from treewright.data.formats import open_told
 from treewright.data.propbank import PropSentence, format_sentence, iter_props
 from treewright.errors import InputError
-from treewright.parsing.files import in_batches
-from treewright.parsing.unfinished import Unfinished, name_work, write_results
+from treewright.parsing.conllu_files import in_batches
+from treewright.parsing.resumable_output import Unfinished, name_work, write_results
 from treewright.persist import identify
 from treewright.srl.arguments import check_words
 from treewright.srl.labeler import BATCH_SIZE, RoleLabeler

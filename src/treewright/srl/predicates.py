@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
-from treewright.parsing.lemmas import Script
 from treewright.persist import State
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Shape, is_verbal
 from treewright.srl.codes import Codes, Decider, encode, join_codes
+from treewright.tagging.lemmas import Script
 
 KINDS = ("verbs", "all")
 VERBS, ALL = KINDS

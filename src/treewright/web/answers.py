@@ -9,7 +9,7 @@ import numpy.typing as npt
 from treewright.data.conllu import format_tree
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.deptree import DepTree
-from treewright.data.pictures import draw_svg
+from treewright.drawing.pictures import draw_svg
 from treewright.web.schemas import (
     Alternative,
     ConstituentCandidate,

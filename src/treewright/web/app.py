@@ -11,9 +11,9 @@ from fastapi.staticfiles import StaticFiles
 
 from treewright._version import __version__
 from treewright.errors import InputError
-from treewright.parsing.tagger import Tagger
+from treewright.tagging.tagger import Tagger
 from treewright.web.failures import FAILURES, add_failures
-from treewright.web.gate import Gate
+from treewright.web.middleware import Gate
 from treewright.web.models import serve_model
 from treewright.web.reference import write_reference
 from treewright.web.schemas import (

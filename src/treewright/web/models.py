@@ -11,13 +11,13 @@ import numpy.typing as npt
 from treewright.data.consttree import LABEL, ConstTree, escape, unescape_word
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError, quote
-from treewright.parsing.constituent import ConstituentParser
-from treewright.parsing.dependency import DependencyParser
-from treewright.parsing.inferences import Symbols
-from treewright.parsing.leftcorner import LeftCornerParser
-from treewright.parsing.tagger import Tagger
+from treewright.parsing.constituent.inferences import Symbols
+from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.parsing.dependency.parser import DependencyParser
+from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.rerank.constituents import ConstituentReranker
 from treewright.rerank.reranker import DependencyReranker
+from treewright.tagging.tagger import Tagger
 from treewright.web.answers import (
     constituent_candidate,
     constituent_sentence,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from treewright.data.deptree import DepTree
-from treewright.parsing.tagger import Label, Tagger
+from treewright.tagging.tagger import Label, Tagger
 
 MISSING = "_"
 

@@ -1,0 +1,1 @@
+"""Pictures of trees: layout, SVG, PNG, terminal."""

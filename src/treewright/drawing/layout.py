@@ -1,0 +1,378 @@
+"""Where the parts of a picture of a tree stand; every kind of picture is written from the same layout."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, TypeAlias
+
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.drawing.glyphs import em_width, runs_leftwards, shorten, visible
+from treewright.drawing.terminal import arc_levels, shown_tags
+from treewright.errors import InputError
+
+Point: TypeAlias = tuple[float, float]
+Tree: TypeAlias = DepTree | ConstTree
+
+SIZES = {"word": 16.0, "tag": 12.0, "relation": 12.0, "label": 14.0}
+"""Of the letters of each kind of text."""
+MARGIN = 14.0
+WORD_GAP, LEAF_GAP = 16.0, 14.0
+LEVEL, FIRST_LEVEL = 23.0, 24.0
+"""Height of an arc over those that it passes over, and of the lowest."""
+WORD_LINE, TAG_LINE = 18.0, 37.0
+"""How far under the arcs the base lines of words and tags are."""
+PORT = 8.0
+"""How far from the middle of a word the arcs to its dependents leave."""
+CORNER = 9.0
+HEAD_LENGTH, HEAD_WIDTH = 7.0, 3.4
+ROW = 46.0
+"""Height of a level of constituents."""
+UNDER, OVER = 6.0, 17.0
+"""How far from base lines the lines to constituents begin and end."""
+TOLERANCE = 1e-6
+"""By how much a sum of probabilities may be more than one."""
+
+
+class Text(NamedTuple):
+    """Letters of one of the kinds in `SIZES`, whose base line has its middle at a point."""
+
+    kind: str
+    at: Point
+    text: str
+
+
+class Stroke(NamedTuple):
+    """A line of the given kind, ``line``, ``drop`` or ``head``; commands as in the paths of SVG."""
+
+    kind: str
+    steps: tuple[tuple[str, tuple[Point, ...]], ...]
+
+
+class Group(NamedTuple):
+    """A word, an arc or a node, with all that is drawn of it.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        The names by which its looks are chosen; ``marked`` among them if it is.
+    data : dict of str to str
+        What it stands for.
+    confidence : float or None
+    about : str
+        The same in words.
+    strokes, texts
+    """
+
+    kinds: tuple[str, ...]
+    data: dict[str, str]
+    confidence: float | None
+    about: str
+    strokes: tuple[Stroke, ...]
+    texts: tuple[Text, ...]
+
+
+class Layout(NamedTuple):
+    """A whole picture: its size, its parts, what it is of and what it says in words."""
+
+    width: float
+    height: float
+    groups: list[Group]
+    title: str
+    description: str
+
+
+class Arc(NamedTuple):
+    """An arc to a word from its head, both counted from 1, and how high it is; the root's comes from 0."""
+
+    head: int
+    word: int
+    level: int
+
+
+def lay_out(tree: Tree, *, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> Layout:
+    """Find the places of all parts of a tree; see `treewright.drawing.pictures.draw_svg`."""
+    check_notes(tree, marked, confidence)
+    n = len(tree) if isinstance(tree, DepTree) else tree.n_nodes
+    sure = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
+    if isinstance(tree, DepTree):
+        words, layout = tree.words, _lay_out_dependencies(tree, frozenset(marked), sure)
+    else:
+        words, layout = tree.words(), _lay_out_constituents(tree, frozenset(marked), sure)
+    return _mirrored(layout) if runs_leftwards(words) else layout
+
+
+def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float] | None) -> None:
+    """Check that what is to be drawn with a tree is about its words or nodes."""
+    kind, n, first = ("word", len(tree), 1) if isinstance(tree, DepTree) else ("node", tree.n_nodes, 0)
+    for number in marked:
+        if not first <= number < first + n:
+            raise InputError(
+                f"marked has {number!r}; expected numbers of {kind}s, of which there are {n} from {first} on"
+            )
+    if confidence is None:
+        return
+    if len(confidence) != n:
+        raise InputError(f"confidence has {len(confidence)} values; expected {n}, one a {kind}")
+    for value in confidence:
+        if not -TOLERANCE <= value <= 1 + TOLERANCE:
+            raise InputError(f"confidence has {value!r}; expected numbers from 0 to 1")
+
+
+def line_looks(confidence: float) -> tuple[float, float]:
+    """Return how wide and how opaque a line is that is so sure."""
+    return 1 + 1.2 * confidence, 0.3 + 0.7 * confidence
+
+
+def _width(kind: str, text: str) -> float:
+    return SIZES[kind] * em_width(text)
+
+
+def _lay_out_dependencies(tree: DepTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
+    words = [shorten(visible(word)) for word in tree.words]
+    tags = ["" if tag == "_" else shorten(visible(tag)) for tag in shown_tags(tree)]
+    relations = ["" if rel == "_" else shorten(visible(rel)) for rel in tree.deprels]
+    arcs = _find_arcs(tree.heads.tolist())
+    centres, width = _place_words(words, tags, relations, arcs)
+    walls = _walls(arcs, centres)
+    ground = MARGIN + (_rise(max(arc.level for arc in arcs)) + SIZES["relation"] if arcs else 0)
+    groups = []
+    for arc in sorted(arcs, key=lambda arc: arc.word in marked):  # what is marked lies over the rest
+        strokes, at = _draw_arc(arc, centres, ground, walls)
+        groups.append(_arc_group(tree, arc, relations[arc.word - 1], marked, sure, strokes, at))
+    for number, (word, tag, x) in enumerate(zip(words, tags, centres[1:], strict=True), start=1):
+        texts = [Text("word", (x, ground + WORD_LINE), word)]
+        texts += [Text("tag", (x, ground + TAG_LINE), tag)] if tag else []
+        about = visible(tree.words[number - 1]) + (f" ({tag})" if tag else "")
+        groups.append(Group(("word",), {"word": str(number)}, None, about, (), tuple(texts)))
+    height = ground + (TAG_LINE if any(tags) else WORD_LINE) + MARGIN
+    title = " ".join(map(visible, tree.words)) or "No words"
+    return Layout(width, height, groups, title, _describe_dependencies(tree))
+
+
+def _rise(level: int) -> float:
+    """Return how far above the words the arcs of a level run."""
+    return FIRST_LEVEL + LEVEL * level
+
+
+def _find_arcs(heads: Sequence[int]) -> list[Arc]:
+    """List all arcs with their levels, those of roots above all that pass over them, by words."""
+    pairs = [(head, word) for word, head in enumerate(heads, start=1) if head > 0]
+    arcs = [Arc(*pair, level) for pair, level in arc_levels(pairs, _overlap).items()]
+    over = [-1] * (len(heads) + 1)
+    for arc in arcs:
+        for word in range(min(arc[:2]), max(arc[:2]) + 1):
+            over[word] = max(over[word], arc.level)
+    arcs += [Arc(0, word, over[word] + 1) for word, head in enumerate(heads, start=1) if head == 0]
+    return sorted(arcs, key=lambda arc: arc.word)
+
+
+def _overlap(arc: tuple[int, int], other: tuple[int, int]) -> bool:
+    return max(min(arc), min(other)) < min(max(arc), max(other))
+
+
+def _ports(arc: Arc) -> tuple[float, float]:
+    """Return how far from the middles of head and dependent an arc stands on them."""
+    return (PORT if arc.head < arc.word else -PORT), 0.0
+
+
+def _place_words(
+    words: Sequence[str], tags: Sequence[str], relations: Sequence[str], arcs: Sequence[Arc]
+) -> tuple[list[float], float]:
+    """Return the middles of the words, from 1 on, and the width of the picture: all texts have room."""
+    rooms = [
+        max(_width("word", word), _width("tag", tag), 2 * PORT) for word, tag in zip(words, tags, strict=True)
+    ]
+    ending: list[list[tuple[int, float]]] = [[] for _ in range(len(words) + 1)]
+    for arc in arcs:
+        room = _width("relation", relations[arc.word - 1])
+        if arc.head == 0:
+            rooms[arc.word - 1] = max(rooms[arc.word - 1], room)
+        else:
+            left, right = sorted(arc[:2])
+            ending[right].append((left, room + PORT + 1.6 * CORNER))
+    centres = [0.0]
+    edge = MARGIN - WORD_GAP
+    for word, room in enumerate(rooms, start=1):
+        least = [centres[left] + needed for left, needed in ending[word]]
+        centres.append(max([edge + WORD_GAP + room / 2, *least]))
+        edge = centres[-1] + room / 2
+    return centres, max(edge, 0.0) + MARGIN
+
+
+def _walls(arcs: Sequence[Arc], centres: Sequence[float]) -> list[tuple[float, int]]:
+    """List the upright parts of all arcs: their places and levels."""
+    walls = []
+    for arc in arcs:
+        out, into = _ports(arc)
+        walls.append((centres[arc.word] + into, arc.level))
+        if arc.head:
+            walls.append((centres[arc.head] + out, arc.level))
+    return walls
+
+
+def _draw_arc(
+    arc: Arc, centres: Sequence[float], ground: float, walls: Sequence[tuple[float, int]]
+) -> tuple[tuple[Stroke, ...], Point]:
+    """Return the lines of an arc and the place of its relation."""
+    out, into = _ports(arc)
+    end = centres[arc.word] + into
+    top = ground - _rise(arc.level)
+    tip = ground + 1
+    head = Stroke(
+        "head",
+        (
+            ("M", ((end, tip),)),
+            ("L", ((end - HEAD_WIDTH, tip - HEAD_LENGTH),)),
+            ("L", ((end + HEAD_WIDTH, tip - HEAD_LENGTH),)),
+            ("Z", ()),
+        ),
+    )
+    foot = tip - HEAD_LENGTH + 1
+    if arc.head == 0:
+        line = Stroke("line", (("M", ((end, top),)), ("L", ((end, foot),))))
+        return (line, head), (end, top - 5)
+    start = centres[arc.head] + out
+    line = Stroke("line", _bow(start, end, top, ground - 2, foot))
+    return (line, head), (_free_place(start, end, arc.level, walls), top - 5)
+
+
+def _bow(
+    start: float, end: float, top: float, ground: float, foot: float
+) -> tuple[tuple[str, tuple[Point, ...]], ...]:
+    """Draw a line up, across and down again, with round corners."""
+    radius = min(CORNER, abs(end - start) / 2)
+    step = radius if end > start else -radius
+    bend = 0.45
+    return (
+        ("M", ((start, ground),)),
+        ("L", ((start, top + radius),)),
+        ("C", ((start, top + bend * radius), (start + bend * step, top), (start + step, top))),
+        ("L", ((end - step, top),)),
+        ("C", ((end - bend * step, top), (end, top + bend * radius), (end, top + radius))),
+        ("L", ((end, foot),)),
+    )
+
+
+def _free_place(start: float, end: float, level: int, walls: Sequence[tuple[float, int]]) -> float:
+    """Return the middle of the widest part of an arc that no higher arc runs through."""
+    left, right = sorted((start, end))
+    cuts = [left, *sorted(x for x, height in walls if height > level and left < x < right), right]
+    widest = max(range(len(cuts) - 1), key=lambda at: cuts[at + 1] - cuts[at])
+    return (cuts[widest] + cuts[widest + 1]) / 2
+
+
+def _arc_group(
+    tree: DepTree,
+    arc: Arc,
+    relation: str,
+    marked: frozenset[int],
+    sure: Sequence[float | None],
+    strokes: tuple[Stroke, ...],
+    at: Point,
+) -> Group:
+    kinds = ("arc", "marked") if arc.word in marked else ("arc",)
+    data = {
+        "word": str(arc.word),
+        "head": str(arc.head),
+        "relation": visible(tree.deprels[arc.word - 1]),
+    }
+    texts = (Text("relation", at, relation),) if relation else ()
+    confidence = sure[arc.word - 1]
+    about = _describe_arc(tree, arc.word) + ("" if confidence is None else f" ({100 * confidence:.0f}%)")
+    return Group(kinds, data, confidence, about, strokes, texts)
+
+
+def _describe_arc(tree: DepTree, word: int) -> str:
+    head = int(tree.heads[word - 1])
+    relation = visible(tree.deprels[word - 1])
+    shown = visible(tree.words[word - 1])
+    if head == 0:
+        return f"{shown}: {relation}" if relation != "_" else f"{shown}: the root"
+    under = visible(tree.words[head - 1])
+    return f"{shown}: {relation} of {under}" if relation != "_" else f"{shown}: under {under}"
+
+
+def _describe_dependencies(tree: DepTree) -> str:
+    described = [
+        _describe_arc(tree, word) if head >= 0 else f"{visible(tree.words[word - 1])}: head unknown"
+        for word, head in enumerate(tree.heads.tolist(), start=1)
+    ]
+    return "; ".join(described)
+
+
+def _lay_out_constituents(tree: ConstTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
+    labels = [shorten(visible(label)) for label in tree.labels]
+    is_leaf = (tree.sizes == 1).tolist()
+    kinds = ["word" if leaf else "label" for leaf in is_leaf]
+    middles, width = _place_nodes([_width(*pair) for pair in zip(kinds, labels, strict=True)], tree)
+    parents = tree.parents().tolist()
+    rows = [MARGIN + SIZES["label"]] * len(labels)
+    for node in reversed(range(len(labels) - 1)):
+        rows[node] = rows[parents[node]] + ROW
+    floor = max(rows)
+    groups = []
+    for node in reversed(range(len(labels))):
+        place = (middles[node], floor if is_leaf[node] else rows[node])
+        above = parents[node]
+        strokes = _draw_branch((middles[above], rows[above]), place) if above >= 0 else ()
+        names = ["node", *["leaf"] * is_leaf[node], *["marked"] * (node in marked)]
+        texts = (Text(kinds[node], place, labels[node]),)
+        about = visible(tree.labels[node])
+        groups.append(Group(tuple(names), {"node": str(node)}, sure[node], about, strokes, texts))
+    groups.sort(key=lambda group: "marked" in group.kinds)  # what is marked lies over the rest
+    title = " ".join(map(visible, tree.words()))
+    return Layout(width, floor + MARGIN, groups, title, visible(str(tree)))
+
+
+def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:
+    """Draw the line from a node to a child on the next row and, if it is a word, on to the lowest."""
+    top, row = (above[0], above[1] + UNDER), above[1] + ROW
+    end = (place[0], place[1] - OVER)
+    if place[1] == row:
+        return (Stroke("line", (("M", (top,)), ("L", (end,)))),)
+    if above[0] == place[0]:
+        return (Stroke("drop", (("M", (top,)), ("L", (end,)))),)
+    elbow = (place[0], row - OVER)
+    return (
+        Stroke("line", (("M", (top,)), ("L", (elbow,)))),
+        Stroke("drop", (("M", (elbow,)), ("L", (end,)))),
+    )
+
+
+def _place_nodes(own: Sequence[float], tree: ConstTree) -> tuple[list[float], float]:
+    """Return the middles of the nodes and the width of the picture: each subtree has a strip of its own."""
+    children = tree.child_positions()
+    strips: list[float] = []
+    for node, below in enumerate(children):
+        strips.append(max(own[node] + LEAF_GAP, sum(strips[child] for child in below)))
+    lefts = [0.0] * len(strips)
+    lefts[-1] = MARGIN - LEAF_GAP / 2
+    for node in reversed(range(len(strips))):
+        at = lefts[node] + (strips[node] - sum(strips[child] for child in children[node])) / 2
+        for child in children[node]:
+            lefts[child] = at
+            at += strips[child]
+    middles: list[float] = []
+    for node, below in enumerate(children):
+        middle = (middles[below[0]] + middles[below[-1]]) / 2 if below else lefts[node] + strips[node] / 2
+        half = (own[node] + LEAF_GAP) / 2
+        middles.append(min(max(middle, lefts[node] + half), lefts[node] + strips[node] - half))
+    return middles, strips[-1] + 2 * MARGIN - LEAF_GAP
+
+
+def _mirrored(layout: Layout) -> Layout:
+    """Turn a picture round, for scripts that run from right to left."""
+
+    def turn(point: Point) -> Point:
+        return layout.width - point[0], point[1]
+
+    groups = [
+        group._replace(
+            strokes=tuple(
+                Stroke(kind, tuple((step, tuple(map(turn, points))) for step, points in steps))
+                for kind, steps in group.strokes
+            ),
+            texts=tuple(text._replace(at=turn(text.at)) for text in group.texts),
+        )
+        for group in layout.groups
+    ]
+    return layout._replace(groups=groups)

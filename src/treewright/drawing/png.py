@@ -1,0 +1,121 @@
+"""Layouts of trees as PNG, by Matplotlib."""
+
+import logging
+import warnings
+from collections.abc import Collection
+from typing import Any, BinaryIO
+
+from treewright._optional import require
+from treewright.drawing.layout import SIZES, Group, Layout, Stroke, line_looks
+from treewright.errors import InputError
+
+logger = logging.getLogger("treewright")
+
+SCALE = 2
+"""Pixels for a unit of the layout, so that pictures are sharp on fine screens."""
+POINTS_AN_INCH = 72
+MOST_PIXELS = 1 << 15
+"""Of a side of a picture."""
+INK, MARK, PAPER = "#1f2328", "#b11b4a", "#ffffff"
+FIRST_FAMILY = "DejaVu Sans"
+"""Comes with Matplotlib, and has Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
+LAST_RESORT = "Last Resort"
+"""A typeface with a box for every character, which would seem to have them all."""
+
+
+def write_png(layout: Layout, stream: BinaryIO) -> None:
+    """Draw a layout into a file.
+
+    Scripts that Matplotlib's own typeface does not have are drawn with the first installed one that does. A
+    line in the log tells of characters that none has.
+    """
+    require("matplotlib", "report")
+    longest = SCALE * max(layout.width, layout.height)
+    if longest > MOST_PIXELS:
+        raise InputError(
+            f"the picture has {longest:,.0f} pixels on a side; expected up to {MOST_PIXELS:,}; write a .svg"
+        )
+    size = layout.width / POINTS_AN_INCH, layout.height / POINTS_AN_INCH
+    figure = require("matplotlib.figure", "report").Figure(size, facecolor=PAPER)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    axes.set(xlim=(0, layout.width), ylim=(layout.height, 0))
+    characters = {letter for group in layout.groups for text in group.texts for letter in text.text}
+    families = find_families(characters)
+    for group in layout.groups:
+        _draw_group(axes, group, families)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # told by find_families
+        figure.savefig(stream, format="png", dpi=SCALE * POINTS_AN_INCH)
+
+
+def _draw_group(axes: Any, group: Group, families: list[str]) -> None:  # noqa: ANN401
+    is_marked = "marked" in group.kinds
+    colour = MARK if is_marked else INK
+    for stroke in group.strokes:
+        axes.add_patch(_make_patch(stroke, colour, group.confidence, is_marked=is_marked))
+    for text in group.texts:
+        axes.text(
+            *text.at,
+            text.text,
+            size=SIZES[text.kind],
+            family=families,
+            color=colour,
+            weight="bold" if is_marked else "normal",
+            ha="center",
+            va="baseline",
+            parse_math=False,
+        )
+
+
+def _make_patch(stroke: Stroke, colour: str, confidence: float | None, *, is_marked: bool) -> Any:  # noqa: ANN401
+    path = require("matplotlib.path", "report").Path
+    codes = {"M": [path.MOVETO], "L": [path.LINETO], "C": [path.CURVE4] * 3, "Z": [path.CLOSEPOLY]}
+    points = [point for step, at in stroke.steps for point in (at if step != "Z" else [(0.0, 0.0)])]
+    outline = path(points, [code for step, _ in stroke.steps for code in codes[step]])
+    width, opacity = (1.4, 1.0) if confidence is None else line_looks(confidence)
+    is_head = stroke.kind == "head"
+    return require("matplotlib.patches", "report").PathPatch(
+        outline,
+        facecolor=colour if is_head else "none",
+        edgecolor="none" if is_head else colour,
+        linewidth=2.4 if is_marked else width,
+        linestyle=(0, (0.1, 2.5)) if stroke.kind == "drop" else "-",
+        alpha=opacity * (1.0 if is_marked else 0.75),
+        capstyle="round",
+    )
+
+
+def find_families(characters: Collection[str]) -> list[str]:
+    """Return the names of installed typefaces that have all `characters` between them, if there are such."""
+    manager = require("matplotlib.font_manager", "report")
+    missing = {character for character in characters if not character.isspace()}
+    families = [FIRST_FAMILY]
+    missing -= _characters(manager.findfont(FIRST_FAMILY))
+    usable = [entry for entry in manager.fontManager.ttflist if LAST_RESORT not in entry.name]
+    for entry in sorted(usable, key=_plainness):
+        if not missing:
+            return families
+        if entry.name not in families and missing & (found := _characters(entry.fname)):
+            families.append(entry.name)
+            missing -= found
+    if missing:
+        shown = " ".join(sorted(missing)[:8])
+        logger.warning(
+            "no installed typeface has %s; the picture has boxes for them, a .svg would not", shown
+        )
+    return families
+
+
+def _plainness(entry: Any) -> tuple[bool, bool, str, str]:  # noqa: ANN401
+    """Sort plain upright faces without serifs to the front, all in an order that is always the same."""
+    is_fancy = entry.style != "normal" or str(entry.weight) not in ("400", "normal", "regular")
+    return is_fancy, "Sans" not in entry.name, entry.name, entry.fname
+
+
+def _characters(path: str) -> set[str]:
+    """Return what a typeface has; nothing if it cannot be drawn with."""
+    try:
+        return set(map(chr, require("matplotlib.ft2font", "report").FT2Font(path).get_charmap()))
+    except (OSError, RuntimeError, ValueError):
+        return set()

@@ -1,0 +1,182 @@
+"""Single columns of the rows that are searched, and these rows with their frequent columns alone.
+
+Rows are read in stretches, so that little more is in memory than what is read and what is made of it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from treewright.mining.space import IntArray, Violations
+from treewright.native.mining.conjunctions import Level, Rows, sort_rows
+
+Integers = npt.NDArray[np.int64]
+
+STRETCH = 1 << 17
+"""Entries that are read at a time, about."""
+BYTES_TO_READ, BYTES_TO_COUNT = 64, 24
+"""What each entry that is read, and each count, takes for a moment."""
+ENTRY_BYTES, ROW_BYTES = 4, 8
+BYTES_TO_FIND = 64
+"""What each place that is found takes for a moment, with the place itself."""
+
+
+class Stretch(NamedTuple):
+    """Rows from one on, with items ascending in each, and what can extend each item there.
+
+    Attributes
+    ----------
+    begin : int
+    lengths : ndarray of int, (n_rows,)
+    items : ndarray of int32
+        Of one row after the other.
+    n_met : ndarray of int, (n_items,)
+        How many entries stand after each item, in all these rows together.
+    """
+
+    begin: int
+    lengths: Integers
+    items: IntArray
+    n_met: Integers
+
+
+class Singles:
+    """The columns of violating rows; those counted above a threshold are items, from rare to frequent.
+
+    Parameters
+    ----------
+    rows : csr_matrix
+    violations : Violations
+    threshold : float
+
+    Attributes
+    ----------
+    columns : ndarray of int32, (n_items,)
+        The column of each item.
+    counts : ndarray of int32, (n_items, n_counters)
+    n_places : ndarray of int, (n_items,)
+        In how many rows each item is.
+    n_candidates, n_instances : int
+        How many columns were counted, and how often these were present.
+    """
+
+    def __init__(self, rows: csr_matrix, violations: Violations, threshold: float) -> None:
+        self._rows, self._violations = rows, violations
+        self._ends = np.cumsum(np.diff(rows.indptr)[violations.rows], dtype=np.int64)
+        self.n_instances = int(self._ends[-1]) if len(self._ends) else 0
+        counts = self._count_columns()
+        highest = counts.max(axis=1, initial=0)
+        frequent = np.flatnonzero(highest > threshold)
+        self.columns = frequent[np.argsort(counts[frequent].sum(axis=1), kind="stable")].astype(np.int32)
+        self.counts = counts[self.columns]
+        self.n_candidates = int((highest > 0).sum())
+        self.n_places = self.counts.sum(axis=1, dtype=np.int64) // violations.counters.shape[1]
+
+    def _stretches(self, size: int) -> Iterator[tuple[int, csr_matrix]]:
+        """Yield the violating rows, of about `size` entries at a time, with the number of the first."""
+        begin, n_before = 0, 0
+        while begin < len(self._ends):
+            end = max(begin + 1, int(np.searchsorted(self._ends, n_before + size, side="right")))
+            yield begin, self._rows[self._violations.rows[begin:end]]
+            begin, n_before = end, int(self._ends[end - 1])
+
+    def _count_columns(self) -> IntArray:
+        n_columns, n_counters = self._rows.shape[1], self._violations.n_counters
+        counts = np.zeros(n_columns * n_counters, dtype=np.int32)
+        # Adding up takes as long as there are counters, so that with many of them more is read at a time.
+        for begin, rows in self._stretches(max(STRETCH, len(counts))):
+            lengths = np.diff(rows.indptr)
+            for counters in self._violations.counters[begin : begin + len(lengths)].T:
+                keys = rows.indices * np.int64(n_counters) + np.repeat(counters, lengths)
+                counts += np.bincount(keys, minlength=len(counts))
+        return counts.reshape(n_columns, n_counters)
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield the rows with the items of their frequent columns."""
+        rank = np.full(self._rows.shape[1], -1, dtype=np.int32)
+        rank[self.columns] = np.arange(len(self.columns))
+        for begin, rows in self._stretches(STRETCH):
+            n_rows, items = rows.shape[0], rank[rows.indices]
+            row_of = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(rows.indptr))[items >= 0]
+            items = items[items >= 0]
+            yield self._sort(begin, n_rows, items, row_of)
+
+    def _sort(self, begin: int, n_rows: int, items: IntArray, row_of: IntArray) -> Stretch:
+        n_items, lengths = len(self.columns), np.bincount(row_of, minlength=n_rows)
+        first = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
+        starts = np.zeros(len(items), dtype=np.int64)
+        rows_of = row_of[np.argsort(items, kind="stable")]
+        level = Level(np.arange(n_items, dtype=np.int32)[:, np.newaxis], first, rows_of, starts)
+        # Entry i + 1 is where row i begins, until its items are written, and then where it ends.
+        ends = np.concatenate([[0], np.cumsum(lengths) - lengths])
+        rows = Rows(ends, np.empty(len(items), dtype=np.int32), self._violations.counters)
+        sort_rows(level, rows)
+        n_after = np.concatenate([[0], np.cumsum(rows.first[level.rows + 1] - level.starts)])
+        return Stretch(begin, lengths, rows.items, np.diff(n_after[first]))
+
+    @property
+    def n_bytes(self) -> int:
+        """What the rows that `write_rows` makes take, with the violations."""
+        n_rows, violations = len(self._ends), self._violations
+        own = ENTRY_BYTES * int(self.n_places.sum()) + 2 * ROW_BYTES * (n_rows + 1)
+        return own + int(violations.rows.nbytes) + int(violations.counters.nbytes)
+
+    @property
+    def n_bytes_to_start(self) -> int:
+        """What counting columns, writing rows, or finding the places of an item takes beside that."""
+        to_find = BYTES_TO_FIND * int(self.n_places.max(initial=0))
+        return max(bytes_to_count(self._rows, self._violations), to_find)
+
+    def largest_work(self, weights: tuple[int, int]) -> int:
+        """Return the most that the extensions and the places of a conjunction, of any order, count for.
+
+        No conjunction has more of them than each of the items that it is made of. Each counts for its weight.
+        """
+        n_met = np.zeros(len(self.columns), dtype=np.int64)
+        for stretch in self.stretches():
+            n_met += stretch.n_met
+        return int((weights[0] * n_met + weights[1] * self.n_places).max(initial=0))
+
+    def write_rows(self) -> Rows:
+        """Return the violating rows with their items."""
+        first = np.zeros(len(self._ends) + 1, dtype=np.int64)
+        rows = Rows(first, np.empty(self.n_places.sum(), dtype=np.int32), self._violations.counters)
+        for begin, lengths, items, _ in self.stretches():
+            np.cumsum(lengths, out=first[begin + 1 : begin + 1 + len(lengths)])
+            first[begin + 1 : begin + 1 + len(lengths)] += first[begin]
+            rows.items[first[begin] : first[begin + len(lengths)]] = items
+        return rows
+
+    def levels(self, rows: Rows, room: int) -> Iterator[Level]:
+        """Yield the items with their places in rows, in parts of about `room` places at the most."""
+        first = np.concatenate([[0], np.cumsum(self.n_places)])
+        begin = 0
+        while begin < len(self.columns):
+            end = max(begin + 1, int(np.searchsorted(first, first[begin] + room, side="right")) - 1)
+            items = np.arange(begin, end, dtype=np.int32)[:, np.newaxis]
+            yield Level(items, first[begin : end + 1] - first[begin], *_find_places(rows, begin, end))
+            begin = end
+
+
+def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
+    """Return what counting the columns of violating rows takes for a moment."""
+    n_counts = rows.shape[1] * violations.n_counters
+    n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(STRETCH, n_counts))
+    return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
+
+
+def _find_places(rows: Rows, begin: int, end: int) -> tuple[IntArray, Integers]:
+    """Return the rows that have the items from `begin` to `end`, item by item, and where the next stand."""
+    found = [np.zeros(0, dtype=np.int64)]
+    row_of = [np.zeros(0, dtype=np.int32)]
+    for start in range(0, len(rows.items), STRETCH):
+        items = rows.items[start : start + STRETCH]
+        found.append(start + np.flatnonzero((items >= begin) & (items < end)))
+        numbers = np.searchsorted(rows.first, found[-1], side="right") - 1
+        row_of.append(numbers.astype(np.int32))
+    positions = np.concatenate(found)
+    order = np.argsort(rows.items[positions], kind="stable")
+    return np.concatenate(row_of)[order], positions[order] + 1

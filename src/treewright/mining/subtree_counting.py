@@ -1,0 +1,125 @@
+"""Counting of sub feature trees, in rooms that are used again."""
+
+from collections import deque
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.native.mining.subtrees import (
+    N_COLUMNS,
+    N_DEPTHS,
+    Found,
+    Job,
+    Places,
+    Roots,
+    Stack,
+    Work,
+    search_roots,
+)
+
+Integers = npt.NDArray[np.int64]
+
+ROOM = 1 << 14
+"""Features, places and fragments for which room is made at first."""
+
+
+class Counting:
+    """What the jobs of a search share; each thread takes a room that is free, or makes one.
+
+    Parameters
+    ----------
+    job : Job
+    roots : Roots
+        The arcs of each basic feature, and
+    ends : ndarray of int
+        where they end.
+    copies : int, optional
+        Of features with one signature, how many of each job are of use: those of few arcs, then the first.
+    """
+
+    def __init__(self, job: Job, roots: Roots, ends: Integers, copies: int | None = None) -> None:
+        self._job, self._roots, self._ends, self._copies = job, roots, ends, copies
+        self._free: deque[Room] = deque()
+
+    def count(self, span: tuple[int, int]) -> tuple[Found, Integers]:
+        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        try:
+            room = self._free.pop()
+        except IndexError:
+            room = Room(self._job.n_features, self._job.degree, self._copies)
+        try:
+            return room.count(self._job, self._roots, self._ends, span)
+        finally:
+            self._free.append(room)
+
+
+class Room:
+    """The arrays in which one thread counts."""
+
+    def __init__(self, n_features: int, degree: int, copies: int | None) -> None:
+        self._degree = degree
+        self._copies = copies
+        self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
+        self._signatures = np.zeros(len(self._table), dtype=np.uint64)
+        self._met = np.empty(len(self._table), dtype=np.int32)
+        self._path = np.zeros(N_DEPTHS, dtype=np.int64)
+        self._found = _make_found(ROOM, degree)
+        self._places = _make_places(ROOM, degree)
+        self._stack = _make_stack(ROOM, degree)
+
+    def count(self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) -> tuple[Found, Integers]:
+        """Count the features that grow from a span of basic ones; also return the tallies of each order."""
+        tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
+        parts = [_make_found(0, self._degree)]
+        begin = span[0]
+        while begin < span[1]:
+            room = (self._met, self._path, self._places, self._stack, self._found)
+            work = Work(self._table, self._signatures, *room, tallies)
+            progress = search_roots(job, roots, ends, (begin, span[1]), work)
+            begin = progress.next_root
+            # There may be thousands of copies of each: all of them would take more memory than all else.
+            parts.append(self._limit(Found(*(array[: progress.n_found] for array in self._found))))
+            self._enlarge(*progress.room)
+        return self._limit(Found(*map(np.concatenate, zip(*parts, strict=True)))), tallies[:, :, 0]
+
+    def _limit(self, found: Found) -> Found:
+        """Return a copy without features that too many others, of fewer arcs or before them, are alike."""
+        kept = np.arange(len(found.orders))
+        if self._copies is not None:
+            by_order = np.argsort(found.orders, kind="stable")
+            kept = np.sort(by_order[are_first(found.signatures[by_order], self._copies)])
+        return Found(*(array[kept] for array in found))
+
+    def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
+        """Make more room where it was wanting."""
+        if n_found > len(self._found.orders):
+            self._found = _make_found(2 * n_found, self._degree)
+        if n_places > len(self._places.masks):
+            self._places = _make_places(2 * n_places, self._degree)
+        if n_waiting > len(self._stack.orders):
+            self._stack = _make_stack(2 * n_waiting, self._degree)
+
+
+def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool_]:
+    """Tell which signatures are among the first `n` that are alike."""
+    order = np.argsort(signatures, kind="stable")
+    starts = np.flatnonzero(np.diff(signatures[order], prepend=~signatures[order[:1]]) != 0)
+    ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    chosen = np.empty(len(order), dtype=np.bool_)
+    chosen[order] = ranks < n
+    return chosen
+
+
+def _make_found(size: int, degree: int) -> Found:
+    codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
+    return Found(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
+
+
+def _make_places(size: int, degree: int) -> Places:
+    arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
+    return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
+
+
+def _make_stack(size: int, degree: int) -> Stack:
+    codes = np.empty((size, degree), dtype=np.int32)
+    return Stack(codes, *(np.empty(size, dtype=np.int64) for _ in range(3)))

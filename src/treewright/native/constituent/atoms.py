@@ -1,0 +1,278 @@
+"""Atomic features of inferences, extracted when they are needed (Turian & Melamed 2006, sections 3.4 and 4).
+
+Feature numbers are sums: where those of a group of items and a predicate begin, and the value that the
+predicate has for an item.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+from treewright.native.constituent.states import (
+    N_PREDICATES,
+    Cuts,
+    Heads,
+    Inferences,
+    Items,
+    binned,
+    find_head,
+)
+
+CHILD, LAST_CHILD, LEFT, RIGHT, FIRST_WORD, LAST_WORD, WORD_BEFORE, WORD_AFTER, END, CHILDREN = range(10)
+ALL_LEFT, ALL_RIGHT, SIZE, N_WORDS, N_LEFT, N_RIGHT, HEAD, OTHERS, WORDS_OF_OTHERS = range(10, 19)
+"""Groups of items; those from `HEAD` on depend on the head of the inference."""
+
+
+class Atoms(NamedTuple):
+    """Groups of items: kind, argument, and where the features of each predicate begin, or -1.
+
+    Those that depend on the head come last, from `n_shared`.
+    """
+
+    kinds: np.ndarray
+    arguments: np.ndarray
+    bases: np.ndarray
+    n_shared: int
+
+
+class Source(NamedTuple):
+    """Where training examples are: their inferences, the states and items of these, and head rules."""
+
+    inferences: Inferences
+    cuts: Cuts
+    items: Items
+    heads: Heads
+
+
+class Tests(NamedTuple):
+    """What each node of a decision tree asks for: a group of items, a predicate and its value."""
+
+    kinds: np.ndarray
+    arguments: np.ndarray
+    predicates: np.ndarray
+    values: np.ndarray
+
+
+class Place(NamedTuple):
+    """A state on its own: where its frontier begins and its length, its sentence's first word and length."""
+
+    offset: int
+    length: int
+    word: int
+    n_words: int
+
+
+@inlined
+def put(values, bases, group, item, out, n_out):
+    """Write the features of an item in a group."""
+    for predicate in range(N_PREDICATES):
+        base = bases[group, predicate]
+        if base >= 0:
+            out[n_out] = base + values[item, predicate]
+            n_out += 1
+    return n_out
+
+
+@in_place
+def sort_unique(out, begin, end):
+    """Sort numbers, few as a rule, leave out repeated ones, and return where they end."""
+    gap = 1
+    while 9 * gap < end - begin:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for at in range(begin + gap, end):
+            number, place = out[at], at
+            while place >= begin + gap and out[place - gap] > number:
+                out[place] = out[place - gap]
+                place -= gap
+            out[place] = number
+        gap //= 3
+    kept = begin
+    for at in range(begin, end):
+        if kept == begin or out[at] != out[kept - 1]:
+            out[kept] = out[at]
+            kept += 1
+    return kept
+
+
+@inlined
+def item_at(kind, argument, frontier, begin, size, place, start, stop):
+    """Return the item that a group with one item has, or -1."""
+    if kind == CHILD:
+        return frontier[place.offset + begin + argument] if argument < size else -1
+    if kind == LAST_CHILD:
+        return frontier[place.offset + begin + size - 1 - argument] if argument < size else -1
+    if kind == LEFT:
+        return frontier[place.offset + begin - 1 - argument] if argument < begin else -1
+    if kind == RIGHT:
+        at = begin + size + argument
+        if at == place.length:
+            return place.word + place.n_words
+        return frontier[place.offset + at] if at < place.length else -1
+    if kind == FIRST_WORD:
+        return place.word + start + argument if start + argument < stop else -1
+    if kind == LAST_WORD:
+        return place.word + stop - 1 - argument if stop - 1 - argument >= start else -1
+    if kind == WORD_BEFORE:
+        return place.word + start - 1 - argument if start - 1 - argument >= 0 else -1
+    if kind == WORD_AFTER:
+        return place.word + stop + argument if stop + argument <= place.n_words else -1
+    return place.word + place.n_words
+
+
+@in_place
+def extract_shared(atoms, items, frontier, place, begin, size, out):
+    """Write the features of an inference that do not depend on its head, ascending; return how many."""
+    start = items.starts[frontier[place.offset + begin]]
+    stop = items.ends[frontier[place.offset + begin + size - 1]] if size > 0 else start
+    n_out = 0
+    for group in range(atoms.n_shared):
+        kind, argument = atoms.kinds[group], atoms.arguments[group]
+        if kind < CHILDREN:
+            item = item_at(kind, argument, frontier, begin, size, place, start, stop)
+            if item >= 0:
+                n_out = put(items.values, atoms.bases, group, item, out, n_out)
+        elif kind < SIZE:
+            low, high = find_range(kind, begin, size, place)
+            before = n_out
+            for at in range(low, high):
+                n_out = put(items.values, atoms.bases, group, frontier[at], out, n_out)
+            n_out = sort_unique(out, before, n_out)
+        else:
+            out[n_out] = atoms.bases[group, 0] + binned(find_number(kind, begin, size, place, stop - start))
+            n_out += 1
+    return n_out
+
+
+@inlined
+def find_range(kind, begin, size, place):
+    """Return where on the frontier the items of a group begin and end."""
+    if kind == ALL_LEFT:
+        return place.offset, place.offset + begin
+    if kind == ALL_RIGHT:
+        return place.offset + begin + size, place.offset + place.length
+    return place.offset + begin, place.offset + begin + size
+
+
+@inlined
+def find_number(kind, begin, size, place, n_words):
+    """Return the number that a group is."""
+    if kind == SIZE:
+        return size
+    if kind == N_WORDS:
+        return n_words
+    return begin if kind == N_LEFT else place.length - begin - size
+
+
+@in_place
+def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out):
+    """Write the features of an inference that depend on its head after `n_out` others; return how many."""
+    base = place.offset + begin
+    for group in range(atoms.n_shared, atoms.kinds.size):
+        kind = atoms.kinds[group]
+        if kind == HEAD:
+            n_out = put(items.values, atoms.bases, group, frontier[base + head], out, n_out)
+            continue
+        before = n_out
+        for at in range(size):
+            if at == head:
+                continue
+            item = frontier[base + at]
+            if kind == OTHERS:
+                n_out = put(items.values, atoms.bases, group, item, out, n_out)
+            else:
+                for word in range(items.starts[item], items.ends[item]):
+                    n_out = put(items.values, atoms.bases, group, place.word + word, out, n_out)
+        n_out = sort_unique(out, before, n_out)
+    return n_out
+
+
+@in_place
+def extract_examples(atoms, source, label, numbers, rows):
+    """Fill the features of the inferences with some numbers under a label; tell whether there was room."""
+    inferences, cuts, items, heads = source.inferences, source.cuts, source.items, source.heads
+    rows.first[0], n_out, room = 0, 0, rows.columns.size
+    for example in range(numbers.size):
+        number = numbers[example]
+        state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]
+        offset = cuts.first[state]
+        place = Place(offset, cuts.first[state + 1] - offset, cuts.words[state], cuts.n_words[state])
+        most = N_PREDICATES * (atoms.kinds.size + 4 * place.length + 2 * place.n_words)
+        if n_out + most > room:
+            return False
+        out = rows.columns[n_out:]
+        count = extract_shared(atoms, items, cuts.frontier, place, begin, size, out)
+        if size > 0:
+            head = find_head(heads, items, cuts.frontier, offset + begin, size, label)
+            count = extract_headed(atoms, items, cuts.frontier, place, begin, size, head, out, count)
+        n_out += count
+        rows.first[example + 1] = n_out
+    return True
+
+
+@in_place
+def percolate(source, label, numbers, tests, tree, leaves):
+    """Fill the leaf that each inference with some number falls into, under a label.
+
+    Only what the tree asks for is looked at. This gives what extracting all features would give.
+    """
+    cuts, items, frontier = source.cuts, source.items, source.cuts.frontier
+    for example in range(numbers.size):
+        number = numbers[example]
+        state, begin = source.inferences.states[number], source.inferences.begins[number]
+        size, offset = source.inferences.sizes[number], cuts.first[state]
+        place = Place(offset, cuts.first[state + 1] - offset, cuts.words[state], cuts.n_words[state])
+        start = items.starts[frontier[offset + begin]]
+        stop = items.ends[frontier[offset + begin + size - 1]] if size > 0 else start
+        head, node = -1, 0
+        while tree.features[node] >= 0:
+            kind = tests.kinds[node]
+            if kind < HEAD:
+                is_present = has_shared(tests, node, items, frontier, place, begin, size, start, stop)
+            else:
+                if head < 0 and size > 0:
+                    head = find_head(source.heads, items, frontier, offset + begin, size, label)
+                is_present = size > 0 and has_headed(tests, node, items, frontier, place, begin, size, head)
+            node = tree.present[node] if is_present else tree.absent[node]
+        leaves[example] = node
+
+
+@inlined
+def has_shared(tests, node, items, frontier, place, begin, size, start, stop):
+    """Tell whether an inference has what a node asks for, which does not depend on its head."""
+    kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
+    is_present = False
+    if kind < CHILDREN:
+        item = item_at(kind, tests.arguments[node], frontier, begin, size, place, start, stop)
+        is_present = item >= 0 and items.values[item, predicate] == value
+    elif kind < SIZE:
+        low, high = find_range(kind, begin, size, place)
+        for at in range(low, high):
+            if items.values[frontier[at], predicate] == value:
+                is_present = True
+                break
+    else:
+        is_present = binned(find_number(kind, begin, size, place, stop - start)) == value
+    return is_present
+
+
+@in_place
+def has_headed(tests, node, items, frontier, place, begin, size, head):
+    """Tell whether an inference has what a node asks for, which depends on its head."""
+    kind, predicate, value = tests.kinds[node], tests.predicates[node], tests.values[node]
+    first = place.offset + begin
+    if kind == HEAD:
+        return items.values[frontier[first + head], predicate] == value
+    for at in range(size):
+        if at == head:
+            continue
+        item = frontier[first + at]
+        if kind == OTHERS:
+            if items.values[item, predicate] == value:
+                return True
+            continue
+        for word in range(place.word + items.starts[item], place.word + items.ends[item]):
+            if items.values[word, predicate] == value:
+                return True
+    return False

@@ -1,0 +1,197 @@
+"""Parsing and training over whole corpora, sentence by sentence."""
+
+import numpy as np
+
+from treewright.native.compiling import compiled
+from treewright.native.dependency.charts import build_chart
+from treewright.native.dependency.differences import fill_difference, link_siblings
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT
+from treewright.native.dependency.mira import Rivals, apply_update, solve_update
+from treewright.native.dependency.parts import arrange, score_parts
+from treewright.native.dependency.pruning import (
+    all_arcs,
+    filter_arcs,
+    restore_arcs,
+    sentence_size,
+    take_sentence,
+)
+from treewright.native.hypergraph import (
+    best_scores,
+    derivation_arcs,
+    fill_marginals,
+    find_derivation,
+    start_derivations,
+)
+
+
+@compiled
+def chart_of(keep, model, sentence, weights, single_root):
+    """Make the chart over the kept arcs, adding a chain of arcs if these allow no tree."""
+    parts = arrange(keep)
+    graph, is_complete = build_chart(parts, score_parts(parts, model, sentence, weights), single_root)
+    if not is_complete:
+        for word in range(1, keep.shape[0]):
+            keep[word - 1, word] = True
+        parts = arrange(keep)
+        scores = score_parts(parts, model, sentence, weights)
+        graph, is_complete = build_chart(parts, scores, single_root)
+    return parts, graph
+
+
+@compiled
+def pruned_chart(stages, model, sentence, weights, single_root):
+    """Make the chart of a sentence over the arcs that the stages leave."""
+    keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
+    for stage in stages:
+        filter_arcs(stage, sentence, keep)
+    return chart_of(keep, model, sentence, weights, single_root)
+
+
+@compiled
+def best_trees(parts, graph, heads, scores):
+    """Fill the heads (with an entry for the root) and scores of the best trees; return their number."""
+    n_nodes = graph.first_edge.size - 1
+    best = np.empty(n_nodes, np.float64)
+    best_edge = np.empty(n_nodes, np.int32)
+    best_scores(graph, best, best_edge)
+    k = heads.shape[0]
+    found = start_derivations(graph, k)
+    arcs = np.empty(heads.shape[1], np.int32)
+    for rank in range(k):
+        if rank > 0 and not find_derivation(graph, best, found, rank):
+            return rank
+        n_arcs = derivation_arcs(graph, best_edge, found, rank, arcs)
+        heads[rank, 0] = 0
+        for at in range(n_arcs):
+            heads[rank, parts.modifier[arcs[at]]] = parts.head[arcs[at]]
+        scores[rank] = best[n_nodes - 1] if rank == 0 else found.score[n_nodes - 1, rank]
+    return k
+
+
+@compiled
+def train_pass(model, corpus, gold, kept, weights, totals, order, options):
+    """Update the weights on each sentence in turn; return the number of wrong heads, and the loss.
+
+    `kept` are the arcs stored by `choose_arcs`; `options` are k, the bound of an update,
+    whether trees have one root, the most keys of a part, and the number of the first step.
+    """
+    k, bound, single_root, max_keys, step = options
+    n_wrong, loss = 0, 0.0
+    for number in order:
+        step += 1
+        n = sentence_size(corpus, number)
+        if n == 0:
+            continue
+        sentence = take_sentence(corpus, number)
+        right = gold_tree(corpus, gold, number)
+        parts, graph = chart_of(restore_arcs(kept, number, n), model, sentence, weights, single_root)
+        heads = np.zeros((k, n + 1), np.int32)
+        n_found = best_trees(parts, graph, heads, np.empty(k))
+        n_wrong += (heads[0] != right).sum()
+        loss += learn_from(model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals)
+    return n_wrong, loss
+
+
+@compiled
+def gold_tree(corpus, gold, number):
+    """Return the right heads of a sentence, with an entry for the root."""
+    root = corpus.first_row[number] + ROOT
+    right = gold[root : root + sentence_size(corpus, number) + 1].astype(np.int32)
+    right[0] = 0
+    return right
+
+
+@compiled
+def learn_from(model, sentence, right, heads, options, weights, totals):
+    """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked.
+
+    `options` are the bound of the update, the most keys of a part, and the number of the step.
+    """
+    bound, max_keys, step = options
+    # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
+    # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.
+    room = 2 * right.size * (9 * max_keys - 8 * MAX_EXTRA_KEYS)
+    keys = np.empty(2 * room, np.uint64)
+    signs = np.empty(2 * room, np.float32)
+    first = np.zeros(heads.shape[0] + 1, np.int64)
+    needed = np.empty(heads.shape[0])
+    n_rivals = 0
+    tree = link_siblings(right)
+    for rank in range(heads.shape[0]):
+        start = first[n_rivals]
+        rival = link_siblings(heads[rank])
+        if start + room > keys.size:
+            keys, signs = _doubled(keys), _doubled(signs)
+        middle = start + fill_difference(model, sentence, tree, rival, keys[start:])
+        end = middle + fill_difference(model, sentence, rival, tree, keys[middle:])
+        signs[start:middle] = 1.0
+        signs[middle:end] = -1.0
+        margin = 0.0
+        for at in range(start, end):
+            margin += signs[at] * weights[keys[at] >> model.shift]
+        needed[n_rivals] = (heads[rank] != right).sum() - margin
+        if end > start and needed[n_rivals] > 0.0:
+            n_rivals += 1
+            first[n_rivals] = end
+    if n_rivals == 0:
+        return 0.0
+    n_keys = first[n_rivals]
+    slots = (keys[:n_keys] >> model.shift).astype(np.int64)
+    rivals = Rivals(first[: n_rivals + 1], slots, signs[:n_keys])
+    change = np.zeros(n_rivals)
+    solve_update(rivals, needed[:n_rivals], bound, change)
+    apply_update(rivals, change, step, weights, totals)
+    return needed[:n_rivals].max()
+
+
+@compiled
+def _doubled(array):
+    longer = np.empty(2 * array.size, array.dtype)
+    longer[: array.size] = array
+    return longer
+
+
+@compiled
+def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, scores):
+    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
+
+    Ranks beyond the number of trees get a score of -inf.
+    """
+    k = heads.shape[0]
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        scores[number, :] = -np.inf
+        if n == 0:
+            continue
+        parts, graph = pruned_chart(stages, model, take_sentence(corpus, number), weights, single_root)
+        trees = np.zeros((k, n + 1), np.int32)
+        best_trees(parts, graph, trees, scores[number])
+        row = corpus.first_row[number] + ROOT
+        heads[:, row : row + n + 1] = trees
+
+
+@compiled
+def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
+
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
+    whether trees have one root, and what scores are multiplied by.
+    """
+    single_root, scale = options
+    start = 0
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
+        start += (n + 1) * (n + 1)
+        square[:, :] = 0.0
+        log_sums[number] = 0.0
+        if n == 0:
+            continue
+        sentence = take_sentence(corpus, number)
+        parts, graph = pruned_chart(stages, model, sentence, weights, single_root)
+        probability = np.empty(graph.arc.size)
+        log_sums[number] = fill_marginals(graph, scale, probability)
+        for node in range(graph.arc.size):
+            arc = graph.arc[node]
+            if arc >= 0:
+                square[parts.head[arc], parts.modifier[arc]] += probability[node]

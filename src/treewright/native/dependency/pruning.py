@@ -1,0 +1,182 @@
+"""First-order models in stages: which arcs are worth a closer look, and how that is learnt."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place
+from treewright.native.dependency.eisner import EXCLUDED, arc_marginals
+from treewright.native.dependency.features import (
+    N_EXTRA_ROWS,
+    PART_SIZE,
+    ROOT,
+    add_built_in,
+    fill_arc_keys,
+    fill_keys,
+    make_sentence,
+    score_columns,
+)
+from treewright.native.dependency.parts import list_arcs, number_arcs, place_arc
+
+SMALLEST_GRADIENT = 1e-3
+
+
+class Stage(NamedTuple):
+    """A first-order model and how strictly it chooses."""
+
+    templates: NamedTuple
+    full: bool
+    """Whether the built-in features of arcs are used besides the templates."""
+    weights: np.ndarray
+    shift: np.uint64
+    threshold: float
+    """A head is kept if its probability is at least this share of the best head's."""
+    max_heads: int
+    max_keys: int
+    single_root: bool
+    """Whether one word hangs on the root."""
+
+
+@in_place
+def sentence_size(corpus, number):
+    """Return the number of words of a sentence."""
+    return corpus.first_row[number + 1] - corpus.first_row[number] - N_EXTRA_ROWS
+
+
+@compiled
+def take_sentence(corpus, number):
+    """Return the part of the corpus that is one sentence."""
+    first, last = corpus.first_row[number], corpus.first_row[number + 1]
+    return make_sentence(corpus.values[first:last], corpus.first_morph[first : last + 1], corpus.morphs)
+
+
+@compiled
+def all_arcs(n):
+    """Return a square with all arcs between `n` words and from the root, heads in rows."""
+    keep = np.ones((n + 1, n + 1), np.bool_)
+    for word in range(n + 1):
+        keep[word, word] = keep[word, 0] = False
+    return keep
+
+
+@in_place
+def _fill(stage, sentence, part, keys):
+    if stage.full:
+        return fill_arc_keys(stage.templates, sentence, part, keys)
+    return fill_keys(stage.templates, sentence, part, keys)
+
+
+@compiled
+def score_arcs(stage, sentence, keep, score):
+    """Fill the scores of the arcs in `keep`."""
+    head, modifier, _ = number_arcs(keep)
+    arcs = list_arcs(head, modifier)
+    found = np.empty(head.size)
+    score_columns(stage.templates, sentence.values, arcs, stage.weights, stage.shift, found)
+    if stage.full:
+        add_built_in(stage.templates, sentence, arcs, stage.weights, stage.shift, found)
+    score[:, :] = EXCLUDED
+    for arc in range(head.size):
+        score[head[arc], modifier[arc]] = found[arc]
+
+
+@compiled
+def filter_arcs(stage, sentence, keep):
+    """Drop the arcs from `keep` that the stage finds improbable."""
+    n = keep.shape[0] - 1
+    score = np.empty((n + 1, n + 1))
+    marginal = np.empty((n + 1, n + 1))
+    score_arcs(stage, sentence, keep, score)
+    arc_marginals(score, stage.single_root, marginal)
+    for modifier in range(1, n + 1):
+        best = marginal[:, modifier].max()
+        n_kept = 0
+        for head in range(n + 1):
+            if keep[head, modifier]:
+                keep[head, modifier] = marginal[head, modifier] >= stage.threshold * best
+                n_kept += keep[head, modifier]
+        while n_kept > stage.max_heads:
+            worst = -1
+            for head in range(n + 1):
+                if keep[head, modifier] and (
+                    worst < 0 or marginal[head, modifier] < marginal[worst, modifier]
+                ):
+                    worst = head
+            keep[worst, modifier] = False
+            n_kept -= 1
+
+
+@compiled
+def choose_arcs(stages, corpus, numbers, gold, kept):
+    """Store the arcs that the stages leave of each sentence, gold arcs always.
+
+    `kept` are where the codes of each sentence begin and the codes, head * (n + 1) + modifier, filled up
+    with -1. Returns how many gold arcs would have been lost, and how many arcs are kept.
+    """
+    first, codes = kept
+    n_lost = n_kept = 0
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        keep = all_arcs(n)
+        sentence = take_sentence(corpus, number)
+        for stage in stages:
+            filter_arcs(stage, sentence, keep)
+        at = first[number]
+        for modifier in range(1, n + 1):
+            head = gold[corpus.first_row[number] + ROOT + modifier]
+            n_lost += not keep[head, modifier]
+            keep[head, modifier] = True
+            for head in range(n + 1):
+                if keep[head, modifier]:
+                    codes[at] = head * (n + 1) + modifier
+                    at += 1
+        n_kept += at - first[number]
+        codes[at : first[number + 1]] = -1
+    return n_lost, n_kept
+
+
+@compiled
+def restore_arcs(kept, number, n):
+    """Return the square of stored arcs of a sentence."""
+    first, codes = kept
+    keep = np.zeros((n + 1, n + 1), np.bool_)
+    for at in range(first[number], first[number + 1]):
+        if codes[at] >= 0:
+            keep[codes[at] // (n + 1), codes[at] % (n + 1)] = True
+    return keep
+
+
+@compiled
+def learn_stage(stage, corpus, gold, kept, squares, order, rate):
+    """Take one pass of gradient steps (AdaGrad) on the log-likelihood of gold trees; return the mean loss.
+
+    `squares` are sums of squared gradients by slot. Where `kept` has no codes, all arcs compete.
+    """
+    part = np.zeros(PART_SIZE, np.int64)
+    keys = np.empty(stage.max_keys, np.uint64)
+    loss = 0.0
+    for number in order:
+        n = sentence_size(corpus, number)
+        if n < 2:
+            continue
+        sentence = take_sentence(corpus, number)
+        keep = restore_arcs(kept, number, n) if kept[1].size > 0 else all_arcs(n)
+        score = np.empty((n + 1, n + 1))
+        marginal = np.empty((n + 1, n + 1))
+        score_arcs(stage, sentence, keep, score)
+        loss += arc_marginals(score, stage.single_root, marginal)
+        for modifier in range(1, n + 1):
+            right = gold[corpus.first_row[number] + ROOT + modifier]
+            loss -= score[right, modifier]
+            marginal[right, modifier] -= 1.0
+            for head in range(n + 1):
+                gradient = marginal[head, modifier]
+                if abs(gradient) < SMALLEST_GRADIENT:
+                    continue
+                place_arc(part, head, modifier)
+                n_keys = _fill(stage, sentence, part, keys)
+                for at in range(n_keys):
+                    slot = keys[at] >> stage.shift
+                    squares[slot] += gradient * gradient
+                    stage.weights[slot] -= rate * gradient / np.sqrt(squares[slot] + 1e-2)
+    return loss / max(1, order.size)

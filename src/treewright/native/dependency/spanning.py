@@ -1,0 +1,81 @@
+"""Parsing and training over whole corpora with a first-order model of trees whose arcs may cross."""
+
+import numpy as np
+
+from treewright.native.compiling import compiled
+from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
+from treewright.native.dependency.corpus import gold_tree, learn_from
+from treewright.native.dependency.features import ROOT
+from treewright.native.dependency.pruning import all_arcs, score_arcs, sentence_size, take_sentence
+
+
+@compiled
+def score_sentence(stage, corpus, number):
+    """Return the scores of all arcs of a sentence, heads in rows."""
+    n = sentence_size(corpus, number)
+    score = np.empty((n + 1, n + 1))
+    score_arcs(stage, take_sentence(corpus, number), all_arcs(n), score)
+    return score
+
+
+@compiled
+def train_crossing(stage, model, corpus, gold, totals, order, options):
+    """Update the weights of `stage` on each sentence; return the number of wrong heads, and the loss.
+
+    `model` has the same templates; `options` are k, the bound of an update, whether trees have one root,
+    the most keys of a part, and the number of the first step.
+    """
+    k, bound, single_root, max_keys, step = options
+    n_wrong, loss = 0, 0.0
+    for number in order:
+        step += 1
+        n = sentence_size(corpus, number)
+        if n == 0:
+            continue
+        heads = np.zeros((k, n + 1), np.int32)
+        n_found = best_arborescences(score_sentence(stage, corpus, number), single_root, heads, np.empty(k))
+        right = gold_tree(corpus, gold, number)
+        n_wrong += (heads[0] != right).sum()
+        sentence = take_sentence(corpus, number)
+        loss += learn_from(
+            model, sentence, right, heads[:n_found], (bound, max_keys, step), stage.weights, totals
+        )
+    return n_wrong, loss
+
+
+@compiled
+def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
+    """Fill the heads of the k best trees (k, rows) and their scores (sentences, k) of some sentences.
+
+    Ranks beyond the number of trees get a score of -inf.
+    """
+    k = heads.shape[0]
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        scores[number, :] = -np.inf
+        if n == 0:
+            continue
+        trees = np.zeros((k, n + 1), np.int32)
+        best_arborescences(score_sentence(stage, corpus, number), single_root, trees, scores[number])
+        row = corpus.first_row[number] + ROOT
+        heads[:, row : row + n + 1] = trees
+
+
+@compiled
+def measure_crossing(stage, corpus, numbers, options, log_sums, marginals):
+    """Fill the logarithm of the sum over all trees of some sentences, and the probability of each arc.
+
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
+    whether trees have one root, and what scores are multiplied by.
+    """
+    single_root, scale = options
+    start = 0
+    for number in numbers:
+        n = sentence_size(corpus, number)
+        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
+        start += (n + 1) * (n + 1)
+        square[:, :] = 0.0
+        log_sums[number] = 0.0
+        if n > 0:
+            score = scale * score_sentence(stage, corpus, number)
+            log_sums[number] = matrix_tree_marginals(score, single_root, square)

@@ -1,0 +1,239 @@
+"""Subset trees (Moschitti 2006, sections 2 and 3): one tree against all of a forest, and pairs of trees.
+
+Two subtrees of the same production share that production, which weighs `decay`, and more where children have
+the same production too. Against a forest, productions are counted first; only pairs of subtrees of which a
+child has the same production are visited after that.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+from treewright.native.kernels.bags import mark
+from treewright.native.kernels.semirings import one_plus, plus, times, zero
+
+
+class Rows(NamedTuple):
+    """Trees, as bags of distinct subtrees, in terms of the forest that they are compared with.
+
+    `kinds` are the productions of subtrees, -1 for leaves and for those that the forest does not have, and
+    `edges`, aligned with `values`, what children are to their parents.
+    """
+
+    first: np.ndarray
+    values: np.ndarray
+    kinds: np.ndarray
+    edges: np.ndarray
+    bag_first: np.ndarray
+    bag_ids: np.ndarray
+    bag_counts: np.ndarray
+
+
+class Listing(NamedTuple):
+    """The distinct subtrees of a forest, leaves left out, by chunk, symbol, production and last tree.
+
+    Chunk c has the trees from `chunks[c]`; its production p has the places from `begin[c, p]` to `end[c, p]`,
+    those with the latest last tree first. A place has the slots from `first[place]`, one for each child, and
+    the postings from `first_posting[place]`: trees, in order, and counts.
+    """
+
+    chunks: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    last: np.ndarray
+    first: np.ndarray
+    child_kinds: np.ndarray
+    child_places: np.ndarray
+    first_posting: np.ndarray
+    trees: np.ndarray
+    counts: np.ndarray
+
+
+class Followers(NamedTuple):
+    """The places that have edge e in chunk c, from `first[c, e]`, those with the latest last tree first."""
+
+    first: np.ndarray
+    places: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room for one row: `values`, zeros at first and at last, where those of subtrees are, and a list.
+
+    The list need not have room for all values.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+    touched: np.ndarray
+
+
+class Meetings(NamedTuple):
+    """Where subtrees of one tree meet those of another, by the number of the subtree.
+
+    One's subtree, if it has the latest of `ticks`, has the same kind as those of the other from `begin` on;
+    the value of both is at its offset and `where` the other is. `marks` are two zeros a kind, at first.
+    """
+
+    ticks: np.ndarray
+    offsets: np.ndarray
+    begin: np.ndarray
+    where: np.ndarray
+    marks: np.ndarray
+    last_tick: np.ndarray
+
+
+@inlined
+def spread(listing, place, amount, lowest, line):
+    """Add an amount for each occurrence of a subtree to its trees, from the tree `lowest` on."""
+    posting = listing.first_posting[place + 1] - 1
+    begin = listing.first_posting[place]
+    while posting >= begin and listing.trees[posting] >= lowest:
+        line[listing.trees[posting]] += amount * listing.counts[posting]
+        posting -= 1
+
+
+@inlined
+def clear(values, n_values, touched, n_touched, nothing):
+    """Make values nothing again: those that were touched or, if there was no room to list these, all."""
+    if n_touched > touched.size:
+        for at in range(n_values):
+            values[at] = nothing
+    else:
+        for at in range(n_touched):
+            values[touched[at]] = nothing
+
+
+@inlined
+def _multiply(rows, subtree, slot, listing, place, decay, scratch):
+    """Return the product over children, or 0 if a child before `slot` has the same production too."""
+    product = 1.0
+    other_slot = listing.first[place]
+    for mine in range(rows.first[subtree] + 1, rows.first[subtree + 1]):
+        child = rows.values[mine]
+        kind = rows.kinds[child]
+        if kind >= 0 and kind == listing.child_kinds[other_slot]:
+            if mine < slot:
+                return 0.0
+            at = scratch.offsets[child] + listing.child_places[other_slot]
+            product *= 1 + decay + scratch.values[at]
+        other_slot += 1
+    return product
+
+
+@in_place
+def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch, out):
+    """Add to each row of `out` what subset trees of more than one production weigh.
+
+    `numbers` are the trees of the rows. With `is_half`, rows begin at their own tree.
+    """
+    for number in range(numbers.size):
+        row, line = numbers[number], out[number]
+        lowest = row if is_half else 0
+        for chunk in range(listing.chunks.size - 1):
+            if listing.chunks[chunk + 1] <= lowest:
+                continue
+            used, n_touched = 0, 0
+            for place in range(rows.bag_first[row], rows.bag_first[row + 1]):
+                subtree = rows.bag_ids[place]
+                kind = rows.kinds[subtree]
+                if kind < 0:
+                    continue
+                own = used - listing.begin[chunk, kind]
+                scratch.offsets[subtree] = own
+                used += listing.end[chunk, kind] - listing.begin[chunk, kind]
+                for slot in range(rows.first[subtree] + 1, rows.first[subtree + 1]):
+                    edge = rows.edges[slot]
+                    if edge < 0:
+                        continue
+                    for at in range(followers.first[chunk, edge], followers.first[chunk, edge + 1]):
+                        other = followers.places[at]
+                        if listing.last[other] < lowest:
+                            break
+                        product = _multiply(rows, subtree, slot, listing, other, decay, scratch)
+                        if product == 0:
+                            continue
+                        excess = decay * (product - 1)
+                        scratch.values[own + other] = excess
+                        if n_touched < scratch.touched.size:
+                            scratch.touched[n_touched] = own + other
+                        n_touched += 1
+                        spread(listing, other, excess * rows.bag_counts[place], lowest, line)
+            clear(scratch.values, used, scratch.touched, n_touched, 0.0)
+
+
+@inlined
+def _meet(trees, one, other, meetings, tick):
+    """Find the subtrees of the same kind in two trees; return how many values there will be."""
+    mark(trees, other, meetings.marks, tick)
+    used, n_alike, begin, end = 0, 0, 0, trees.first[other + 1]
+    latest = -1
+    for mine in range(trees.first[one], trees.first[one + 1]):
+        kind = trees.kinds[mine]
+        if kind != latest:
+            latest, n_alike = kind, 0
+            if meetings.marks[kind, 0] == tick:
+                begin = meetings.marks[kind, 1]
+                at = begin
+                while at < end and trees.kinds[at] == kind:
+                    meetings.where[trees.ids[at]] = at
+                    at += 1
+                n_alike = at - begin
+        if n_alike > 0:
+            subtree = trees.ids[mine]
+            meetings.ticks[subtree] = tick
+            meetings.offsets[subtree] = used - begin
+            meetings.begin[subtree] = begin
+            used += n_alike
+    return used
+
+
+@inlined
+def _evaluate(rows, one, other, values, meetings, unit, is_log, tick):
+    """Return what two subtrees of the same production have in common."""
+    other_slot = rows.first[other]
+    value = unit
+    for slot in range(rows.first[one] + 1, rows.first[one + 1]):
+        other_slot += 1
+        edge = rows.edges[slot]
+        if edge >= 0 and edge == rows.edges[other_slot]:
+            child, below = rows.values[slot], unit
+            if meetings.ticks[child] == tick:
+                below = values[meetings.offsets[child] + meetings.where[rows.values[other_slot]]]
+            value = times(value, one_plus(below, is_log), is_log)
+    return value
+
+
+@in_place
+def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, meetings, out):
+    """Evaluate pairs of trees of one forest; with `is_log`, as logarithms.
+
+    `rows` and `trees` have all subtrees but those of productions without edges to children, which weigh
+    `decay` wherever they are, and are not counted. Stops before a pair that takes more `values` than there
+    are. Returns how many pairs are done, and how many values the next one takes.
+    """
+    unit = math.log(decay) if is_log else decay
+    for pair in range(len(pairs)):
+        one, other = pairs[pair, 0], pairs[pair, 1]
+        meetings.last_tick[0] += 1
+        tick = meetings.last_tick[0]
+        n_values = _meet(trees, one, other, meetings, tick)
+        if n_values > values.size:
+            return pair, n_values
+        total = zero(is_log)
+        if n_values > 0:
+            for place in range(rows.bag_first[one], rows.bag_first[one + 1]):
+                subtree = rows.bag_ids[place]
+                if meetings.ticks[subtree] != tick:
+                    continue
+                offset, at = meetings.offsets[subtree], meetings.begin[subtree]
+                kind = trees.kinds[at]
+                while at < trees.first[other + 1] and trees.kinds[at] == kind:
+                    value = _evaluate(rows, subtree, trees.ids[at], values, meetings, unit, is_log, tick)
+                    values[offset + at] = value
+                    count = rows.bag_counts[place] * trees.counts[at]
+                    total = plus(total, times(value, math.log(count) if is_log else count, is_log), is_log)
+                    at += 1
+        out[pair] = total
+    return len(pairs), 0

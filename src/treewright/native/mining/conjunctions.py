@@ -1,0 +1,377 @@
+"""Conjunctions of binary features: grown and counted order by order, and found again in rows.
+
+Each surviving conjunction keeps the places where it is present. Its extensions by one more item are counted
+together, in one dense array: every item that stands after its last item, in each of its places, adds one. A
+candidate is so counted without being made, stored or looked up. Items are numbered from rare to frequent, and
+a conjunction is extended by later items only, so each candidate is met once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+from treewright.native.hashing import mix
+from treewright.native.mining.bloom import add_hashed, block_start, hash_key
+
+
+class Rows(NamedTuple):
+    """Rows of items, ascending within each: those of row i are `items[first[i]:first[i + 1]]`.
+
+    A row adds one to each counter of a conjunction that it names in `counters`.
+    """
+
+    first: np.ndarray
+    items: np.ndarray
+    counters: np.ndarray
+
+
+class Level(NamedTuple):
+    """Conjunctions of one order, with their places.
+
+    The places of conjunction f are those from `first[f]` to `first[f + 1]`: the numbers of rows, and where in
+    `Rows.items` the items start that can extend it there.
+    """
+
+    items: np.ndarray
+    first: np.ndarray
+    rows: np.ndarray
+    starts: np.ndarray
+
+
+class Found(NamedTuple):
+    """Room for conjunctions one order higher: their parents, last items, counts, and ends of their places."""
+
+    parents: np.ndarray
+    items: np.ndarray
+    counts: np.ndarray
+    ends: np.ndarray
+    rows: np.ndarray
+    starts: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Counters of each item, which are zero between calls, and lists of items.
+
+    `hashes`, `blocks` and `words` are for the items of one row, and only where a filter is used.
+    """
+
+    counts: np.ndarray
+    touched: np.ndarray
+    slots: np.ndarray
+    hashes: np.ndarray
+    blocks: np.ndarray
+    words: np.ndarray
+
+
+class Admitted(NamedTuple):
+    """The items by which each conjunction may be extended; with an empty `first`, by any."""
+
+    first: np.ndarray
+    items: np.ndarray
+
+
+class Passed(NamedTuple):
+    """Room for the parents and last items of candidates that passed a filter."""
+
+    parents: np.ndarray
+    items: np.ndarray
+
+
+class Tally(NamedTuple):
+    """How far `extend` came, what it wrote, what it met, and the room that was missing."""
+
+    next_parent: int
+    n_found: int
+    n_places: int
+    n_candidates: int
+    n_instances: int
+    n_missing: int
+
+
+FREE, COUNTED, DROPPED, SHUT = -1, -2, -3, -4
+"""What `Scratch.slots` says of an item: not met yet, met, met too rarely, not to be counted."""
+
+
+@in_place
+def extend(level, span, rows, threshold, scratch, admitted, found, keep_places):
+    """Count the extensions of the conjunctions in `span`, and write those above the threshold.
+
+    Stops before the first conjunction whose extensions find no room; the `Tally` tells which, and how much
+    room for places it needs. Where `keep_places` is false no places are written.
+    """
+    n_found, n_places, n_candidates, n_instances = 0, 0, 0, 0
+    for parent in range(span[0], span[1]):
+        open_items(scratch, admitted, parent, SHUT, FREE)
+        n_touched, n_met = count_items(level, parent, rows, scratch)
+        n_kept, needed = keep_frequent(scratch, n_touched, threshold, rows.counters.shape[1])
+        if not keep_places:
+            needed = 0
+        if n_found + n_kept > found.items.size or n_places + needed > found.rows.size:
+            clear(scratch, n_touched)
+            open_items(scratch, admitted, parent, FREE, SHUT)
+            return Tally(parent, n_found, n_places, n_candidates, n_instances, needed)
+        n_candidates += n_touched
+        n_instances += n_met
+        start = n_places if keep_places else -1
+        write_found(scratch, parent, n_kept, n_found, start, rows.counters.shape[1], found)
+        if keep_places and n_kept > 0:
+            write_places(level, parent, rows, scratch.slots, found)
+        n_found += n_kept
+        n_places += needed
+        clear(scratch, n_touched)
+        open_items(scratch, admitted, parent, FREE, SHUT)
+    return Tally(span[1], n_found, n_places, n_candidates, n_instances, 0)
+
+
+@in_place
+def open_items(scratch, admitted, parent, before, after):
+    """Where extensions were filtered, let those be counted that were admitted, or no longer."""
+    if admitted.first.size > 0:
+        for position in range(admitted.first[parent], admitted.first[parent + 1]):
+            if scratch.slots[admitted.items[position]] == before:
+                scratch.slots[admitted.items[position]] = after
+
+
+@in_place
+def count_items(level, parent, rows, scratch):
+    """Count the items that can extend a conjunction; return how many there are, and how often they occur."""
+    n_touched, n_met = 0, 0
+    counts, slots = scratch.counts, scratch.slots
+    n_per_row = rows.counters.shape[1]
+    for place in range(level.first[parent], level.first[parent + 1]):
+        row = level.rows[place]
+        start, end = level.starts[place], rows.first[row + 1]
+        n_met += end - start
+        one = rows.counters[row, 0]
+        other = rows.counters[row, n_per_row - 1]
+        for position in range(start, end):
+            item = rows.items[position]
+            if slots[item] == SHUT:
+                continue
+            if slots[item] == FREE:
+                slots[item] = COUNTED
+                scratch.touched[n_touched] = item
+                n_touched += 1
+            counts[item, one] += 1
+            if n_per_row == 2:
+                counts[item, other] += 1
+    return n_touched, n_met
+
+
+@in_place
+def keep_frequent(scratch, n_touched, threshold, n_per_row):
+    """Move the items with a count above the threshold to the front; return how many, in how many places."""
+    n_kept, n_counted = 0, 0
+    for position in range(n_touched):
+        item = scratch.touched[position]
+        highest, total = 0, 0
+        for counter in range(scratch.counts.shape[1]):
+            highest = max(highest, scratch.counts[item, counter])
+            total += scratch.counts[item, counter]
+        if highest > threshold:
+            scratch.touched[position] = scratch.touched[n_kept]
+            scratch.touched[n_kept] = item
+            n_kept += 1
+            n_counted += total
+        else:
+            scratch.slots[item] = DROPPED
+    return n_kept, n_counted // n_per_row
+
+
+@in_place
+def write_found(scratch, parent, n_kept, n_found, start, n_per_row, found):
+    """Write the kept extensions of a conjunction.
+
+    Their places begin at `start`, and slots tell where those of each do; with -1, no places are kept.
+    """
+    end = max(0, start)
+    for kept in range(n_kept):
+        item = scratch.touched[kept]
+        found.parents[n_found + kept] = parent
+        found.items[n_found + kept] = item
+        total = 0
+        for counter in range(found.counts.shape[1]):
+            found.counts[n_found + kept, counter] = scratch.counts[item, counter]
+            total += scratch.counts[item, counter]
+        scratch.slots[item] = end
+        if start >= 0:
+            end += total // n_per_row
+        found.ends[n_found + kept] = end
+
+
+@in_place
+def write_places(level, parent, rows, slots, found):
+    """Write where the kept extensions of a conjunction are; a slot tells where the next place goes."""
+    for place in range(level.first[parent], level.first[parent + 1]):
+        row = level.rows[place]
+        for position in range(level.starts[place], rows.first[row + 1]):
+            item = rows.items[position]
+            if slots[item] >= 0:
+                found.rows[slots[item]] = row
+                found.starts[slots[item]] = position + 1
+                slots[item] += 1
+
+
+@in_place
+def clear(scratch, n_touched):
+    """Set the counters of the items in the list back to zero."""
+    for position in range(n_touched):
+        item = scratch.touched[position]
+        scratch.slots[item] = FREE
+        for counter in range(scratch.counts.shape[1]):
+            scratch.counts[item, counter] = 0
+
+
+@in_place
+def sift(level, begin, rows, side, bloom, scratch, passed):
+    """Add the candidates of one side (0: #f+, 1: #f-) to a filter, and write those that may be frequent.
+
+    Candidates are extensions of the conjunctions from `begin[0]` on, numbered from `begin[1]` in the whole
+    level, with a counter. Stops before a conjunction that might find no room in `passed`; returns which, and
+    how many candidates were written.
+    """
+    n_passed = 0
+    for parent in range(begin[0], level.first.size - 1):
+        if n_passed + scratch.touched.size > passed.items.size:
+            return parent, n_passed
+        seed = mix(np.uint64(0), np.uint64(begin[1] + parent))
+        n_before = n_passed
+        for place in range(level.first[parent], level.first[parent + 1]):
+            row = level.rows[place]
+            for which in range(rows.counters.shape[1]):
+                if rows.counters[row, which] % 2 == side:
+                    hash_items(
+                        rows, level.starts[place], row, seed, rows.counters[row, which], bloom, scratch
+                    )
+                    n_passed = add_items(
+                        rows, level.starts[place], row, parent, bloom, scratch, passed, n_passed
+                    )
+        for position in range(n_before, n_passed):
+            scratch.slots[passed.items[position]] = FREE
+    return level.first.size - 1, n_passed
+
+
+@in_place
+def hash_items(rows, start, row, seed, counter, bloom, scratch):
+    """Hash the items of a row from `start` on, and read where their counters are, so that waits overlap."""
+    n_counters = scratch.counts.shape[1]
+    for number in range(rows.first[row + 1] - start):
+        hashed = hash_key(mix(seed, rows.items[start + number] * n_counters + counter))
+        block = block_start(bloom, hashed)
+        scratch.hashes[number] = hashed
+        scratch.blocks[number] = block
+        scratch.words[number] = bloom.words[(block * np.uint64(bloom.width)) >> np.uint64(6)]
+
+
+@in_place
+def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
+    """Add the items that were hashed to the filter, and return how many candidates have passed it now."""
+    for number in range(rows.first[row + 1] - start):
+        if add_hashed(bloom, scratch.hashes[number], scratch.blocks[number]) == bloom.limit:
+            item = rows.items[start + number]
+            if scratch.slots[item] == FREE:
+                scratch.slots[item] = COUNTED
+                passed.parents[n_passed] = parent
+                passed.items[n_passed] = item
+                n_passed += 1
+    return n_passed
+
+
+@in_place
+def sort_rows(level, rows):
+    """Write the items of all rows, ascending, from the places of single items, and where each item stands.
+
+    `rows.first` is that of empty rows at first: entry i + 1 is where row i begins.
+    """
+    for item in range(level.first.size - 1):
+        for place in range(level.first[item], level.first[item + 1]):
+            row = level.rows[place]
+            position = rows.first[row + 1]
+            rows.items[position] = item
+            rows.first[row + 1] = position + 1
+            level.starts[place] = position + 1
+
+
+class Matches(NamedTuple):
+    """Room for the numbers of matching conjunctions, and for the path to where the search stands."""
+
+    numbers: np.ndarray
+    path: np.ndarray
+    at: np.ndarray
+
+
+class Trie(NamedTuple):
+    """Conjunctions as paths of items, each node found by its parent and item in an open hash table.
+
+    `ends[node]` is the number of the conjunction that ends there, or -1.
+    """
+
+    keys: np.ndarray
+    nodes: np.ndarray
+    ends: np.ndarray
+    is_inner: np.ndarray
+
+
+ROOT = 0
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@in_place
+def find_child(trie, node, item):
+    """Return the slot of a child in the table, or where it would be put."""
+    mask = np.uint64(trie.keys.size - 1)
+    key = (np.uint64(node) << np.uint64(32)) | np.uint64(item)
+    slot = mix(np.uint64(0), key) & mask
+    while trie.keys[slot] != key and trie.keys[slot] != EMPTY:
+        slot = (slot + np.uint64(1)) & mask
+    return slot, key
+
+
+@in_place
+def insert_conjunctions(trie, n_nodes, conjunctions, numbers):
+    """Add conjunctions of one order to a trie and return the number of its nodes."""
+    for row in range(conjunctions.shape[0]):
+        node = ROOT
+        for position in range(conjunctions.shape[1]):
+            slot, key = find_child(trie, node, conjunctions[row, position])
+            if trie.keys[slot] == EMPTY:
+                trie.keys[slot] = key
+                trie.nodes[slot] = n_nodes
+                trie.ends[n_nodes] = -1
+                trie.is_inner[node] = True
+                n_nodes += 1
+            node = trie.nodes[slot]
+        trie.ends[node] = numbers[row]
+    return n_nodes
+
+
+@in_place
+def match_rows(trie, first, items, counts, matches):
+    """Find the conjunctions in rows of ascending items.
+
+    Where `matches` has no room for numbers, they are only counted, for each row; otherwise `counts[row]`
+    tells where those of a row go.
+    """
+    path, at = matches.path, matches.at
+    for row in range(counts.size):
+        n_found = counts[row]
+        depth = 0
+        path[0], at[0] = ROOT, first[row]
+        while depth >= 0:
+            if at[depth] == first[row + 1]:
+                depth -= 1
+                continue
+            slot, _ = find_child(trie, path[depth], items[at[depth]])
+            at[depth] += 1
+            if trie.keys[slot] == EMPTY:
+                continue
+            node = trie.nodes[slot]
+            if trie.ends[node] >= 0:
+                if matches.numbers.size > 0:
+                    matches.numbers[n_found] = trie.ends[node]
+                n_found += 1
+            if trie.is_inner[node]:
+                depth += 1
+                path[depth], at[depth] = node, at[depth - 1]
+        counts[row] = n_found

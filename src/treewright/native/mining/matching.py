@@ -1,0 +1,248 @@
+"""Sub feature trees found in lists of trees, each once for all trees of a list that have it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place, inlined
+from treewright.native.hashing import PRIME
+from treewright.native.mining.subtrees import N_DEPTHS
+
+N_SIGNS = 4
+"""Numbers of 64 bits that sign an arc."""
+FEW = 8
+"""Children of a node for each basic feature of an arc up to which it is faster to look at all of them."""
+FREE = -1
+
+
+class Marked(NamedTuple):
+    """Sub feature trees to be found, as paths of codes, whose nodes are numbered level by level.
+
+    `codes[node]` is the last code of the path to a node. `links[node]` are the first of its children, which
+    stand in the order of their codes before the first child of the next node, and the feature that ends
+    there, or -1. The node of code c at the beginning of a path is `starts[c // N_DEPTHS]`, or -1.
+    """
+
+    codes: np.ndarray
+    links: np.ndarray
+    starts: np.ndarray
+
+
+class Walk(NamedTuple):
+    """Room for fragments that wait to be extended: node, depth, mask, and arcs of the rightmost path.
+
+    `signs[arc]` has a bit for each basic feature of an arc, one for many of them.
+    """
+
+    nodes: np.ndarray
+    depths: np.ndarray
+    masks: np.ndarray
+    paths: np.ndarray
+    signs: np.ndarray
+
+
+class Met(NamedTuple):
+    """The features met in a list and their masks, in an open hash table, and the slots that are taken.
+
+    A table for the features of one list is small enough to stay near the processor.
+    """
+
+    features: np.ndarray
+    masks: np.ndarray
+    taken: np.ndarray
+
+
+class Hits(NamedTuple):
+    """Room for what is found: those of list i, less those that all trees have, end at `ends[i]`."""
+
+    numbers: np.ndarray
+    masks: np.ndarray
+    ends: np.ndarray
+
+
+@in_place
+def sign(number):
+    """Return which of the 256 bits of an arc is that of a basic feature."""
+    return (np.uint64(number) * PRIME) >> np.uint64(56)
+
+
+@in_place
+def match_lists(forest, n_trees, features, marked, span, walk, met, hits):
+    """Find features in the lists of a span; return the list where room was wanting, or the end."""
+    n_hits = 0
+    for number in range(span[0], span[1]):
+        n_met = 0
+        sign_arcs(forest, features, number, walk.signs)
+        for arc in range(forest.first[number], forest.first[number + 1]):
+            n_met = match_arc(forest, features, marked, arc, walk, met, n_met)
+            if n_met < 0:
+                return number
+        if n_hits + n_met > hits.numbers.size:
+            forget(met, n_met)
+            return number
+        everywhere = ~np.uint64(0) >> np.uint64(64 - n_trees[number])
+        for at in range(n_met):
+            slot = met.taken[at]
+            if met.masks[slot] != everywhere:
+                hits.numbers[n_hits], hits.masks[n_hits] = met.features[slot], met.masks[slot]
+                n_hits += 1
+        forget(met, n_met)
+        hits.ends[number] = n_hits
+    return span[1]
+
+
+@in_place
+def sign_arcs(forest, features, number, signs):
+    """Set the bits of the basic features of all arcs of a list."""
+    for arc in range(forest.first[number], forest.first[number + 1]):
+        signs[arc, :] = np.uint64(0)
+        for at in range(features.first[arc], features.first[arc + 1]):
+            bit = sign(features.ids[at])
+            signs[arc, bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+
+
+@in_place
+def forget(met, n_met):
+    """Make the table of a list empty again."""
+    for at in range(n_met):
+        met.features[met.taken[at]] = FREE
+
+
+@inlined
+def match_arc(forest, features, marked, arc, walk, met, n_met):
+    """Find all features whose first arc is this one; return how many were met in the list.
+
+    If there is no room for those that wait, or those that are met, all are forgotten and -1 is returned.
+    """
+    n_waiting = 0
+    for at in range(features.first[arc], features.first[arc + 1]):
+        node = marked.starts[features.ids[at]]
+        if n_met >= met.features.size // 2:
+            forget(met, n_met)
+            return -1
+        if node >= 0:
+            n_met, n_waiting = meet(marked, (node, 0, forest.masks[arc], arc), walk, met, n_met, n_waiting)
+        while n_waiting > 0:
+            n_waiting -= 1
+            node, depth, mask = walk.nodes[n_waiting], walk.depths[n_waiting], walk.masks[n_waiting]
+            for level in range(depth + 1):
+                walk.paths[-1, level] = walk.paths[n_waiting, level]
+            for slot in range(depth + 1):
+                left = walk.paths[-1, slot]
+                for place in range(forest.first_next[left], forest.first_next[left + 1]):
+                    extension = (node, slot, mask & forest.next_masks[place], forest.next_arcs[place])
+                    n_met, n_waiting = follow(features, marked, extension, walk, met, n_met, n_waiting)
+            above = walk.paths[-1, depth]
+            for child in range(forest.first_child[above], forest.end_child[above]):
+                extension = (node, depth + 1, mask & forest.masks[child], child)
+                n_met, n_waiting = follow(features, marked, extension, walk, met, n_met, n_waiting)
+        if n_waiting < 0:
+            forget(met, n_met)
+            return -1
+    return n_met
+
+
+@in_place
+def follow(features, marked, extension, walk, met, n_met, n_waiting):
+    """Meet all features that a fragment has with one more arc."""
+    node, depth, mask, arc = extension
+    if mask == 0 or n_waiting < 0:
+        return n_met, n_waiting
+    begin, end = marked.links[node, 0], marked.links[node + 1, 0]
+    first, last = features.first[arc], features.first[arc + 1]
+    n_room = min(walk.nodes.size - n_waiting, met.features.size // 2 - n_met)
+    if last - first >= n_room:
+        return n_met, -1
+    if end - begin <= FEW * (last - first):
+        for child in range(begin, end):
+            code = marked.codes[child]
+            if code % N_DEPTHS == depth and has_feature(features, walk.signs, arc, code // N_DEPTHS):
+                n_met, n_waiting = meet(marked, (child, depth, mask, arc), walk, met, n_met, n_waiting)
+    else:
+        for at in range(first, last):
+            child = find_code(marked.codes, begin, end, features.ids[at] * N_DEPTHS + depth)
+            if child >= 0:
+                n_met, n_waiting = meet(marked, (child, depth, mask, arc), walk, met, n_met, n_waiting)
+    return n_met, n_waiting
+
+
+@inlined
+def has_feature(features, signs, arc, number):
+    """Tell whether an arc has a basic feature."""
+    bit = sign(number)
+    is_there = False
+    if (signs[arc, bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
+        for at in range(features.first[arc], features.first[arc + 1]):
+            is_there |= features.ids[at] == number
+    return is_there
+
+
+@in_place
+def find_code(codes, begin, end, code):
+    """Return the place of a code among those of a node, or -1."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) >> 1
+        if codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and codes[low] == code else -1
+
+
+@inlined
+def meet(marked, fragment, walk, met, n_met, n_waiting):
+    """Note the feature of a fragment, and let the fragment wait if some features go on from there.
+
+    The rightmost path of the fragment that it was made of is the last of `walk.paths`.
+    """
+    node, depth, mask, arc = fragment
+    feature = marked.links[node, 1]
+    if feature >= 0:
+        slots = np.uint64(met.features.size - 1)
+        slot = ((np.uint64(feature) * PRIME) >> np.uint64(32)) & slots
+        while met.features[slot] != feature and met.features[slot] != FREE:
+            slot = (slot + np.uint64(1)) & slots
+        if met.features[slot] == FREE:
+            met.features[slot], met.masks[slot] = feature, np.uint64(0)
+            met.taken[n_met] = slot
+            n_met += 1
+        met.masks[slot] |= mask
+    if marked.links[node, 0] < marked.links[node + 1, 0]:
+        walk.nodes[n_waiting], walk.depths[n_waiting], walk.masks[n_waiting] = node, depth, mask
+        for level in range(depth):
+            walk.paths[n_waiting, level] = walk.paths[-1, level]
+        walk.paths[n_waiting, depth] = arc
+        n_waiting += 1
+    return n_met, n_waiting
+
+
+@in_place
+def spread_hits(n_trees, first_row, numbers, masks, ends, first, columns):
+    """Write the features of each candidate; without room for columns, count them in `first[row + 1]`."""
+    begin = 0
+    for number in range(n_trees.size):
+        for at in range(begin, ends[number]):
+            mask = masks[at]
+            for tree in range(n_trees[number]):
+                if (mask >> np.uint64(tree)) & np.uint64(1):
+                    row = first_row[number] + tree
+                    if columns.size > 0:
+                        columns[first[row]] = numbers[at]
+                        first[row] += 1
+                    else:
+                        first[row + 1] += 1
+        begin = ends[number]
+
+
+@in_place
+def weigh_hits(n_trees, first_row, numbers, masks, ends, coef, scores):
+    """Add the weights of features to the scores of the candidates that have them."""
+    begin = 0
+    for number in range(n_trees.size):
+        for at in range(begin, ends[number]):
+            weight, mask = coef[numbers[at]], masks[at]
+            for tree in range(n_trees[number]):
+                if (mask >> np.uint64(tree)) & np.uint64(1):
+                    scores[first_row[number] + tree] += weight
+        begin = ends[number]

@@ -1,0 +1,402 @@
+"""Sub feature trees of dependency trees, counted where two trees differ.
+
+A fragment of a tree is grown by rightmost extension (Qian & Liu 2015, section 5.2.2), so that each is met
+once; those of both trees of a pair are met together. A sub feature tree is a fragment with one feature for
+each arc; it is written as a code for each arc, in the order in which they were added: feature * `N_DEPTHS` +
+depth.
+
+An instance is local if it holds what only one of the trees has, or is so near that it can grow to hold it.
+Only local instances decide what is extended; but a feature whose other instances are in both trees is in
+both.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import in_place
+from treewright.native.mining.forests import Features, Forest
+
+N_DEPTHS = 8
+"""No fragment is deeper."""
+ONLY_RIGHT, ONLY_WRONG, BOTH = 1, 2, 3
+"""Masks of pairs of trees."""
+ELSEWHERE = 4
+"""Beside the mask of local instances: there is also one that is not local."""
+FAR = 127
+
+
+@in_place
+def fill_distances(pairs, degree, nodes, distances):
+    """Fill how many arcs a fragment with this arc needs to hold what only one of the trees has, or more.
+
+    At most `degree` arcs are looked for; `nodes` is room for a number for each word.
+    """
+    for arc in range(distances.size):
+        distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
+    for sample in range(pairs.first.size - 1):
+        begin, end = pairs.first[sample], pairs.first[sample + 1]
+        for _ in range(degree - 1):
+            for arc in range(begin, end):
+                nodes[pairs.heads[arc]] = nodes[pairs.modifiers[arc]] = FAR
+            for arc in range(begin, end):
+                head, modifier = pairs.heads[arc], pairs.modifiers[arc]
+                nodes[head] = min(nodes[head], distances[arc])
+                nodes[modifier] = min(nodes[modifier], distances[arc])
+            for arc in range(begin, end):
+                near = min(nodes[pairs.heads[arc]], nodes[pairs.modifiers[arc]])
+                if near < FAR:
+                    distances[arc] = min(distances[arc], near + 1)
+
+
+STAMP, BITS, PLUS, MINUS, GAIN, LOSS, SIZE, PLACE, START = range(9)
+N_COLUMNS = 9
+"""What the table has for each extension: the sample where it was last met and how; in how many samples local
+instances are in the right tree and in the wrong one; in how many only one of the trees has it; all instances;
+and where these are written."""
+
+
+class Job(NamedTuple):
+    """What is the same in a whole search: the pairs of trees, the features and distances of their arcs.
+
+    `numbers` has a random one for each sample, of which signatures are sums.
+    """
+
+    pairs: Forest
+    features: Features
+    distances: np.ndarray
+    numbers: np.ndarray
+    n_features: int
+    degree: int
+    threshold: float
+
+
+class Roots(NamedTuple):
+    """The arcs of feature i are `arcs[first[i]:first[i + 1]]`, of samples where one of them is local."""
+
+    first: np.ndarray
+    arcs: np.ndarray
+
+
+class Places(NamedTuple):
+    """Instances of features: their arcs, in which of the two trees they are, and their distance."""
+
+    arcs: np.ndarray
+    masks: np.ndarray
+    distances: np.ndarray
+
+
+class Stack(NamedTuple):
+    """Features that wait to be extended: their codes, order, and places."""
+
+    codes: np.ndarray
+    orders: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+
+
+class Found(NamedTuple):
+    """Features whose gradient exceeds the threshold: codes, order, in how many samples which tree has them.
+
+    Features that tell the same trees of the same samples apart have the same signature.
+    """
+
+    codes: np.ndarray
+    orders: np.ndarray
+    counts: np.ndarray
+    signatures: np.ndarray
+
+
+class Work(NamedTuple):
+    """Room for a search: a table with a row for each extension, those met, and the path to the last arc.
+
+    `tallies` has, for each order: candidates, instances, survivors.
+    """
+
+    table: np.ndarray
+    signatures: np.ndarray
+    met: np.ndarray
+    path: np.ndarray
+    places: Places
+    stack: Stack
+    found: Found
+    tallies: np.ndarray
+
+
+class Progress(NamedTuple):
+    """How far a search came: the next root and the features found before it.
+
+    If room was wanting, `room` tells how much it needs: of found features, of places, of the stack.
+    """
+
+    next_root: int
+    n_found: int
+    room: tuple[int, int, int]
+
+
+@in_place
+def settle(table, signatures, numbers, row):
+    """Add what was met in a sample to the counts and the signature of an extension."""
+    bits = table[row, BITS]
+    if bits & ONLY_RIGHT:
+        table[row, PLUS] += 1
+    if bits & ONLY_WRONG:
+        table[row, MINUS] += 1
+    if bits == ONLY_RIGHT:
+        table[row, GAIN] += 1
+        signatures[row] += numbers[table[row, STAMP] - 1]
+    elif bits == ONLY_WRONG:
+        table[row, LOSS] += 1
+        signatures[row] -= numbers[table[row, STAMP] - 1]
+
+
+@in_place
+def count_basic(job, table, signatures):
+    """Count all features of single arcs in the table, whose rows are features."""
+    pairs = job.pairs
+    for arc in range(job.distances.size):
+        met_bits = pairs.masks[arc] if job.distances[arc] < job.degree else ELSEWHERE
+        stamp = pairs.owners[arc] + 1
+        for place in range(job.features.first[arc], job.features.first[arc + 1]):
+            row = job.features.ids[place]
+            if table[row, STAMP] != stamp:
+                settle(table, signatures, job.numbers, row)
+                table[row, STAMP], table[row, BITS] = stamp, 0
+            table[row, BITS] |= met_bits
+            table[row, SIZE] += 1
+    for row in range(table.shape[0]):
+        settle(table, signatures, job.numbers, row)
+
+
+@in_place
+def fill_roots(job, table, roots):
+    """Fill the arcs of each feature; `table` is that of `count_basic`, `roots.first` has room for all.
+
+    Samples without any local instance are left out: `table` then has where the arcs of each feature end.
+    """
+    pairs = job.pairs
+    for row in range(table.shape[0]):
+        table[row, STAMP] = 0
+        table[row, PLACE] = table[row, START] = roots.first[row]
+    for arc in range(job.distances.size):
+        is_local = job.distances[arc] < job.degree
+        stamp = pairs.owners[arc] + 1
+        for place in range(job.features.first[arc], job.features.first[arc + 1]):
+            row = job.features.ids[place]
+            if table[row, STAMP] != stamp:
+                begin_sample(table, row, stamp)
+            table[row, BITS] |= 1 if is_local else 0
+            roots.arcs[table[row, PLACE]] = arc
+            table[row, PLACE] += 1
+    for row in range(table.shape[0]):
+        begin_sample(table, row, 0)
+
+
+@in_place
+def begin_sample(table, row, stamp):
+    """Forget the places in the last sample if none of them was local."""
+    if table[row, STAMP] != 0 and (table[row, BITS] & BOTH) == 0:
+        table[row, PLACE] = table[row, START]
+    table[row, START] = table[row, PLACE]
+    table[row, STAMP], table[row, BITS] = stamp, 0
+
+
+@in_place
+def search_roots(job, roots, ends, span, work):
+    """Count all features that grow from a span of basic features, depth first; stop where room is wanting.
+
+    Those of a root for which there is no room are not found at all.
+    """
+    n_found = 0
+    for root in range(span[0], span[1]):
+        for order in range(work.tallies.shape[0]):
+            for column in range(work.tallies.shape[1]):
+                work.tallies[order, column, 1] = 0
+        has_room, n_now, n_places, n_waiting = search_root(job, roots, ends, root, n_found, work)
+        if not has_room:
+            return Progress(root, n_found, (n_now, n_places, n_waiting))
+        n_found = n_now
+        for order in range(work.tallies.shape[0]):
+            for column in range(work.tallies.shape[1]):
+                work.tallies[order, column, 0] += work.tallies[order, column, 1]
+    return Progress(span[1], n_found, (0, 0, 0))
+
+
+@in_place
+def search_root(job, roots, ends, root, n_found, work):
+    """Count all features that grow from a basic one; return whether there was room, and what is needed."""
+    places, stack = work.places, work.stack
+    n_begin = ends[root] - roots.first[root]
+    if n_begin > places.masks.size:
+        return False, n_found, n_begin, 0
+    for place in range(n_begin):
+        arc = roots.arcs[roots.first[root] + place]
+        places.arcs[place, 0] = arc
+        places.masks[place], places.distances[place] = job.pairs.masks[arc], job.distances[arc]
+    stack.codes[0, 0], stack.orders[0] = root * N_DEPTHS, 1
+    stack.begins[0], stack.ends[0] = 0, n_begin
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        n_slots = set_path(stack.codes, n_waiting, stack.orders[n_waiting], work.path)
+        n_met = visit(job, work, n_waiting, n_slots, 0, False)
+        n_kept, n_places, n_found = judge(job, work, n_met, n_waiting, n_found)
+        n_needed = n_waiting + n_kept
+        if n_found > work.found.orders.size or n_needed > stack.orders.size or n_places > places.masks.size:
+            clear(work, n_met)
+            return False, n_found, n_places, n_needed
+        if n_kept > 0:
+            visit(job, work, n_waiting, n_slots, n_met, True)
+            n_waiting = push(job, work, n_met, n_waiting, n_kept, n_places)
+        clear(work, n_met)
+    return True, n_found, 0, 0
+
+
+@in_place
+def set_path(codes, number, order, path):
+    """Fill which arc of a feature is the last at each depth of its rightmost path; return its length."""
+    for position in range(order):
+        path[codes[number, position] % N_DEPTHS] = position
+    return codes[number, order - 1] % N_DEPTHS + 1
+
+
+@in_place
+def visit(job, work, number, n_slots, n_met, is_writing):
+    """Visit the extensions of all instances of a feature, to count them or to write their places.
+
+    A new arc is the right neighbour of an arc of the rightmost path, at its depth, or below the last arc.
+    Returns how many extensions were met.
+    """
+    pairs, places, stack = job.pairs, work.places, work.stack
+    order = stack.orders[number]
+    for place in range(stack.begins[number], stack.ends[number]):
+        mask = places.masks[place]
+        for slot in range(n_slots):
+            left = places.arcs[place, work.path[slot]]
+            for at in range(pairs.first_next[left], pairs.first_next[left + 1]):
+                shared = mask & pairs.next_masks[at]
+                if shared:
+                    extension = (order, place, slot, pairs.next_arcs[at], shared)
+                    n_met = add_extension(job, work, extension, n_met, is_writing)
+        above = places.arcs[place, order - 1]
+        for arc in range(pairs.first_child[above], pairs.end_child[above]):
+            shared = mask & pairs.masks[arc]
+            if shared:
+                extension = (order, place, n_slots, arc, shared)
+                n_met = add_extension(job, work, extension, n_met, is_writing)
+    return n_met
+
+
+@in_place
+def add_extension(job, work, extension, n_met, is_writing):
+    """Count, or write, all features of an instance that is extended by an arc."""
+    order, place, slot, arc, mask = extension
+    distance = 0 if mask != BOTH else min(work.places.distances[place], job.distances[arc])
+    bits = mask if distance <= job.degree - order - 1 else ELSEWHERE
+    stamp = job.pairs.owners[arc] + 1
+    base = slot * job.n_features
+    table = work.table
+    for at in range(job.features.first[arc], job.features.first[arc + 1]):
+        row = base + job.features.ids[at]
+        if is_writing:
+            if table[row, SIZE] > 0:
+                if table[row, STAMP] != stamp:
+                    begin_sample(table, row, stamp)
+                table[row, BITS] |= bits
+                write_place(work.places, place, order, arc, mask, distance, table[row, PLACE])
+                table[row, PLACE] += 1
+            continue
+        if table[row, STAMP] != stamp:
+            if table[row, STAMP] == 0:
+                work.met[n_met] = row
+                n_met += 1
+            else:
+                settle(table, work.signatures, job.numbers, row)
+            table[row, STAMP], table[row, BITS] = stamp, 0
+        table[row, BITS] |= bits
+        table[row, SIZE] += 1
+    return n_met
+
+
+@in_place
+def write_place(places, place, order, arc, mask, distance, target):
+    """Write an instance that is extended by an arc."""
+    for position in range(order):
+        places.arcs[target, position] = places.arcs[place, position]
+    places.arcs[target, order] = arc
+    places.masks[target], places.distances[target] = mask, distance
+
+
+@in_place
+def judge(job, work, n_met, number, n_found):
+    """Tell which extensions survive, and write those that enter.
+
+    Returns how many are to be extended, how many places are needed with their instances, and how many
+    features were found so far. The row of such an extension has its first place; that of another has no
+    instances any more.
+    """
+    table, found, order = work.table, work.found, work.stack.orders[number]
+    is_extended = order + 1 < job.degree
+    n_kept, n_places = 0, work.stack.ends[number]
+    for at in range(n_met):
+        row = work.met[at]
+        settle(table, work.signatures, job.numbers, row)
+        work.tallies[order, 0, 1] += 1
+        work.tallies[order, 1, 1] += table[row, SIZE]
+        survives = max(table[row, PLUS], table[row, MINUS]) > job.threshold
+        if survives:
+            work.tallies[order, 2, 1] += 1
+            if abs(table[row, GAIN] - table[row, LOSS]) > job.threshold:
+                if n_found < found.orders.size:
+                    copy_codes(job, work.stack.codes, number, order, row, found.codes, n_found)
+                    found.orders[n_found] = order + 1
+                    found.signatures[n_found] = work.signatures[row]
+                    found.counts[n_found, 0], found.counts[n_found, 1] = table[row, GAIN], table[row, LOSS]
+                n_found += 1
+        if survives and is_extended:
+            table[row, STAMP] = 0
+            table[row, PLACE] = table[row, START] = n_places
+            n_kept += 1
+            n_places += table[row, SIZE]
+        else:
+            table[row, SIZE] = 0
+    return n_kept, n_places, n_found
+
+
+@in_place
+def copy_codes(job, codes, number, order, row, target, at):
+    """Write the codes of a feature and of its extension."""
+    for position in range(order):
+        target[at, position] = codes[number, position]
+    slot = row // job.n_features
+    target[at, order] = (row - slot * job.n_features) * N_DEPTHS + slot
+
+
+@in_place
+def push(job, work, n_met, number, n_kept, n_places):
+    """Put the extensions of a feature in its place on the stack; return how many wait there.
+
+    Those whose places are the last come last, so that what lies behind the places of the topmost is free.
+    The first of them takes the place of the feature itself, so it is written at the end.
+    """
+    table, stack = work.table, work.stack
+    order, position = stack.orders[number], number + n_kept
+    for at in range(n_met - 1, -1, -1):
+        row = work.met[at]
+        if table[row, SIZE] > 0:
+            position -= 1
+            n_places -= table[row, SIZE]
+            begin_sample(table, row, 0)
+            copy_codes(job, stack.codes, number, order, row, stack.codes, position)
+            stack.orders[position] = order + 1
+            stack.begins[position], stack.ends[position] = n_places, table[row, PLACE]
+    return number + n_kept
+
+
+@in_place
+def clear(work, n_met):
+    """Make the rows of the table that were used zero again."""
+    for at in range(n_met):
+        work.signatures[work.met[at]] = np.uint64(0)
+        for column in range(N_COLUMNS):
+            work.table[work.met[at], column] = 0

@@ -1,0 +1,1 @@
+"""The constituency parser by classification."""

@@ -1,0 +1,46 @@
+"""Boosted trees of all labels, laid out for scoring inferences fast."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from treewright.learn.trees import join_trees
+from treewright.native.constituent.agenda import Ensembles, Index
+from treewright.native.learn.boosting import Tree
+
+
+def index_trees(forests: Sequence[Sequence[Tree]], n_features: int) -> tuple[Index, Ensembles]:
+    """Lay out the trees of each label such that those that matter for an inference are found by its features.
+
+    Parameters
+    ----------
+    forests : sequence of sequence of Tree
+        For each label.
+    n_features : int
+    """
+    forest = join_trees([tree for trees in forests for tree in trees])
+    nodes = forest.nodes
+    labels = np.repeat(np.arange(len(forests)), [len(trees) for trees in forests])
+    features, present, absent = (each.tolist() for each in nodes[:3])
+    questions: list[tuple[int, int, int, int, int]] = []
+    usual = np.zeros(len(labels))
+    for tree, (node, label) in enumerate(zip(forest.roots.tolist(), labels.tolist(), strict=True)):
+        place = 0
+        while features[node] >= 0:
+            questions.append((features[node], label, tree, place, present[node]))
+            node, place = absent[node], place + 1
+        usual[tree] = nodes.values[node]
+    totals = np.bincount(labels, weights=usual, minlength=len(forests))
+    table = np.array(questions, dtype=np.int64).reshape(-1, 5)
+    table = table[np.lexsort(table.T[::-1])]
+    is_new = np.ones(len(table), dtype=np.bool_)
+    is_new[1:] = (np.diff(table[:, 0]) != 0) | (np.diff(table[:, 1]) != 0)
+    begins = np.flatnonzero(is_new)
+    blocks = np.searchsorted(table[begins, 0], np.arange(n_features + 1))
+    index = Index(
+        blocks.astype(np.int32),
+        table[begins, 1].astype(np.int32),
+        np.append(begins, len(table)).astype(np.int32),
+        *(table[:, column].astype(np.int32) for column in (2, 3, 4)),
+    )
+    return index, Ensembles(*nodes, labels.astype(np.int32), usual, totals)

@@ -1,0 +1,498 @@
+"""ConstituentParser: constituency parsing by classification (Turian & Melamed 2006)."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_choice, check_integer, check_number
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
+from treewright.data.consttree import ConstTree
+from treewright.data.heads import RULES
+from treewright.drawing.pictures import notebook_html
+from treewright.errors import InputError
+from treewright.learn.trees import forest_arrays, forest_from, join_trees, split_forest
+from treewright.metrics.parseval import parseval
+from treewright.native.constituent.agenda import Model
+from treewright.native.constituent.states import Grammar
+from treewright.native.learn.boosting import Tree
+from treewright.parsing.constituent.atoms import ATOMS, read_atoms
+from treewright.parsing.constituent.ensembles import index_trees
+from treewright.parsing.constituent.inferences import (
+    Encoder,
+    Sentence,
+    Symbols,
+    TrainingSet,
+    collect_symbols,
+    read_inside,
+)
+from treewright.parsing.constituent.preparation import ROOT, keep_inside, prepare, restore
+from treewright.parsing.constituent.scoring import Retracer, TreeScorer
+from treewright.parsing.constituent.search import Found, Searcher
+from treewright.parsing.constituent.training import SCHEDULE, Learners, Step
+from treewright.parsing.fingerprint import fingerprint
+from treewright.parsing.sentences import (
+    HELD_OUT,
+    Input,
+    Progress,
+    check_trees,
+    find_root,
+    ignore,
+    learn_tags,
+    list_sentences,
+    read_sentences,
+    split_dev,
+    with_words,
+)
+from treewright.persist import State, save_state
+from treewright.progress import Task, task, track
+from treewright.scale import map_jobs, map_slices
+from treewright.tagging.tagger import Tagger
+
+STRATEGIES = ("shift-reduce", "original")
+DEV_INFERENCES = 2_000
+"""What searches may score between steps of training, whose first models are unsure of everything."""
+TABLES = ("firsts", "lasts", "onlys")
+OPTIONS = (
+    "strategy", "tags", "max_children", "only_known", "head_rules", "min_count", "sample_size", "eta",
+    "least_gain", "slack", "lowest_penalty", "patience", "max_inferences", "runs", "folds", "atoms", "seed",
+)  # fmt: skip
+COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "jobs")
+
+
+class Parse(NamedTuple):
+    """A tree for a sentence, and its score: the negative loss of all inferences that lead to it."""
+
+    tree: ConstTree
+    score: float
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
+
+
+class ConstituentParser:
+    """A constituency parser whose every step is judged by boosted decision trees, an ensemble for each label.
+
+    Parameters
+    ----------
+    strategy : {"shift-reduce", "original"}
+        Whether constituents are put over the items that begin at a focus, which moves from right to left, or
+        over any that begin no further right than the last; the second looks at many more.
+    tags : {"gold", "predicted"}
+        Whether sentences bring their tags, or the parser's own tagger gives them. In the second case the
+        training sentences are tagged by taggers that have not seen them.
+    max_children : int
+        Of a constituent; only the top may have more.
+    only_known : bool
+        Consider a label only over a first and a last child, or an only child, that it was seen with.
+    head_rules : {"collins", "yamada-matsumoto"}
+    min_count : int
+        How often a word must occur to be asked for.
+    sample_size : int
+        Examples on which each tree is built.
+    eta, least_gain, slack, lowest_penalty : float
+        As of `BoostedTrees`; training ends at the lowest penalty, if not before. With a slack of 0.2, large
+        treebanks are learnt in less time, a little worse.
+    patience : int
+        Stop when the dev score has not risen for so many steps, and keep the best.
+    max_inferences : int
+        How many are scored for a sentence before the search ends with what it has found.
+    runs : int
+        Trainings with other samples, whose mean is a better model than each.
+    folds : int
+        Of the taggers.
+    atoms : str, optional
+        Atomic features, in the notation of `treewright.parsing.constituent.atoms.ATOMS`, which they are by default.
+    seed : int
+    jobs : int
+        Threads; results do not depend on them.
+
+    Attributes
+    ----------
+    history_ : list of Step
+        Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
+    tagger_ : Tagger or None
+
+    Examples
+    --------
+    >>> import treewright as tw
+    >>> trees = tw.make_treebank(n_sentences=60, seed=0).constituents
+    >>> parser = tw.ConstituentParser(lowest_penalty=2.0).fit(trees[:50])
+    >>> parser.predict(trees[50:51])[0].words() == trees[50].words()
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        strategy: str = "shift-reduce",
+        tags: str = "gold",
+        max_children: int = 5,
+        only_known: bool = True,
+        head_rules: str = "collins",
+        min_count: int = 2,
+        sample_size: int = 20_000,
+        eta: float = 0.8,
+        least_gain: float = 0.1,
+        slack: float = 0.05,
+        lowest_penalty: float = 0.1,
+        patience: int = 6,
+        max_inferences: int = 20_000,
+        runs: int = 1,
+        folds: int = 5,
+        atoms: str | None = None,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.strategy = strategy
+        self.tags = tags
+        self.max_children = max_children
+        self.only_known = only_known
+        self.head_rules = head_rules
+        self.min_count = min_count
+        self.sample_size = sample_size
+        self.eta = eta
+        self.least_gain = least_gain
+        self.slack = slack
+        self.lowest_penalty = lowest_penalty
+        self.patience = patience
+        self.max_inferences = max_inferences
+        self.runs = runs
+        self.folds = folds
+        self.atoms = atoms
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(
+        self,
+        trees: Sequence[ConstTree],
+        dev: Sequence[ConstTree] | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+        dev : sequence of ConstTree, optional
+            By whose score the penalty is chosen; without them, by that of a tenth of the trees, which are not
+            learnt from.
+        progress : callable, optional
+            Called with a line of text after each step.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
+        """
+        self._check()
+        tell = progress or ignore
+        whole, held_out = split_dev(trees, dev, self.seed)
+        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
+        # What is interrupted leaves the parser as it was.
+        fresh = self.untrained()
+        fresh._learn(fresh._make_training(whole, tell), held_out, tell, kept)
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def untrained(self) -> Self:
+        """Return a parser with the same options that has learnt nothing."""
+        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "jobs")})
+
+    def make_training(self, trees: Sequence[ConstTree], *, progress: Progress | None = None) -> TrainingSet:
+        """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
+        self._check()
+        check_trees(trees)
+        return self.untrained()._make_training(with_words(trees), progress or ignore)
+
+    def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
+        """Return a name for the options and the data of a training, another one after any change."""
+        fixed = [__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS]
+        return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
+
+    def _tagged_training(self, trees: list[ConstTree], tell: Progress) -> list[ConstTree]:
+        """Give training trees the tags that the parser will see."""
+        self.tagger_: Tagger | None = None
+        if self.tags == "gold":
+            return trees
+        self.tagger_, tagged = learn_tags(trees, folds=self.folds, seed=self.seed, jobs=self.jobs, tell=tell)
+        return tagged
+
+    def _make_training(self, trees: list[ConstTree], tell: Progress) -> TrainingSet:
+        if not trees:
+            raise InputError("no training trees with words were given; expected at least one")
+        self.root_ = find_root(trees)
+        prepared, sentences = [], []
+        for tree in track(self._tagged_training(trees, tell), "preparing trees"):
+            inside, kept = prepare(tree)
+            if inside is not None:
+                prepared.append(self._with_top(inside))
+                sentences.append(read_inside(tree.words(), tree.tags(), kept))
+        if not prepared:
+            raise InputError("the training trees have nothing but punctuation; expected words")
+        self._set_encoder(Encoder(collect_symbols(prepared, min_count=self.min_count)))
+        training = TrainingSet(
+            prepared,
+            sentences,
+            self._encoder,
+            self._heads,
+            self._table,
+            is_shifting=self.strategy == "shift-reduce",
+            max_children=self.max_children,
+            only_known=self.only_known,
+        )
+        self.grammar_ = training.grammar
+        tell(
+            f"{len(prepared)} sentences, {training.n_states} states, "
+            f"{len(training.inferences.states)} places for inferences, {self._table.n_features} features"
+        )
+        return training
+
+    def _set_encoder(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._heads = encoder.make_heads(self.head_rules)
+        self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, encoder.sizes())
+
+    def _with_top(self, tree: ConstTree) -> ConstTree:
+        """Return a prepared tree under the top."""
+        if self.root_ is None:
+            return ConstTree(ROOT, [tree])
+        return tree if tree.label == ROOT else ConstTree(ROOT, tree.children)
+
+    def _learn(
+        self, training: TrainingSet, dev: Sequence[ConstTree], tell: Progress, kept: Checkpoint | None
+    ) -> None:
+        """Lower the penalty step by step, until the dev score no longer rises, and keep the best."""
+        learners = Learners(
+            training,
+            runs=self.runs,
+            eta=self.eta,
+            sample_size=self.sample_size,
+            least_gain=self.least_gain,
+            slack=self.slack,
+            seed=self.seed,
+            jobs=self.jobs,
+            checkpoint=kept,
+        )
+        learners.begin(self.lowest_penalty)
+        with task("training", total=learners.count_steps(self.lowest_penalty), unit="steps") as counted:
+            while not self._is_done(learners):
+                learners.lower(self.lowest_penalty)
+                self._set_forests(learners.forests())
+                learners.look(parseval(dev, self._predict_quickly(dev)).f1)
+                tell(str(learners.history[-1]))
+                counted.advance()
+        self.history_ = learners.history
+        best = max(self.history_, key=lambda step: step.f1)
+        self._set_forests(learners.forests(best.sizes))
+
+    def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:
+        limit, self.max_inferences = self.max_inferences, min(self.max_inferences, DEV_INFERENCES)
+        try:
+            return self.predict(dev)
+        finally:
+            self.max_inferences = limit
+
+    def _is_done(self, learners: Learners) -> bool:
+        """Tell whether the dev score has not risen for long, or the penalty is the lowest."""
+        scores = [step.f1 for step in learners.history]
+        if not scores:
+            return False
+        return learners.penalty <= self.lowest_penalty or len(scores) - int(np.argmax(scores)) > self.patience
+
+    def _set_forests(self, forests: Sequence[Sequence[Tree]]) -> None:
+        self.forests_ = [list(trees) for trees in forests]
+        index, ensembles = index_trees(self.forests_, self._table.n_features)
+        self._model = Model(self._table.arrays, self._heads, self.grammar_, index, ensembles)
+
+    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+        """Parse sentences; the trees have all of their words, as they were written."""
+        return [parses[0].tree for parses in self.kbest(sentences, 1)]
+
+    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+        """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
+
+        Trees are told apart before punctuation that training does without comes back. A tree without words
+        is its own parse.
+        """
+        self._check_fitted()
+        for name, value in (("k", k), ("jobs", self.jobs), ("max_inferences", self.max_inferences)):
+            check_integer(name, value, minimum=1)
+        sentences = list_sentences(sentences)
+        read = self._read(sentences)
+        size = max(1, -(-len(read) // self.jobs))
+        parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
+        with task("parsing", total=len(read)) as counted:
+            found = map_jobs(lambda part: self._parse(part, k, counted), parts, jobs=self.jobs)
+        lists = [parses for part in found for parses in part]
+        return [
+            [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else parses
+            for sentence, each, parses in zip(sentences, read, lists, strict=True)
+        ]
+
+    def scores(self, trees: Sequence[ConstTree]) -> npt.NDArray[np.float64]:
+        """Return the score that the search would give each tree, whichever parser or treebank it is from.
+
+        It is that of `kbest` for a tree that `kbest` returns, and minus infinity for a tree to which no
+        search can lead, as with a label that was never learnt, or never over such children. A tree that
+        can only be reached with its punctuation raised, and without brackets that repeat the one below,
+        has the score of that tree. Trees of the same sentence are scored in much less time if they follow
+        each other.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+            Whose words, and tags, unless the parser predicts them, are those of the sentence. A root that is
+            no label of constituents is that of the parser's own trees.
+
+        Returns
+        -------
+        ndarray of float64, (n_trees,)
+        """
+        self._check_fitted()
+        check_integer("jobs", self.jobs, minimum=1)
+        trees = list(trees)
+        check_trees(trees)
+        for at, tree in enumerate(trees, 1):
+            if tree.is_leaf and self.needs_tags:
+                raise InputError(f"tree {at} has no tags; expected some, or a parser that predicts them")
+        scores = np.zeros(len(trees))
+
+        with task("scoring", total=len(trees), unit="trees") as counted:
+
+            def fill(part: slice) -> None:
+                scores[part] = self._score(trees[part], counted)
+
+            map_slices(fill, len(trees), jobs=self.jobs)
+        return scores
+
+    def _score(self, trees: Sequence[ConstTree], counted: Task) -> list[float]:
+        scorer = TreeScorer(
+            Retracer(self._model, is_shifting=self._is_shifting),
+            self._encoder,
+            has_root=self.root_ is not None,
+            tagger=None if self.needs_tags else self.tagger_,
+        )
+        scores = []
+        for tree in trees:
+            scores.append(scorer.score(tree))
+            counted.advance()
+        return scores
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+        return self.tags == "gold" or self.tagger_ is None
+
+    def _read(self, sentences: Sequence[Input]) -> list[Sentence]:
+        """Return the words of sentences with the tags that the parser is to see."""
+        return read_sentences(sentences, None if self.needs_tags else self.tagger_)
+
+    @property
+    def _is_shifting(self) -> bool:
+        # Only what shifts has an ensemble more than labels.
+        return len(self.forests_) > self._encoder.n_labels
+
+    def _parse(self, sentences: Sequence[Sentence], k: int, counted: Task) -> list[list[Parse]]:
+        searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=self.max_inferences)
+        found = []
+        for sentence in sentences:
+            found.append(self._parse_sentence(searcher, sentence, k))
+            counted.advance()
+        return found
+
+    def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:
+        kept = keep_inside(sentence.tags)
+        if not kept:
+            return [Parse(self._finished(None, kept, sentence), 0.0)]
+        inside = read_inside(sentence.words, sentence.tags, kept)
+        outcome = searcher.find(self._encoder.encode(inside), k=k)
+        return [
+            Parse(self._finished(self._build(inside, found), kept, sentence), -found.cost)
+            for found in outcome.parses
+        ]
+
+    def _build(self, sentence: Sentence, found: Found) -> ConstTree:
+        """Return the tree that inferences make."""
+        line = [ConstTree(tag, [word]) for word, tag in zip(sentence.words, sentence.tags, strict=True)]
+        for begin, size, label in found.actions:
+            line[begin : begin + size] = [
+                ConstTree(self._encoder.symbols.labels[label], line[begin : begin + size])
+            ]
+        return line[0]
+
+    def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: Sentence) -> ConstTree:
+        """Return a parse with all words and the root that training trees have."""
+        if self.root_ is None and tree is not None and len(tree.children) == 1 and tree.n_nodes > 3:
+            return restore(tree.children[0], kept, sentence.words, sentence.tags)
+        whole = restore(tree, kept, sentence.words, sentence.tags)
+        if self.root_ is not None:
+            return ConstTree(self.root_, whole.children)
+        return whole.children[0] if len(whole.children) == 1 else whole
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser to one file, for `tw.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the parser is."""
+        self._check_fitted()
+        values = {
+            "options": {name: getattr(self, name) for name in OPTIONS}
+            | {"atoms": ATOMS if self.atoms is None else self.atoms},
+            "symbols": list(self._encoder.symbols),
+            "root": self.root_,
+            "history": [list(step._replace(seconds=0.0)) for step in self.history_],
+            "sizes": [len(trees) for trees in self.forests_],
+        }
+        forest = join_trees([tree for trees in self.forests_ for tree in trees])
+        tables = {name: getattr(self.grammar_, name) for name in TABLES}
+        parts = {"tagger": self.tagger_.get_state()} if self.tagger_ else {}
+        return State("ConstituentParser", values, {**forest_arrays(forest), **tables}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the parser again."""
+        values = state.values
+        parser = cls(**values["options"])
+        parser._check()
+        parser.root_ = values["root"]
+        parser.history_ = [Step(*step) for step in values["history"]]
+        parser._set_encoder(Encoder(Symbols(*values["symbols"])))
+        firsts, lasts, onlys = (state.arrays[name] for name in TABLES)
+        parser.grammar_ = Grammar(firsts, lasts, onlys, parser.max_children)
+        parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
+        if state.arrays["features"].max(initial=-1) >= parser._table.n_features:
+            raise InputError(f"a split by a feature of others; expected one of {parser._table.n_features}")
+        trees = iter(split_forest(forest_from(state)))
+        parser._set_forests([[next(trees) for _ in range(size)] for size in values["sizes"]])
+        return parser
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the parser has learnt anything."""
+        return hasattr(self, "forests_")
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise InputError("the parser has learnt nothing yet; call fit first, or load one")
+
+    def _check(self) -> None:
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_choice("tags", self.tags, ("gold", "predicted"))
+        check_choice("only_known", self.only_known, (True, False))
+        check_choice("head_rules", self.head_rules, tuple(RULES))
+        for name in COUNTS:
+            check_integer(name, getattr(self, name), minimum=1)
+        check_integer("folds", self.folds, minimum=2)
+        check_integer("seed", self.seed)
+        check_number("eta", self.eta, low=1e-6, high=0.999)
+        check_number("slack", self.slack, low=0, high=1)
+        if self.eta * (1 + self.slack) >= 1:
+            found = f"eta is {self.eta!r} with a slack of {self.slack!r}"
+            raise InputError(f"{found}; expected eta * (1 + slack) below 1")
+        check_number("least_gain", self.least_gain, low=0, high=10)
+        check_number("lowest_penalty", self.lowest_penalty, low=1e-6, high=1e6)

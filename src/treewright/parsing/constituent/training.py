@@ -1,0 +1,206 @@
+"""The ensembles of all labels, grown side by side under one penalty that is lowered step by step."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
+from treewright.learn.boosting import BoostedTrees
+from treewright.native.learn.boosting import Tree
+from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
+from treewright.persist import State
+from treewright.scale import map_jobs
+
+STEP = 0.84
+"""By which the penalty falls between two looks at dev sentences; larger steps make worse parsers."""
+WARM_UP = 0.001
+"""There are no such looks before the penalty is this share of the first."""
+SCHEDULE = (STEP, WARM_UP)
+MOST_TREES = 1_000_000
+
+
+class Step(NamedTuple):
+    """How far training was at a penalty.
+
+    Attributes
+    ----------
+    penalty : float
+    n_trees, n_nonzero : int
+        Trees of all labels, and their leaves that add something.
+    f1 : float
+        Of the dev sentences.
+    seconds : float
+        Spent on growing trees up to here, all threads together.
+    lost : float
+        The share of example weight that the last sample lacked, for the label with the most examples.
+    sizes : list of int
+        How many trees each label has, in each run.
+    """
+
+    penalty: float
+    n_trees: int
+    n_nonzero: int
+    f1: float
+    seconds: float
+    lost: float
+    sizes: list[int]
+
+    def __str__(self) -> str:
+        return (
+            f"penalty {self.penalty:.3g}: {self.n_trees} trees, {self.n_nonzero} leaves that count, "
+            f"{self.seconds:.0f} s, dev F1 {self.f1:.2f}"
+        )
+
+
+class Learners:
+    """An ensemble of boosted trees for each label, in each of several runs.
+
+    Parameters
+    ----------
+    training : TrainingSet
+    runs : int
+        How often each label is learnt, with other samples.
+    eta, sample_size, least_gain, slack
+        As of `BoostedTrees`.
+    seed : int
+    jobs : int
+        Threads.
+    checkpoint : Checkpoint, optional
+        Where each step is kept, and what is there is gone on with.
+
+    Attributes
+    ----------
+    history : list of Step
+    penalty : float
+        Of the last step; before, that above which nothing gains for any label.
+    """
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        *,
+        runs: int,
+        eta: float,
+        sample_size: int,
+        least_gain: float,
+        slack: float,
+        seed: int,
+        jobs: int,
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        self._runs, self._jobs, self._checkpoint = runs, jobs, checkpoint
+        self._n_labels = training.n_classifiers
+        examples = map_jobs(
+            partial(training.examples, jobs=jobs),
+            range(self._n_labels),
+            jobs=jobs,
+            what="making examples",
+            unit="labels",
+        )
+
+        def make(number: int) -> BoostedTrees:
+            mine: LabelExamples = examples[number % self._n_labels]
+            found = self._load(f"learner{number}")
+            if found:
+                return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
+            run = seed + number // self._n_labels
+            return make_learner(
+                mine, eta=eta, sample_size=sample_size, least_gain=least_gain, slack=slack, seed=run
+            )
+
+        found = self._load("history")
+        self.history = [Step(*step) for step in found.values["steps"]] if found else []
+        self._all = map_jobs(make, range(runs * self._n_labels), jobs=jobs)
+        self.penalty = self.history[-1].penalty if self.history else self._first_penalty()
+
+    def _load(self, name: str) -> State | None:
+        return self._checkpoint.load(name) if self._checkpoint else None
+
+    def _first_penalty(self) -> float:
+        """Return the penalty above which nothing gains, for any label."""
+        found = self._load("start")
+        if found is not None:
+            return float(found.values["penalty"])
+        map_jobs(lambda learner: learner.grow(), self._all, jobs=self._jobs, what="first look", unit="labels")
+        return max(learner.largest or 0.0 for learner in self._all)
+
+    def begin(self, lowest: float) -> None:
+        """Lower the penalty to where trees begin to tell, if that has not been done."""
+        if self.history:
+            return
+        if self.penalty == 0:
+            raise InputError("the trees tell nothing of what to infer; expected constituents over words")
+        if self.penalty <= lowest:
+            raise InputError(
+                f"lowest_penalty is {lowest!r}; expected less than {self.penalty:.3g}, from which on nothing "
+                "is learnt from these trees"
+            )
+        if self._checkpoint:
+            self._checkpoint.save("start", State("Start", {"penalty": self.penalty}, {}))
+        end = max(lowest / STEP, WARM_UP * self.penalty)
+        while self.penalty * STEP > end:
+            self.lower(lowest)
+
+    def count_steps(self, lowest: float) -> int:
+        """Return how many steps there are from the penalty down to the lowest."""
+        return max(0, math.ceil(math.log(lowest / self.penalty, STEP)))
+
+    def lower(self, lowest: float) -> None:
+        """Go a step down, and grow all ensembles until nothing gains."""
+        self.penalty = max(self.penalty * STEP, lowest)
+        # The slowest first, so that no thread waits long for another at the end.
+        order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
+        what = f"growing trees, penalty {self.penalty:.3g}"
+        map_jobs(partial(_grow_to, self.penalty), order, jobs=self._jobs, what=what, unit="labels")
+
+    def look(self, f1: float) -> None:
+        """Take down the dev score of a step, and keep the step."""
+        largest = max(self._all, key=lambda learner: learner.n_examples)
+        records = [record for learner in self._all for record in learner.records]
+        step = Step(
+            self.penalty,
+            sum(len(learner.trees) for learner in self._all),
+            sum(learner.n_nonzero for learner in self._all),
+            f1,
+            sum(record.seconds.total for record in records),
+            next((record.lost for record in reversed(largest.records) if record.lost > 0), 0.0),
+            [len(learner.trees) for learner in self._all],
+        )
+        self.history.append(step)
+        if self._checkpoint:
+            for number, learner in enumerate(self._all):
+                self._checkpoint.save(f"learner{number}", learner.get_state())
+            steps = {"steps": [list(each) for each in self.history]}
+            self._checkpoint.save("history", State("History", steps, {}))
+
+    def forests(self, sizes: Sequence[int] | None = None) -> list[list[Tree]]:
+        """Return the trees of each label, in the mean over runs; only the first so many, if that is said."""
+        sizes = sizes or [len(learner.trees) for learner in self._all]
+        forests: list[list[Tree]] = [[] for _ in range(self._n_labels)]
+        for number, (learner, size) in enumerate(zip(self._all, sizes, strict=True)):
+            forests[number % self._n_labels] += [
+                tree._replace(values=tree.values / self._runs) for tree in learner.trees[:size]
+            ]
+        return forests
+
+
+def make_learner(
+    examples: LabelExamples, *, eta: float, sample_size: int, least_gain: float, slack: float, seed: int
+) -> BoostedTrees:
+    """Return an ensemble without trees for the examples of a label."""
+    return BoostedTrees(
+        examples,
+        examples.signs,
+        biases=examples.biases,
+        eta=eta,
+        sample_size=sample_size,
+        least_gain=least_gain,
+        slack=slack,
+        seed=seed,
+    )
+
+
+def _grow_to(penalty: float, learner: BoostedTrees) -> None:
+    learner.grow_to(penalty, max_trees=MOST_TREES)

@@ -1,0 +1,403 @@
+"""Features of dependency parsing: templates as data, and sentences as arrays.
+
+A template is a line of atoms; an atom names a word of the part, perhaps a neighbour of it, and one of its
+attributes: ``h.word m-1.tag`` is the head's form with the tag before the modifier. The words of a part are
+``h`` the head, ``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and
+``g`` the head's head; labels are told by these and by ``n`` the sibling after the modifier, ``f`` and ``l``
+the modifier's first and last child. Every feature knows the directions of its arcs; a line that ends in
+``*`` is used a second time together with the distance. Arcs have two kinds of feature besides: each tag
+between head and modifier with both tags, and each pair of morphological features of head and modifier.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.persist import State
+
+ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
+"""Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
+MOST_CACHED = 1 << 18
+"""Words with their tags whose values are remembered."""
+ROLES = {"h": 0, "m": 1, "s": 2, "g": 3, "t": 4, "n": 5, "f": 6, "l": 7}
+KINDS = {
+    "arc": "hm",
+    "pair": "hsm",
+    "grandchild": "ghm",
+    "grand_sibling": "ghsm",
+    "triple": "htsm",
+    "label": "hmgsnfl",
+    "label_child": "hmt",
+    "label_sibling": "hmt",
+}
+"""Kinds of parts and the words that they have; the last three are what labels are told by."""
+
+ARC_TEMPLATES = """
+h.word *
+h.tag *
+h.word h.tag *
+m.word *
+m.tag *
+m.word m.tag *
+h.word m.word *
+h.tag m.tag *
+h.pos m.pos *
+h.word m.tag *
+h.tag m.word *
+h.word h.tag m.word *
+h.word h.tag m.tag *
+h.word m.word m.tag *
+h.tag m.word m.tag *
+h.word h.tag m.word m.tag *
+h.lemma m.lemma *
+h.lemma m.pos *
+h.pos m.lemma *
+h.lemma h.tag m.lemma
+h.lemma m.lemma m.tag
+h.tag h+1.tag m-1.tag m.tag *
+h-1.tag h.tag m-1.tag m.tag *
+h.tag h+1.tag m.tag m+1.tag *
+h-1.tag h.tag m.tag m+1.tag *
+h.tag h+1.tag m.tag *
+h-1.tag h.tag m.tag *
+h.tag m-1.tag m.tag *
+h.tag m.tag m+1.tag *
+h.pos h+1.pos m-1.pos m.pos *
+h-1.pos h.pos m.pos m+1.pos *
+h.pos h+1.pos m.pos m+1.pos *
+h-1.pos h.pos m-1.pos m.pos *
+h.pos m-1.pos m.pos m+1.pos *
+h-1.pos h.pos h+1.pos m.pos *
+h.tag m.tag m+1.tag m+2.tag *
+h.tag m-2.tag m-1.tag m.tag *
+h.tag h+1.tag h+2.tag m.tag
+h-2.tag h-1.tag h.tag m.tag
+m-1.tag m.tag m+1.tag *
+m.word m-1.tag m+1.tag
+h.word m.word m-1.word
+h.word m.word m+1.word
+h.tag m-1.word m.tag *
+h.tag m.tag m+1.word *
+h-1.word h.tag m.tag *
+h+1.word h.tag m.tag *
+h.word m.tag m-1.tag
+h.word m.tag m+1.tag
+h.tag m.word m-1.tag
+h.tag m.word m+1.tag
+h.feats m.feats *
+h.pos h.feats m.pos m.feats *
+h.pos m.pos m.feats *
+h.pos h.feats m.pos *
+h.lemma m.pos m.feats
+h.pos h.feats m.lemma
+h.suffix m.tag *
+h.tag m.suffix *
+h.suffix m.suffix *
+h.prefix m.tag
+h.tag m.prefix
+h.pos m.shape *
+h.shape m.pos *
+h.shape m.shape
+"""
+
+PAIR_TEMPLATES = """
+h.tag s.tag m.tag *
+h.pos s.pos m.pos *
+s.tag m.tag *
+s.pos m.pos *
+h.word s.tag m.tag
+h.tag s.word m.tag
+h.tag s.tag m.word
+h.lemma s.pos m.pos
+h.pos s.lemma m.pos
+h.pos s.pos m.lemma
+s.word m.tag *
+s.tag m.word *
+s.word m.word *
+s.lemma m.lemma
+h.tag s.lemma m.lemma
+h.lemma s.lemma m.pos
+h.lemma s.pos m.lemma
+h.pos s.feats m.feats
+s.pos s.feats m.pos m.feats
+h.tag s.tag m.tag m+1.tag
+h.tag s.tag m-1.tag m.tag
+h.tag s.tag s+1.tag m.tag
+"""
+
+GRANDCHILD_TEMPLATES = """
+g.tag h.tag m.tag *
+g.pos h.pos m.pos *
+g.tag m.tag *
+g.pos m.pos
+g.word h.tag m.tag
+g.tag h.word m.tag
+g.tag h.tag m.word
+g.lemma h.pos m.pos
+g.pos h.lemma m.pos
+g.pos h.pos m.lemma
+g.word m.tag
+g.tag m.word
+g.word m.word
+g.lemma m.lemma
+g.lemma h.lemma m.pos
+g.pos h.lemma m.lemma
+g.lemma h.pos m.lemma
+g.pos g.feats h.pos m.pos m.feats
+g.tag h.tag m.tag m+1.tag
+g.tag h.tag m-1.tag m.tag
+g.tag h.tag h+1.tag m.tag
+"""
+
+GRAND_SIBLING_TEMPLATES = """
+g.tag h.tag s.tag m.tag
+g.pos h.pos s.pos m.pos
+g.tag s.tag m.tag
+"""
+
+TRIPLE_TEMPLATES = """
+h.tag t.tag s.tag m.tag
+h.pos t.pos s.pos m.pos
+t.tag s.tag m.tag
+h.tag t.tag m.tag
+"""
+
+PRUNING_TEMPLATES = """
+h.tag m.tag *
+h.pos m.pos *
+h.word m.tag *
+h.tag m.word *
+h.word m.word
+h.lemma m.lemma
+h.tag *
+m.tag *
+m.word *
+h.word *
+h.tag h+1.tag m-1.tag m.tag *
+h-1.tag h.tag m.tag m+1.tag *
+h-1.tag h.tag m-1.tag m.tag *
+h.tag h+1.tag m.tag m+1.tag *
+h.tag m-1.tag m.tag m+1.tag *
+h-1.tag h.tag h+1.tag m.tag *
+h.pos h.feats m.pos m.feats *
+h.tag m.suffix *
+"""
+
+
+@dataclass(frozen=True)
+class TemplateSet:
+    """The templates of each kind of part; replace one to add your own.
+
+    Examples
+    --------
+    >>> mine = TemplateSet(arc=ARC_TEMPLATES + "h.word m.suffix m+1.word")
+    """
+
+    arc: str = ARC_TEMPLATES
+    pair: str = PAIR_TEMPLATES
+    grandchild: str = GRANDCHILD_TEMPLATES
+    grand_sibling: str = GRAND_SIBLING_TEMPLATES
+    triple: str = TRIPLE_TEMPLATES
+    pruning: str = field(default=PRUNING_TEMPLATES)
+
+
+def compile_templates(text: str, kind: str) -> Templates:
+    """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
+    roles = KINDS[kind]
+    first_atom, with_distance = [0], list[bool]()
+    role, offset, attribute = list[int](), list[int](), list[int]()
+    seeds, factors = list[int](), list[int]()
+    for line in filter(str.strip, text.splitlines()):
+        atoms = line.split()
+        with_distance.append(atoms[-1] == "*")
+        if atoms == ["*"]:
+            raise InputError(f"template {line.strip()!r}; expected an atom at least, as h.word")
+        seed, *numbers = _numbers(f"{kind} {len(seeds)}", len(atoms) + 1)
+        seeds.append(seed)
+        # Atoms of one word stand together, so that their shares are added once for all parts.
+        for at, atom in enumerate(sorted(atoms[: len(atoms) - with_distance[-1]], key=lambda atom: atom[0])):
+            word, _, name = atom.partition(".")
+            if (
+                not word
+                or word[0] not in roles
+                or name not in ATTRIBUTES
+                or (word[1:] and not _is_offset(word[1:]))
+            ):
+                expected = (
+                    f"one of {', '.join(roles)}, an offset from -2 to +2, and one of {', '.join(ATTRIBUTES)}"
+                )
+                raise InputError(f"template {line.strip()!r}: {atom!r}; expected {expected}")
+            role.append(ROLES[word[0]])
+            offset.append(int(word[1:] or 0))
+            attribute.append(ATTRIBUTES.index(name))
+            factors.append(numbers[at])
+        first_atom.append(len(role))
+    return Templates(
+        np.array(first_atom, dtype=np.int32),
+        np.array(role, dtype=np.int32),
+        np.array(offset, dtype=np.int32),
+        np.array(attribute, dtype=np.int32),
+        np.array(factors, dtype=np.uint64),
+        np.array(seeds, dtype=np.uint64),
+        np.array(with_distance, dtype=np.bool_),
+        np.array(_numbers(f"{kind} between", 4), dtype=np.uint64),
+        np.array(_numbers(f"{kind} morphs", 5), dtype=np.uint64),
+    )
+
+
+def _numbers(name: str, n: int) -> list[int]:
+    """Return odd numbers of 64 bits that are always the same for a name and have no order."""
+    digests = (hashlib.blake2b(f"{name} {at}".encode(), digest_size=8).digest() for at in range(n))
+    return [int.from_bytes(digest, "little") | 1 for digest in digests]
+
+
+def max_keys(*templates: Templates) -> int:
+    """Return how many features a part can have at the most."""
+    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
+
+
+def _is_offset(text: str) -> bool:
+    return text in ("-2", "-1", "+1", "+2")
+
+
+class Corpus(NamedTuple):
+    """Sentences as flat arrays, one after another, each with its extra rows."""
+
+    first_row: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int32]
+    first_morph: npt.NDArray[np.int64]
+    """Of each row, in `morphs`; one more at the end."""
+    morphs: npt.NDArray[np.int32]
+    heads: npt.NDArray[np.int32]
+    """By row; -1 where unknown."""
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.first_row) - 1
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Number of words of each sentence."""
+        return np.diff(self.first_row) - N_EXTRA_ROWS
+
+    def words_of(self, number: int) -> slice:
+        """Return where the words of a sentence stand."""
+        return slice(int(self.first_row[number]) + ROOT + 1, int(self.first_row[number + 1]) - 2)
+
+
+class Encoder:
+    """Turns sentences into arrays with the vocabularies of its training sentences.
+
+    Parameters
+    ----------
+    vocabularies : sequence of Vocabulary
+        One for each of ATTRIBUTES, and one of morphological features.
+    """
+
+    def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
+        self.vocabularies = list(vocabularies)
+        # After the strings of each vocabulary come the values of the rows that are no words.
+        bases = [len(vocabulary) for vocabulary in self.vocabularies[: len(ATTRIBUTES)]]
+        self._special = np.array([[base + row for base in bases] for row in range(ROOT + 1)], dtype=np.int32)
+        self._cache: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
+        """Number the attribute values that occur in `trees`."""
+        tokens = Counter(token for tree in trees for token in _tokens(tree))
+        counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
+        for token, n in tokens.items():
+            for counter, value in zip(counts, _attributes(token), strict=False):
+                counter[value] += n
+            for morph in _morphs(token):
+                counts[-1][morph] += n
+        return cls([Vocabulary.from_counts(counter) for counter in counts])
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether some of the training sentences had tags."""
+        return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
+
+    def get_state(self) -> State:
+        """Return all that the encoder is."""
+        return State("Encoder", {"vocabularies": [one.strings for one in self.vocabularies]})
+
+    @classmethod
+    def from_state(cls, state: State) -> "Encoder":
+        """Make the encoder again."""
+        return cls([Vocabulary(strings) for strings in state.values["vocabularies"]])
+
+    def encode(self, trees: Sequence[DepTree]) -> Corpus:
+        """Turn sentences into arrays."""
+        n_rows = sum(len(tree) + N_EXTRA_ROWS for tree in trees)
+        values = np.empty((n_rows, len(ATTRIBUTES)), dtype=np.int32)
+        heads = np.full(n_rows, -1, dtype=np.int32)
+        n_morphs = np.zeros(n_rows + 1, dtype=np.int64)
+        morphs: list[int] = []
+        first_row = [0]
+        for tree in trees:
+            start = first_row[-1] + ROOT + 1
+            values[start - ROOT - 1 : start] = self._special
+            known = [self._lookup(token) for token in _tokens(tree)]
+            end = start + len(known)
+            if known:
+                values[start:end] = [one[0] for one in known]
+                heads[start:end] = tree.heads
+                n_morphs[start + 1 : end + 1] = [len(one[1]) for one in known]
+                for one in known:
+                    morphs.extend(one[1])
+            values[end : end + 2] = self._special[2]
+            first_row.append(end + 2)
+        return Corpus(
+            np.array(first_row, dtype=np.int64),
+            values,
+            np.cumsum(n_morphs),
+            np.array(morphs, dtype=np.int32),
+            heads,
+        )
+
+    def _lookup(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        found = self._cache.get(token)
+        if found is None:
+            *attributes, morph = self.vocabularies
+            ids = [
+                vocabulary.id(value) for vocabulary, value in zip(attributes, _attributes(token), strict=True)
+            ]
+            found = ids, [number for one in _morphs(token) if (number := morph.id(one))]
+            if len(self._cache) >= MOST_CACHED:
+                self._cache.clear()
+            self._cache[token] = found
+        return found
+
+
+def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
+    return zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+
+
+def _attributes(token: tuple[str, ...]) -> list[str]:
+    """Return the attribute values of a token, in the order of ATTRIBUTES."""
+    word, lemma, upos, xpos, feats = token
+    lower = word.lower()
+    pos = upos if upos != "_" else xpos
+    tag = xpos if xpos != "_" else upos
+    return [pos, tag, lower, lemma if lemma != "_" else lower, feats, lower[-3:], lower[:3], shape(word)]
+
+
+def _morphs(token: tuple[str, ...]) -> list[str]:
+    return token[4].split("|") if token[4] != "_" else []
+
+
+def shape(word: str) -> str:
+    """Return the kinds of characters of a word, runs of one kind as one: ``McCoy-7`` is ``XxXx-d``."""
+    kinds = ["d" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in word]
+    return "".join(kind for at, kind in enumerate(kinds) if at == 0 or kind != kinds[at - 1])[:6]

@@ -1,0 +1,314 @@
+"""Labeler: relations for the arcs of given trees."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_integer, check_number
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
+from treewright.learn.weights import FloatTable, average, make_table, pack, table_shift, unpack
+from treewright.native.dependency.features import ROOT, Templates
+from treewright.native.dependency.labeling import (
+    MAX_HISTORY_KEYS,
+    MAX_RELATIVES,
+    Labelling,
+    count_keys,
+    label_corpus,
+    learn_labels,
+)
+from treewright.parsing.dependency.features import Corpus, Encoder, compile_templates, max_keys
+from treewright.persist import State
+from treewright.progress import Task, task
+
+OWN_TEMPLATES = """
+m.word *
+m.lemma
+m.tag *
+m.pos *
+m.feats
+h.word
+h.lemma
+h.tag *
+h.pos
+h.tag m.tag *
+h.pos m.pos *
+h.word m.tag
+h.tag m.word
+h.pos m.word
+h.lemma m.pos
+h.pos m.lemma
+h.lemma m.lemma
+h.feats m.feats
+h.pos m.pos m.feats
+h.pos h.feats m.pos
+h.pos h.feats m.lemma
+h.lemma m.pos m.feats
+h.lemma m.feats
+m.pos m.feats
+m.feats m+1.pos
+m.suffix m.pos
+m.suffix m+1.pos
+m.suffix h.pos
+m.prefix h.pos
+h.suffix m.pos
+m.shape h.pos
+m.shape h.shape m.pos
+m-1.tag m.tag m+1.tag h.pos
+m-1.word m.tag
+m+1.word m.tag
+h-1.tag h.tag m.tag
+h.tag h+1.tag m.tag
+g.pos h.pos m.pos
+g.tag h.tag m.tag
+g.lemma h.pos m.pos
+g.pos h.lemma m.pos
+g.pos h.pos m.lemma
+s.tag h.tag m.tag
+n.tag h.tag m.tag
+s.pos m.pos n.pos h.pos
+s.lemma m.pos h.pos
+n.lemma m.pos h.pos
+s.pos h.lemma m.pos
+n.pos h.lemma m.pos
+f.word m.pos h.pos
+f.tag m.tag h.tag
+f.pos l.pos m.pos h.pos
+l.word m.pos h.pos
+l.tag m.tag h.tag
+f.pos m.pos
+f-1.tag m.tag h.tag
+l+1.tag m.tag h.tag
+"""
+
+CHILD_TEMPLATES = """
+t.word m.pos h.pos
+t.lemma m.tag
+t.tag m.tag h.pos
+t.word h.lemma
+t.pos m.lemma
+t.word m.lemma
+t.lemma m.pos h.lemma
+t.pos t.feats m.pos h.pos
+"""
+
+SIBLING_TEMPLATES = """
+t.pos m.pos h.pos
+"""
+"""Of a child and of a sibling, `t` is the other word, and the situation the order of the three."""
+
+COUNT_BITS = 24
+MIN_TABLE_BITS, MAX_TABLE_BITS = 10, 28
+
+Progress = Callable[[str], None]
+
+
+class Labeler:
+    """A classifier of relations, given the heads.
+
+    A word may have the relations that were seen with the tags of the word and of its head in the same
+    order; if there are none, those seen with the word's tag; if there are none either, all.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the training sentences.
+    table_bits : int
+        The weight table has 2 ** `table_bits` slots, a byte each on disk.
+    seed : int
+
+    Attributes
+    ----------
+    encoder_ : Encoder or None
+        None where the model was made from a state without one; then `predict` must be given a corpus.
+    labels_ : Vocabulary
+        The relations.
+    weights_ : ndarray of float32
+    """
+
+    def __init__(self, *, epochs: int = 6, table_bits: int = 21, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.table_bits = table_bits
+        self.seed = seed
+
+    def fit(self, trees: Sequence[DepTree], encoder: Encoder, *, progress: Progress | None = None) -> Self:
+        """Learn from trees, whose relations may be any strings.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        encoder : Encoder
+            Made from these or more trees.
+        progress : callable, optional
+            Called with a line of text after each epoch.
+        """
+        self._check(trees)
+        relations = [relation for tree in trees for relation in tree.deprels]
+        if not relations:
+            raise InputError("no training sentences with words were given; expected at least one")
+        self.encoder_: Encoder | None = encoder
+        self.labels_ = Vocabulary.from_counts(Counter(relations))
+        corpus = encoder.encode(trees)
+        gold = np.zeros(len(corpus.heads), dtype=np.int32)
+        gold[_word_rows(corpus)] = self.labels_.ids(relations)
+        n_tags = len(encoder.vocabularies[0]) + ROOT + 1
+        self._allowed = _Allowed.from_corpus(corpus, gold, n_tags)
+        # Predictions must not change by saving, so the weights are rounded now.
+        with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
+            self.weights_ = unpack(pack(self._learn(corpus, gold, progress, counted)))
+        return self
+
+    def predict(self, trees: Sequence[DepTree], corpus: Corpus | None = None) -> list[list[str]]:
+        """Return the relations of the words of each tree, for the heads it has.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        corpus : Corpus, optional
+            The same sentences as arrays, if at hand; its heads are not looked at.
+        """
+        self._check(trees)
+        if corpus is None:
+            if self.encoder_ is None:
+                raise InputError("the labeler has no encoder; expected one in from_state, or a corpus")
+            corpus = self.encoder_.encode(trees)
+        rows = _word_rows(corpus)
+        heads = np.full(len(corpus.values), -1, dtype=np.int32)
+        heads[rows] = np.concatenate([*(tree.heads for tree in trees), np.empty(0, dtype=np.int32)])
+        corpus = corpus._replace(heads=heads)
+        found = np.zeros(len(heads), dtype=np.int32)
+        label_corpus(self._model(self.weights_), corpus, self._allowed.groups(corpus), found)
+        labels = iter(np.array(["", *self.labels_.strings], dtype=object)[found[rows]].tolist())
+        return [[next(labels) for _ in range(len(tree))] for tree in trees]
+
+    def get_state(self, *, with_encoder: bool = True) -> State:
+        """Return all that the labeler is; without its encoder if that is kept elsewhere."""
+        options = {"epochs": self.epochs, "table_bits": self.table_bits, "seed": self.seed}
+        values = {"options": options, "labels": self.labels_.strings, "n_tags": self._allowed.n_tags}
+        arrays = {**pack(self.weights_), "pairs": self._allowed.pairs}
+        parts = {"encoder": self.encoder_.get_state()} if with_encoder and self.encoder_ else {}
+        return State("Labeler", values, arrays, parts)
+
+    @classmethod
+    def from_state(cls, state: State, encoder: Encoder | None = None) -> Self:
+        """Make the labeler again, with the encoder that is given or, without one, with its own."""
+        labeler = cls(**state.values["options"])
+        if encoder is None and "encoder" in state.parts:
+            encoder = Encoder.from_state(state.parts["encoder"])
+        labeler.encoder_ = encoder
+        labeler.labels_ = Vocabulary(state.values["labels"])
+        labeler._allowed = _Allowed.from_pairs(
+            state.arrays["pairs"], state.values["n_tags"], len(labeler.labels_)
+        )
+        labeler.weights_ = unpack(state.arrays)
+        return labeler
+
+    def _check(self, trees: Sequence[DepTree]) -> None:
+        check_integer("epochs", self.epochs, minimum=1)
+        check_number("table_bits", self.table_bits, low=MIN_TABLE_BITS, high=MAX_TABLE_BITS)
+        check_integer("seed", self.seed)
+        for number, tree in enumerate(trees, start=1):
+            if (tree.heads < 0).any():
+                raise InputError(f"sentence {number} has words without a head; expected whole trees")
+
+    def _model(self, weights: FloatTable) -> Labelling:
+        own = compile_templates(OWN_TEMPLATES, "label")
+        child = compile_templates(CHILD_TEMPLATES, "label_child")
+        sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
+        most = (
+            max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * (_n_templates(child) + _n_templates(sibling))
+        )
+        allowed = self._allowed
+        return Labelling(
+            own, child, sibling, allowed.first, allowed.labels, weights, table_shift(weights), most
+        )
+
+    def _learn(
+        self, corpus: Corpus, gold: npt.NDArray[np.int32], progress: Progress | None, counted: Task
+    ) -> FloatTable:
+        """Return the averaged weights."""
+        weights = make_table(self.table_bits)
+        totals = np.zeros(weights.size)
+        counts = np.zeros(1 << COUNT_BITS, dtype=np.uint8)
+        model = self._model(weights)
+        groups = self._allowed.groups(corpus)
+        count_keys(model, corpus, gold, counts)
+        rng = np.random.default_rng(self.seed)
+        n_words = int(corpus.sizes.sum())
+        n_passed = 0
+        for epoch in range(self.epochs):
+            order = rng.permutation(corpus.n_sentences)
+            n_wrong = 0
+            for part in counted.slices(len(order)):
+                block = order[part]
+                n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
+                n_passed += int(corpus.sizes[block].sum())
+            if progress:
+                right = 100 - 100 * n_wrong / n_words
+                progress(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
+        return average(weights, totals, self.epochs * n_words)
+
+
+class _Allowed(NamedTuple):
+    """Which labels an arc may have: groups of arcs, by tags and order, and the labels seen with each."""
+
+    n_tags: int
+    pairs: npt.NDArray[np.int64]
+    """Codes of groups together with a label."""
+    codes: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int32]
+    labels: npt.NDArray[np.int32]
+
+    @classmethod
+    def from_corpus(cls, corpus: Corpus, gold: npt.NDArray[np.int32], n_tags: int) -> "_Allowed":
+        """Collect the labels of each group."""
+        rows = _word_rows(corpus)
+        n_labels = int(gold.max()) + 1
+        codes = np.concatenate(_group_codes(corpus, rows, n_tags))
+        return cls.from_pairs(np.unique(codes * n_labels + np.tile(gold[rows], 3)), n_tags, n_labels)
+
+    @classmethod
+    def from_pairs(cls, pairs: npt.NDArray[np.int64], n_tags: int, n_labels: int) -> "_Allowed":
+        codes, first = np.unique(pairs // n_labels, return_index=True)
+        bounds = np.append(first, len(pairs)).astype(np.int32)
+        return cls(n_tags, pairs, codes, bounds, (pairs % n_labels).astype(np.int32))
+
+    def groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
+        """Return the narrowest group of each row that has labels."""
+        rows = _word_rows(corpus)
+        found = np.zeros(len(corpus.heads), dtype=np.int32)
+        for codes in _group_codes(corpus, rows, self.n_tags):
+            at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+            is_known = self.codes[at] == codes
+            found[rows[is_known]] = at[is_known]
+        return found
+
+
+def _group_codes(
+    corpus: Corpus, rows: npt.NDArray[np.int64], n_tags: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Number the groups of words: roots or not; so by tag; by tag, head's tag and direction."""
+    head_rows = np.repeat(corpus.first_row[:-1], corpus.sizes) + ROOT + corpus.heads[rows]
+    tags = corpus.values[rows, 0].astype(np.int64)
+    head_tags = corpus.values[head_rows, 0].astype(np.int64)
+    arcs = 2 * (tags * n_tags + head_tags) + (head_rows < rows)
+    is_root = (corpus.heads[rows] == 0).astype(np.int64)
+    return is_root, 2 + 2 * tags + is_root, 2 + 2 * n_tags + arcs
+
+
+def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
+    """Return the rows that are words."""
+    sizes = corpus.sizes
+    before = np.cumsum(sizes) - sizes
+    rows: npt.NDArray[np.int64] = np.arange(sizes.sum()) + np.repeat(
+        corpus.first_row[:-1] + ROOT + 1 - before, sizes
+    )
+    return rows
+
+
+def _n_templates(templates: Templates) -> int:
+    return int(templates.with_distance.size + templates.with_distance.sum())

@@ -1,0 +1,226 @@
+"""Which arcs get a closer look: two first-order models, a small one and then a rich one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.learn.weights import make_table, pack, table_shift, unpack
+from treewright.native.dependency.eisner import arc_marginals
+from treewright.native.dependency.features import N_EXTRA_ROWS, Sentence
+from treewright.native.dependency.pruning import (
+    Stage,
+    all_arcs,
+    choose_arcs,
+    filter_arcs,
+    learn_stage,
+    score_arcs,
+)
+from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree, restrict
+from treewright.parsing.dependency.features import Corpus, TemplateSet, compile_templates, max_keys
+from treewright.persist import State
+from treewright.progress import task
+from treewright.scale import Client, map_jobs
+
+Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+"""Where the arcs of each sentence begin, and their codes."""
+
+N_EPOCHS = 2
+COARSE_BITS, FINE_BITS = 20, 22
+COARSE_THRESHOLD, COARSE_MAX_HEADS = 1e-4, 12
+COARSE_RATE, FINE_RATE = 0.1, 0.05
+NO_CODES = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class PruningReport:
+    """What pruning does to sentences it was not trained on."""
+
+    recall: float
+    """Percent of the gold arcs that are kept."""
+    n_heads: float
+    """Arcs kept a word, gold arcs included."""
+
+
+class Pruner:
+    """Chooses arcs by their marginal probability under first-order models.
+
+    Parameters
+    ----------
+    templates : TemplateSet
+    threshold : float
+        A head is kept if its probability is at least this share of the best head's.
+    max_heads : int
+        Heads kept a word at the most.
+    fine : bool
+        Whether the rich model has the last word; without it the small one decides alone.
+    single_root : bool
+        Whether every tree has exactly one root.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        templates: TemplateSet,
+        *,
+        threshold: float = 1e-3,
+        max_heads: int = 8,
+        fine: bool = True,
+        single_root: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.templates = templates
+        self.threshold = threshold
+        self.max_heads = max_heads
+        self.fine = fine
+        self.single_root = single_root
+        self.seed = seed
+
+    def fit(self, corpus: Corpus) -> "Pruner":
+        """Learn from sentences with projective heads."""
+        stages = self._train(corpus, np.arange(corpus.n_sentences))
+        # Choices must not change by saving, so the weights are rounded now.
+        self.stages_ = self._make_stages([unpack(pack(stage.weights)) for stage in stages])
+        return self
+
+    def jackknife(
+        self, corpus: Corpus, *, folds: int, jobs: int = 1, client: Client | None = None
+    ) -> tuple[Arcs, PruningReport]:
+        """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
+        order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
+        parts = [order[fold::folds] for fold in range(folds)]
+        found = map_jobs(
+            partial(self._choose, corpus, order),
+            parts,
+            jobs=jobs,
+            client=client,
+            what="pruning as if new",
+            unit="folds",
+        )
+        first, codes = self._room(corpus)
+        for part, (_, _, chosen) in zip(parts, found, strict=True):
+            codes[_places(first, part)] = chosen
+        n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
+        return (first, codes), _report(corpus, n_lost, n_kept)
+
+    def _choose(
+        self, corpus: Corpus, order: npt.NDArray[np.int64], mine: npt.NDArray[np.int64]
+    ) -> tuple[int, int, npt.NDArray[np.int32]]:
+        """Learn from all sentences but some, unless these are all; return what is lost and kept of these."""
+        rest = np.setdiff1d(order, mine)
+        stages = self._train(corpus, rest if len(rest) else order)
+        first, codes = self._room(corpus)
+        lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
+        return lost, kept, codes[_places(first, mine)]
+
+    def get_state(self) -> State:
+        """Return all that the pruner is."""
+        values = {
+            "threshold": self.threshold,
+            "max_heads": self.max_heads,
+            "fine": self.fine,
+            "single_root": self.single_root,
+            "seed": self.seed,
+        }
+        parts = {
+            f"stage{at}": State("Stage", {}, pack(stage.weights)) for at, stage in enumerate(self.stages_)
+        }
+        return State("Pruner", values, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State, templates: TemplateSet) -> "Pruner":
+        """Make the pruner again."""
+        pruner = cls(templates, **state.values)
+        tables = [unpack(part.arrays) for _, part in sorted(state.parts.items())]
+        pruner.stages_ = pruner._make_stages(tables)
+        return pruner
+
+    def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
+        coarse = compile_templates(self.templates.pruning, "arc")
+        # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
+        chosen = (float(self.threshold), self.max_heads)
+        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else chosen
+        stages = [
+            Stage(
+                coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse), self.single_root
+            )
+        ]
+        if self.fine:
+            arc = compile_templates(self.templates.arc, "arc")
+            stages.append(
+                Stage(arc, True, tables[1], table_shift(tables[1]), *chosen, max_keys(arc), self.single_root)
+            )
+        return tuple(stages)
+
+    def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:
+        rng = np.random.default_rng(self.seed)
+        stages = self._make_stages([make_table(COARSE_BITS), make_table(FINE_BITS)])
+        arcs = self._room(corpus)
+        competing: Arcs = (arcs[0], NO_CODES)
+        for at, (stage, rate) in enumerate(zip(stages, (COARSE_RATE, FINE_RATE), strict=False)):
+            squares = np.zeros_like(stage.weights)
+            with task("learning to prune", total=N_EPOCHS * len(numbers)) as counted:
+                for _ in range(N_EPOCHS):
+                    order = rng.permutation(numbers)
+                    for part in counted.slices(len(order)):
+                        learn_stage(stage, corpus, corpus.heads, competing, squares, order[part], rate)
+            if at + 1 < len(stages):
+                choose_arcs(stages[: at + 1], corpus, numbers, corpus.heads, arcs)
+                competing = arcs
+        return stages
+
+    def _room(self, corpus: Corpus) -> Arcs:
+        """Make room for the arcs of each sentence: those kept, and one for gold."""
+        n_arcs = corpus.sizes * (max(self.max_heads, COARSE_MAX_HEADS) + 1)
+        first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
+        return first, np.full(int(first[-1]), -1, dtype=np.int32)
+
+
+def left_arcs(stages: Sequence[Stage], sentence: Sentence, fixed: FixedHeads | None = None) -> Keep:
+    """Return the arcs of a sentence that the stages leave, fixed ones always, as a square.
+
+    Where stages that do not know of the fixed arcs leave them and trees with them, other heads of these words
+    are left out and nothing else changes; if not, the stages choose again among trees with the fixed arcs.
+    """
+    keep: Keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
+    _filter(stages, sentence, keep)
+    if not fixed:
+        return keep
+    single_root = stages[0].single_root
+    restricted = restrict(keep, fixed)
+    if has_tree(restricted, single_root=single_root):
+        return restricted
+    allowed = restrict(all_arcs(len(keep) - 1), fixed)
+    keep = allowed.copy()
+    _filter(stages, sentence, keep)
+    return keep if has_tree(keep, single_root=single_root) else _widen(stages[0], sentence, keep, allowed)
+
+
+def _filter(stages: Sequence[Stage], sentence: Sentence, keep: Keep) -> None:
+    for stage in stages:
+        filter_arcs(stage, sentence, keep)
+
+
+def _widen(stage: Stage, sentence: Sentence, keep: Keep, allowed: Keep) -> Keep:
+    """Return the arcs with as many more, the most probable of each word, as it takes to have a tree."""
+    score, marginal = np.empty(keep.shape), np.empty(keep.shape)
+    score_arcs(stage, sentence, allowed, score)
+    arc_marginals(score, stage.single_root, marginal)
+    ranks = np.argsort(np.argsort(-marginal, axis=0, kind="stable"), axis=0)
+    n_heads = 1
+    while not has_tree(keep, single_root=stage.single_root):
+        n_heads *= 2
+        keep = keep | (allowed & (ranks < n_heads))
+    return keep
+
+
+def _places(first: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where the codes of some sentences are."""
+    return np.concatenate([np.arange(first[number], first[number + 1]) for number in numbers])
+
+
+def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:
+    n_words = max(1, int(corpus.sizes.sum()))
+    return PruningReport(100.0 * (1 - n_lost / n_words), n_kept / n_words)

@@ -1,0 +1,1 @@
+"""The neural left-corner parser."""

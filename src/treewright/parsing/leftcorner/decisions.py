@@ -1,0 +1,300 @@
+"""Left-corner derivations as numbers: the vocabulary of decisions, and arrays for a network.
+
+I. Titov and J. Henderson (2005), section VI, and J. Henderson (2003): words are predicted in pairs with tags;
+those that are rare are the unknown of their tag, and where that is rare too, one unknown of all tags.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError, quote
+from treewright.parsing.leftcorner.derivations import (
+    ATTACH,
+    ATTACHED,
+    MODIFIED,
+    MODIFY,
+    N_KINDS,
+    NONE,
+    PROJECT,
+    SHIFT,
+    Decision,
+    Derivation,
+    Integers,
+    State,
+)
+from treewright.persist import State as SavedState
+
+
+class TagWordVocabulary:
+    """Tags with their frequent words, numbered; every tag and word has a number.
+
+    Number 0 is the unknown of all tags. Then come, tag by tag, the unknown of the tag, if it is frequent,
+    and its frequent words. A pair that is not frequent is the unknown of its tag; where there is none, it is
+    number 0, and its tag is tag 0, which is also the tag of what was never seen.
+
+    Parameters
+    ----------
+    tags : sequence of str
+        From tag 1 on.
+    words : sequence of sequences of str or None
+        For each tag, what has a number of its own; None stands for its unknown.
+
+    Attributes
+    ----------
+    tags : Vocabulary
+        ``len(tags)`` counts tag 0.
+    first : ndarray of int32, (n_tags + 1,)
+        The words of tag t are those from ``first[t]`` up to ``first[t + 1]``: one soft-max.
+    tag_of : ndarray of int32, (n_words,)
+        The tag of each number.
+    """
+
+    def __init__(self, tags: Sequence[str], words: Sequence[Sequence[str | None]]) -> None:
+        self.tags = Vocabulary(tags)
+        self.words = [list(of_tag) for of_tag in words]
+        lengths = [1, *(len(of_tag) for of_tag in self.words)]
+        self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        self.tag_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        pairs = [(tag, word) for tag, of_tag in zip(tags, self.words, strict=True) for word in of_tag]
+        self._numbers = {pair: number for number, pair in enumerate(pairs, start=1)}
+
+    @classmethod
+    def from_counts(
+        cls, counts: Mapping[tuple[str, str], int], *, threshold: int = 20, min_unknown: int = 5
+    ) -> Self:
+        """Number the pairs of a tag and a word that occur at least `threshold` times.
+
+        The unknown of a tag has a number of its own where the other words of the tag occur at least
+        `min_unknown` times in all.
+        """
+        by_tag: dict[str, dict[str, int]] = {}
+        for (tag, word), count in counts.items():
+            by_tag.setdefault(tag, {})[word] = count
+        kept: list[tuple[str, list[str | None]]] = []
+        for tag in sorted(by_tag, key=lambda tag: (-sum(by_tag[tag].values()), tag)):
+            n_rare = sum(count for count in by_tag[tag].values() if count < threshold)
+            unknown: list[str | None] = [None] if n_rare >= min_unknown else []
+            frequent = Vocabulary.from_counts(by_tag[tag], min_count=threshold).strings
+            if unknown or frequent:
+                kept.append((tag, [*unknown, *frequent]))
+        return cls([tag for tag, _ in kept], [words for _, words in kept])
+
+    def __len__(self) -> int:
+        return len(self.tag_of)
+
+    def id(self, tag: str, word: str) -> int:
+        """Return the number of a tag and a word."""
+        number = self._numbers.get((tag, word))
+        return self._numbers.get((tag, None), 0) if number is None else number
+
+    def get_state(self) -> SavedState:
+        """Return all that the vocabulary is."""
+        return SavedState("TagWordVocabulary", {"tags": self.tags.strings, "words": self.words})
+
+    @classmethod
+    def from_state(cls, state: SavedState) -> Self:
+        """Make the vocabulary again."""
+        return cls(**state.values)
+
+
+class DecisionVocabulary:
+    """The numbers of all that can be decided.
+
+    Symbols are what nodes are called: 0 is ROOT, then come the labels, then the tags.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        From label 0 on.
+    words : TagWordVocabulary
+    """
+
+    def __init__(self, labels: Sequence[str], words: TagWordVocabulary) -> None:
+        self.labels = list(labels)
+        self.words = words
+        self._labels = {label: number for number, label in enumerate(self.labels)}
+
+    @classmethod
+    def from_derivations(
+        cls, derivations: Iterable[Derivation], *, threshold: int = 20, min_unknown: int = 5
+    ) -> Self:
+        """Number the labels, the most frequent first, and the tags and words of derivations."""
+        labels: Counter[str] = Counter()
+        pairs: Counter[tuple[str, str]] = Counter()
+        for derivation in derivations:
+            labels.update(derivation.labels)
+            pairs.update(zip(derivation.tags, derivation.words, strict=True))
+        words = TagWordVocabulary.from_counts(pairs, threshold=threshold, min_unknown=min_unknown)
+        return cls(Vocabulary.from_counts(labels).strings, words)
+
+    @property
+    def n_inputs(self) -> tuple[int, int, int, int]:
+        """How many values each of `INPUTS` has."""
+        n_labels, n_words = len(self.labels), len(self.words) + 1
+        return (N_KINDS + n_labels, 1 + n_labels + len(self.words.tags), n_words, n_words)
+
+    def covers(self, derivation: Derivation) -> bool:
+        """Say whether all labels have numbers; all words do."""
+        return all(label in self._labels for label in derivation.labels)
+
+    def shift(self, tag: str, word: str) -> Decision:
+        """Return the decision to shift a word."""
+        number = self.words.id(tag, word)
+        return Decision(SHIFT, 1 + len(self.labels) + int(self.words.tag_of[number]), number)
+
+    def project(self, label: str) -> Decision:
+        """Return the decision to project a label, which is ``Decision(PROJECT, 1 + number of the label)``."""
+        if label not in self._labels:
+            raise InputError(f"label is {quote(label)}; expected one that was seen in training")
+        return Decision(PROJECT, 1 + self._labels[label])
+
+    def decisions(self, derivation: Derivation) -> list[Decision]:
+        """Return the decisions of a derivation as numbers."""
+        shifts = (self.shift(*pair) for pair in zip(derivation.tags, derivation.words, strict=True))
+        projections = (self.project(label) for label in derivation.labels)
+        plain = {ATTACH: ATTACHED, MODIFY: MODIFIED}
+        return [
+            next(shifts) if kind == SHIFT else next(projections) if kind == PROJECT else plain[kind]
+            for kind in derivation.kinds
+        ]
+
+    def decode(self, decisions: Sequence[Decision], tags: Sequence[str], words: Sequence[str]) -> Derivation:
+        """Return the derivation that decisions over the words of a sentence are."""
+        labels = [self.labels[symbol - 1] for kind, symbol, _ in decisions if kind == PROJECT]
+        return Derivation([decision.kind for decision in decisions], labels, list(tags), list(words))
+
+    def get_state(self) -> SavedState:
+        """Return all that the vocabulary is."""
+        return SavedState(
+            "DecisionVocabulary", {"labels": self.labels}, parts={"words": self.words.get_state()}
+        )
+
+    @classmethod
+    def from_state(cls, state: SavedState) -> Self:
+        """Make the vocabulary again."""
+        return cls(state.values["labels"], TagWordVocabulary.from_state(state.parts["words"]))
+
+
+class Encoded(NamedTuple):
+    """A derivation as arrays with one row for each of n decisions.
+
+    Attributes
+    ----------
+    kinds, labels, tags, words : ndarray of int32, (n,)
+        What is decided; -1 where a decision has no label, tag or word.
+    legal : ndarray of bool, (n, 4)
+        Which kinds of decision were legal.
+    links : ndarray of int32, (n, 4)
+        The earlier decisions of `LINKS`; -1 where there is none.
+    inputs : ndarray of int32, (n, 4)
+        The numbers of `INPUTS`.
+    """
+
+    kinds: Integers
+    labels: Integers
+    tags: Integers
+    words: Integers
+    legal: npt.NDArray[np.bool_]
+    links: Integers
+    inputs: Integers
+
+
+def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
+    """Return a derivation as arrays: what a network is trained on.
+
+    Raises
+    ------
+    InputError
+        For a decision that is not legal, or a label without a number: see `DecisionVocabulary.covers`.
+    """
+    decisions = vocabulary.decisions(derivation)
+    state = State.start()
+    legal, links, inputs = [], [], []
+    for decision in decisions:
+        legal.append(state.legal())
+        links.append(state.links())
+        inputs.append(state.inputs())
+        state = state.apply(decision)
+    kinds, symbols, words = np.array(decisions, dtype=np.int32).reshape(-1, 3).T.copy()
+    labels = np.where(kinds == PROJECT, symbols - 1, NONE).astype(np.int32)
+    tags = np.where(kinds == SHIFT, symbols - 1 - len(vocabulary.labels), NONE).astype(np.int32)
+    rows = (np.array(links, dtype=np.int32), np.array(inputs, dtype=np.int32))
+    return Encoded(kinds, labels, tags, words, np.array(legal), *rows)
+
+
+class Shared(NamedTuple):
+    """Derivations over the same words, whose decisions share a row where all before them were alike.
+
+    Rows are sorted by how many decisions come before.
+
+    Attributes
+    ----------
+    inputs, links : ndarray of int64, (n_rows, 4)
+        As in `Encoded`, but links are rows from 1 on, and 0 where there is none.
+    legal : ndarray of bool, (n_rows, 4)
+    starts : list of int
+        Where each number of decisions begins, and the end.
+    rows, kinds, labels, tags, words : ndarray of int64, (n_decisions,)
+        The row of each decision, and what is decided, as in `Encoded`; one derivation after the other.
+    first : ndarray of int64, (n_derivations + 1,)
+        Where the decisions of each begin, and the end.
+    """
+
+    inputs: npt.NDArray[np.int64]
+    links: npt.NDArray[np.int64]
+    legal: npt.NDArray[np.bool_]
+    starts: list[int]
+    rows: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+
+
+def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> Shared:
+    """Return derivations as arrays, with one row for what several of them share; raises as `encode`."""
+    states, chosen = _walk_together([vocabulary.decisions(each) for each in derivations])
+    rows, kinds, symbols, words = np.array(chosen, dtype=np.int64).T
+    # A derivation ends in a state in which nothing is decided any more.
+    used = np.unique(rows)
+    used = used[np.argsort([states[row].n_decisions for row in used.tolist()], kind="stable")]
+    before = [states[row] for row in used.tolist()]
+    places = np.zeros(len(states) + 1, dtype=np.int64)  # the last one is for links to nothing
+    places[used] = np.arange(1, len(used) + 1)
+    times = np.bincount([state.n_decisions for state in before])
+    return Shared(
+        np.array([state.inputs() for state in before], dtype=np.int64),
+        places[np.array([state.links() for state in before])],
+        np.array([state.legal() for state in before]),
+        [0, *np.cumsum(times).tolist()],
+        places[rows] - 1,
+        kinds,
+        np.where(kinds == PROJECT, symbols - 1, NONE),
+        np.where(kinds == SHIFT, symbols - 1 - len(vocabulary.labels), NONE),
+        words,
+        np.cumsum([0, *(len(each.kinds) for each in derivations)]),
+    )
+
+
+def _walk_together(
+    derivations: Sequence[Sequence[Decision]],
+) -> tuple[list[State], list[tuple[int, int, int, int]]]:
+    """Return the states that decisions lead to, and each decision with the number of the state before it."""
+    states = [State.start()]
+    following: dict[tuple[int, Decision], int] = {}
+    chosen = []
+    for decisions in derivations:
+        at = 0
+        for decision in decisions:
+            chosen.append((at, *decision))
+            after = following.setdefault((at, decision), len(states))
+            if after == len(states):
+                states.append(states[at].apply(decision, at=at))
+            at = after
+    return states, chosen

@@ -1,0 +1,452 @@
+"""Left-corner derivations: phrase-structure trees as sequences of decisions, and back.
+
+J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. A parser keeps a stack that
+starts as ROOT alone and ends so. Its decisions are
+
+- ``SHIFT``, a tag and a word: the word, under its tag, is pushed;
+- ``PROJECT``, a label: the top is complete and becomes the first child of a new node, which replaces it;
+- ``ATTACH``: the top is complete, is popped, and becomes the last child of the node below; attaching to
+  ROOT ends the derivation;
+- ``MODIFY``: the top is complete and is popped; the node below it, call it X, is complete too, and becomes
+  the first child of another X, whose second child is the one that was popped.
+
+`MODIFY` is what becomes of Chomsky adjunction. It stands for every node with two or more children whose
+first child is a phrase (no tag, no word) with the label of the node: ``X -> X YP ...``. The second child is
+attached by `MODIFY`, the others by `ATTACH`, and the upper X is never projected: whether YP belongs inside or
+outside is decided when YP is complete, and `State` takes both X for one node. Adjunction on the other side,
+``X -> YP X``, is projected and attached as any other node is: when YP is complete there is no X yet.
+
+The mapping is one to one. Each tree has one derivation, which `derive` gives; each sequence of decisions
+that `State` takes for legal until it is complete is the derivation of one tree, which `rebuild` gives. For
+this, a word cannot be shifted onto a word, nor can anything be attached to an X that was just projected over
+an X: that is for `MODIFY`. A word that has siblings has no tag of its own and is shifted with the tag ``""``.
+
+`treewright.parsing.leftcorner.decisions` numbers decisions for a network. From trees to a network::
+
+    chains = UnaryChains.from_trees(trees)
+    derivations = [derive(chains.merge(tree)) for tree in trees]
+    vocabulary = DecisionVocabulary.from_derivations(derivations, threshold=20)
+    encoded = [encode(derivation, vocabulary) for derivation in derivations]
+
+and from a search back to a tree::
+
+    state = State.start()
+    while not state.is_complete:
+        state.links(), state.inputs()        # what the history vector is computed of
+        state.legal()                        # which kinds of decision a soft-max is over
+        state.possible(n_words_left)         # which of them a search may take
+        state = state.apply(decision)        # vocabulary.shift(tag, word) or .project(label), ATTACHED ...
+    derivation = vocabulary.decode(state.decisions(), tags, words)
+    tree = chains.split(rebuild(derivation))
+
+The history vector of a decision belongs to the node that is on top when the decision is made. `LINKS` names
+the earlier vectors that it is computed of, `INPUTS` its other inputs, which are rows of embedding tables.
+The vector of the decision before is always among the links, and links always point back, so that many
+sentences can be computed at once, one decision of each at a time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.consttree import ConstTree
+from treewright.errors import InputError, quote
+from treewright.persist import State as SavedState
+
+SHIFT, PROJECT, ATTACH, MODIFY = range(4)
+KIND_NAMES = ("shift", "project", "attach", "modify")
+N_KINDS = len(KIND_NAMES)
+LINKS = ("top", "left-corner ancestor", "left-corner child", "most recent child")
+"""Nodes whose latest history vectors are inputs; the left-corner ancestor is the node below the top."""
+INPUTS = ("last decision", "label of the top", "last word", "left-corner word of the top")
+ROOT_SYMBOL = 0
+NONE = -1
+"""Where there is no link, and where a decision has no label, tag or word."""
+TAG_SIZE = 2
+"""Number of nodes under a tag, itself included; no other node has as many."""
+
+Integers = npt.NDArray[np.int32]
+
+
+class Derivation(NamedTuple):
+    """The decisions that make a tree.
+
+    Attributes
+    ----------
+    kinds : list of int
+        Of all decisions in order.
+    labels : list of str
+        Of those that project.
+    tags, words : list of str
+        Of those that shift.
+    """
+
+    kinds: list[int]
+    labels: list[str]
+    tags: list[str]
+    words: list[str]
+
+
+def derive(tree: ConstTree) -> Derivation:
+    """Return the decisions that make a tree."""
+    labels, sizes = tree.labels, tree.sizes.tolist()
+    derivation = Derivation([], [], [], [])
+    for node, (size, kind, above) in enumerate(zip(sizes, *_steps(tree), strict=True)):
+        if size == 1 and node + 1 < len(sizes) and sizes[node + 1] == TAG_SIZE:
+            continue
+        if size <= TAG_SIZE:
+            derivation.kinds.append(SHIFT)
+            derivation.tags.append(labels[node] if size == TAG_SIZE else "")
+            derivation.words.append(labels[node - size + 1])
+        if kind == PROJECT:
+            derivation.labels.append(labels[above])
+        if kind != NONE:
+            derivation.kinds.append(kind)
+    return derivation
+
+
+def _steps(tree: ConstTree) -> tuple[list[int], list[int]]:
+    """Return the kind of decision that follows when each node is complete, if any, and its parent."""
+    labels, sizes = tree.labels, tree.sizes.tolist()
+    kinds = [ATTACH] * len(labels)
+    parents = [NONE] * len(labels)
+    for node, children in enumerate(tree.child_positions()):
+        for child in children:
+            parents[child] = node
+        if not children:
+            continue
+        is_phrase = sizes[children[0]] > TAG_SIZE
+        if is_phrase and len(children) > 1 and labels[children[0]] == labels[node]:
+            kinds[children[0]], kinds[children[1]] = NONE, MODIFY
+        else:
+            kinds[children[0]] = PROJECT
+    return kinds, parents
+
+
+class _Open:
+    """A node on the stack of `rebuild`: where it begins among finished nodes, how many children it has."""
+
+    def __init__(self, label: str, n_children: int, start: int) -> None:
+        self.label = label
+        self.n_children = n_children
+        self.start = start
+
+
+def rebuild(derivation: Derivation) -> ConstTree:
+    """Return the tree that decisions make.
+
+    Raises
+    ------
+    InputError
+        When a decision is not legal, or the derivation does not end where it should.
+    """
+    _check(derivation)
+    labels, tags, words = iter(derivation.labels), iter(derivation.tags), iter(derivation.words)
+    done: list[tuple[str, int]] = []  # label and number of children, in post-order
+    stack = [_Open("", 0, 0)]
+    for kind in derivation.kinds:
+        if kind == SHIFT:
+            stack.append(_shifted(next(tags), next(words), done))
+            continue
+        top = stack.pop()
+        done.append((top.label, top.n_children))
+        if kind == PROJECT:
+            stack.append(_Open(next(labels), 1, top.start))
+        elif kind == ATTACH:
+            stack[-1].n_children += 1
+        else:
+            done.insert(top.start, (stack[-1].label, stack[-1].n_children))
+            stack[-1].n_children = 2
+    return ConstTree.from_child_counts(*zip(*done, strict=True))
+
+
+def _shifted(tag: str, word: str, done: list[tuple[str, int]]) -> _Open:
+    if not tag:
+        return _Open(word, 0, len(done))
+    done.append((word, 0))
+    return _Open(tag, 1, len(done) - 1)
+
+
+def _check(derivation: Derivation) -> None:
+    """Go through a derivation; refuse what is not legal or not complete."""
+    kinds, labels, tags, words = derivation
+    for kind in kinds:
+        if kind not in range(N_KINDS):
+            raise InputError(f"a decision is of kind {kind}; expected 0 to {N_KINDS - 1}")
+    expected = (kinds.count(PROJECT), kinds.count(SHIFT), kinds.count(SHIFT))
+    if (len(labels), len(tags), len(words)) != expected:
+        found = f"the derivation has {len(labels)} labels, {len(tags)} tags and {len(words)} words"
+        raise InputError(f"{found}; expected {expected[0]}, {expected[1]} and {expected[2]}")
+    symbols = {label: number for number, label in enumerate(dict.fromkeys(labels), start=1)}
+    projected = (symbols[label] for label in labels)
+    state = State.start()
+    for kind in kinds:
+        state = state.apply(Decision(kind, next(projected) if kind == PROJECT else ROOT_SYMBOL))
+    if not state.is_complete:
+        raise InputError(f"the derivation ends after {len(kinds)} decisions; expected an attachment to ROOT")
+
+
+class UnaryChains:
+    """Frequent chains of nodes that are only children, merged into one label each.
+
+    A chain is a run of phrases (no tags, no words) each of which but the last has the next for its only
+    child; the root of a tree is in no chain. A merged chain has the name of all of its labels, from the top.
+
+    Parameters
+    ----------
+    chains : sequence of tuples of str
+        The labels of each chain from the top down.
+    separator : str
+        Stands between labels in the names of chains, and in no label.
+    """
+
+    def __init__(self, chains: Sequence[Sequence[str]], *, separator: str = "+") -> None:
+        self.chains = [tuple(chain) for chain in chains]
+        self.separator = separator
+        self._names = {chain[::-1]: separator.join(chain) for chain in self.chains}
+        self._parts = {name: chain for chain, name in self._names.items()}
+        self._longest = max((len(chain) for chain in self.chains), default=1)
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[ConstTree], *, min_count: int = 10) -> Self:
+        """Take the chains, at their full length, that occur at least `min_count` times."""
+        counts: Counter[tuple[str, ...]] = Counter()
+        labels: set[str] = set()
+        for tree in trees:
+            labels.update(tree.labels)
+            for bottom, top in _runs(tree):
+                counts[tuple(tree.labels[bottom : top + 1][::-1])] += 1
+        separator = "+"
+        while any(separator in label for label in labels):
+            separator += "+"
+        return cls(sorted(chain for chain, n in counts.items() if n >= min_count), separator=separator)
+
+    def merge(self, tree: ConstTree) -> ConstTree:
+        """Merge chains; of those that are not known, the longest parts that are, from the bottom up."""
+        labels, sizes = list(tree.labels), tree.sizes
+        self._refuse_names(labels, sizes)
+        is_gone = np.zeros(len(labels), dtype=np.int32)
+        for bottom, top in _runs(tree):
+            at = bottom
+            while at < top:
+                length = self._longest_from(labels[at : top + 1])
+                labels[at] = self._names.get(tuple(labels[at : at + length]), labels[at])
+                is_gone[at + 1 : at + length] = 1
+                at += length
+        n_gone = np.concatenate([[0], np.cumsum(is_gone)])
+        nodes = np.arange(len(labels))
+        kept = np.flatnonzero(is_gone == 0)
+        smaller = sizes - (n_gone[nodes + 1] - n_gone[nodes + 1 - sizes])
+        return ConstTree.from_arrays([labels[node] for node in kept], smaller[kept].astype(np.int32))
+
+    def split(self, tree: ConstTree) -> ConstTree:
+        """Undo `merge`."""
+        labels: list[str] = []
+        sizes: list[int] = []
+        starts: list[int] = []
+        for node, (label, size) in enumerate(zip(tree.labels, tree.sizes.tolist(), strict=True)):
+            starts.append(len(labels) if size == 1 else starts[node - size + 1])
+            parts = self._parts.get(label, (label,)) if size > TAG_SIZE else (label,)
+            for part in parts:
+                labels.append(part)
+                sizes.append(len(labels) - starts[node])
+        return ConstTree.from_arrays(labels, np.array(sizes, dtype=np.int32))
+
+    def _longest_from(self, labels: Sequence[str]) -> int:
+        """Return the length of the longest known chain that the first labels, from the bottom, are."""
+        lengths = range(min(self._longest, len(labels)), 1, -1)
+        return next((length for length in lengths if tuple(labels[:length]) in self._names), 1)
+
+    def _refuse_names(self, labels: Sequence[str], sizes: Integers) -> None:
+        for label, size in zip(labels, sizes.tolist(), strict=True):
+            if size > TAG_SIZE and label in self._parts:
+                raise InputError(
+                    f"label {quote(label)} is the name of a merged chain; expected another label"
+                )
+
+    def get_state(self) -> SavedState:
+        """Return all that the chains are."""
+        values = {"chains": [list(chain) for chain in self.chains], "separator": self.separator}
+        return SavedState("UnaryChains", values)
+
+    @classmethod
+    def from_state(cls, state: SavedState) -> Self:
+        """Make the chains again."""
+        return cls(state.values["chains"], separator=state.values["separator"])
+
+
+def _runs(tree: ConstTree) -> list[tuple[int, int]]:
+    """Return the first and the last position of each chain in post-order, where a chain is one run."""
+    sizes = tree.sizes[:-1]
+    is_over_phrase = np.concatenate([[False], (np.diff(sizes) == 1) & (sizes[:-1] > TAG_SIZE), [False]])
+    edges = np.flatnonzero(np.diff(is_over_phrase.astype(np.int8)))
+    return [(int(edges[at]), int(edges[at + 1])) for at in range(0, len(edges), 2)]
+
+
+class Decision(NamedTuple):
+    """One decision, as numbers; made by a `DecisionVocabulary`.
+
+    Attributes
+    ----------
+    kind : int
+        `SHIFT`, `PROJECT`, `ATTACH` or `MODIFY`.
+    symbol : int
+        Of the node that is made: see `DecisionVocabulary`.
+    word : int
+        Number of the tag and the word, for a shift.
+    """
+
+    kind: int
+    symbol: int = ROOT_SYMBOL
+    word: int = NONE
+
+
+ATTACHED = Decision(ATTACH)
+MODIFIED = Decision(MODIFY)
+
+
+class StackNode(NamedTuple):
+    """A node on the stack; nodes are shared by the states of a search and never change.
+
+    `latest`, `left_child` and `recent_child` say at which decision the node, or that child of it, was last on
+    top before this state; `left_word` is 0 for ROOT, else the number of its first word plus 1.
+    """
+
+    symbol: int
+    is_word: bool
+    repeats: bool
+    """Whether it has one child, which is a phrase with the same label."""
+    latest: int
+    left_child: int
+    recent_child: int
+    left_word: int
+    below: "StackNode | None"
+
+
+ROOT_NODE = StackNode(ROOT_SYMBOL, False, False, NONE, NONE, NONE, 0, None)
+
+
+class State:
+    """Where a derivation stands; states are immutable, so that those of a search can share their past."""
+
+    __slots__ = ("before", "decision", "last_word", "n_decisions", "top")
+
+    def __init__(
+        self,
+        top: StackNode,
+        n_decisions: int,
+        last_word: int,
+        decision: Decision | None,
+        before: "State | None",
+    ) -> None:
+        self.top = top
+        self.n_decisions = n_decisions
+        self.last_word = last_word
+        self.decision = decision
+        self.before = before
+
+    @classmethod
+    def start(cls) -> "State":
+        """Return the state before the first decision."""
+        return cls(ROOT_NODE, 0, 0, None, None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a tree has been attached to ROOT."""
+        return self.top.below is None and self.n_decisions > 0
+
+    def legal(self) -> tuple[bool, bool, bool, bool]:
+        """Say which kinds of decision continue towards some tree: the mask of a soft-max."""
+        top, below = self.top, self.top.below
+        if below is None:
+            return (self.n_decisions == 0, False, False, False)
+        return (not top.is_word, True, not below.repeats, below.below is not None)
+
+    def possible(self, n_words_left: int) -> tuple[bool, bool, bool, bool]:
+        """Say which kinds of decision continue towards a tree over just the words of a sentence."""
+        shift, project, attach, modify = self.legal()
+        ends = self.top.below is not None and self.top.below.below is None
+        return (shift and n_words_left > 0, project, attach and not (ends and n_words_left), modify)
+
+    def links(self) -> tuple[int, int, int, int]:
+        """Return the decisions whose history vectors are those of `LINKS`; -1 where there is none."""
+        top, below = self.top, self.top.below
+        return (top.latest, below.latest if below else NONE, top.left_child, top.recent_child)
+
+    def inputs(self) -> tuple[int, int, int, int]:
+        """Return the numbers of `INPUTS`.
+
+        A decision is 0 at the start, 1 for a shift, 2 for an attachment, 3 for a modification, and 3 plus the
+        symbol for a projection; words are 0 where there is none, else their number plus 1.
+        """
+        last = 0
+        if self.decision is not None:
+            kind, symbol, _ = self.decision
+            last = 3 + symbol if kind == PROJECT else (1, 0, 2, 3)[kind]
+        return (last, self.top.symbol, self.last_word, self.top.left_word)
+
+    def apply(self, decision: Decision, *, at: int | None = None) -> "State":
+        """Return the state after a decision.
+
+        Parameters
+        ----------
+        decision : Decision
+            A legal one.
+        at : int, optional
+            The number by which links will name the history vector of this decision; its place in the
+            derivation, from 0, unless given. A search that keeps the vectors of many states in one table
+            gives rows of that table.
+
+        Raises
+        ------
+        InputError
+            When the decision is not legal.
+        """
+        kind, _, word = decision
+        legal = self.legal()
+        if not legal[kind]:
+            expected = " or ".join(name for name, is_legal in zip(KIND_NAMES, legal, strict=True) if is_legal)
+            found = f"decision {self.n_decisions + 1} is {KIND_NAMES[kind]}"
+            raise InputError(f"{found}; expected {expected or 'the end of the derivation'}")
+        at = self.n_decisions if at is None else at
+        last_word = word + 1 if kind == SHIFT else self.last_word
+        return State(_next_top(self.top, decision, at), self.n_decisions + 1, last_word, decision, self)
+
+    def stack(self) -> list[int]:
+        """Return the symbols on the stack from the bottom, ROOT, to the top."""
+        symbols = []
+        node: StackNode | None = self.top
+        while node is not None:
+            symbols.append(node.symbol)
+            node = node.below
+        return symbols[::-1]
+
+    def decisions(self) -> list[Decision]:
+        """Return all decisions so far."""
+        found = []
+        state = self
+        while state.decision is not None and state.before is not None:
+            found.append(state.decision)
+            state = state.before
+        return found[::-1]
+
+
+def _next_top(top: StackNode, decision: Decision, at: int) -> StackNode:
+    """Return the top of the stack after a legal decision."""
+    kind, symbol, word = decision
+    below = top.below
+    if kind == SHIFT:
+        covered = StackNode(
+            top.symbol, top.is_word, top.repeats, at, top.left_child, top.recent_child, top.left_word, below
+        )
+        return StackNode(symbol, True, False, NONE, NONE, NONE, word + 1, covered)
+    if kind == PROJECT:
+        repeats = symbol == top.symbol and not top.is_word
+        return StackNode(symbol, False, repeats, NONE, at, at, top.left_word, below)
+    assert below is not None
+    return StackNode(
+        below.symbol, False, False, below.latest, below.left_child, at, below.left_word, below.below
+    )

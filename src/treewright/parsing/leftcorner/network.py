@@ -1,0 +1,303 @@
+"""A Simple Synchrony Network: how probable the decisions of left-corner derivations are.
+
+J. Henderson (2003), as used by I. Titov and J. Henderson (2005), section IV. Each decision has a history
+vector. It is computed of four embeddings (`INPUTS`) and of four earlier history vectors (`LINKS`), with a
+weight matrix for each, and four soft-max groups are computed of it: the kind of the decision, the label given
+that it projects, the tag given that it shifts, and the word given the tag.
+
+A unit is a sigmoid, as in the papers, a hyperbolic tangent, or gated. A gated unit has a memory, as in a tree
+LSTM (K. S. Tai, R. Socher and C. D. Manning 2015), which is a weighted mean of what is new and of the
+memories of the four earlier decisions. The weights are a soft-max of the inputs; they have the sum 1, since
+links often lead to the same decision, and memories that add up would grow without bounds.
+
+What is here needs NumPy alone; `treewright.parsing.leftcorner.training` trains the weights.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_softmax
+
+from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, Shared
+from treewright.parsing.leftcorner.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
+
+Floats = npt.NDArray[np.floating[Any]]
+Booleans = npt.NDArray[np.bool_]
+Weights = Mapping[str, Floats]
+
+CELLS = ("gated", "tanh", "sigmoid")
+N_LINKS = len(LINKS)
+N_SOURCES = 1 + N_LINKS
+"""Of the memory of a gated unit: what is new, and the memories that links lead to."""
+N_GATES = {"gated": N_SOURCES + 2, "tanh": 1, "sigmoid": 1}
+"""A share for each source, then how much of the memory is shown, then what is new."""
+MANY = 64
+"""Decisions at a time, from which on it pays to look for those that share what they are linked to."""
+IMPOSSIBLE = np.float32(-np.inf)
+
+
+class Sizes(NamedTuple):
+    """How many values each thing of a vocabulary has.
+
+    Attributes
+    ----------
+    inputs : tuple of int
+        Of each of `INPUTS`.
+    n_labels, n_tags, n_words : int
+    tag_of, first : ndarray of int32
+        As in `TagWordVocabulary`.
+    """
+
+    inputs: tuple[int, int, int, int]
+    n_labels: int
+    n_tags: int
+    n_words: int
+    tag_of: Integers
+    first: Integers
+
+    @classmethod
+    def of(cls, vocabulary: DecisionVocabulary) -> "Sizes":
+        """Return the sizes of a vocabulary."""
+        words = vocabulary.words
+        counts = (len(vocabulary.labels), len(words.tags), len(words))
+        return cls(vocabulary.n_inputs, *counts, words.tag_of, words.first)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs all soft-max groups have: kinds, labels, tags and words, in this order."""
+        return N_KINDS + self.n_labels + self.n_tags + self.n_words
+
+    @property
+    def starts(self) -> tuple[int, int, int]:
+        """The first outputs of labels, tags and words."""
+        return (N_KINDS, N_KINDS + self.n_labels, N_KINDS + self.n_labels + self.n_tags)
+
+    @property
+    def input_tags(self) -> Integers:
+        """The tag of each word as an input, where 0 stands for no word; tags are counted from 1."""
+        return np.concatenate([[0], self.tag_of + 1]).astype(np.int32)
+
+    def shapes(self, units: int, embedding: int, cell: str) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all weights."""
+        width = N_GATES[cell] * units
+        return {
+            "decisions": (self.inputs[0], embedding),
+            "symbols": (self.inputs[1], embedding),
+            "words": (self.inputs[2], embedding),
+            "tags": (self.n_tags + 1, embedding),
+            "input": (4 * embedding, width),
+            "bias": (width,),
+            "links": (N_LINKS * units, width),
+            "output": (self.n_outputs, units),
+            "output_bias": (self.n_outputs,),
+        }
+
+
+class Packed(NamedTuple):
+    """Decisions of several derivations, those that are made first in each before those that follow.
+
+    Derivations are sorted by length, the longest first, so that at each time the first ones go on.
+
+    Attributes
+    ----------
+    inputs, links : ndarray of int64, (n, 4)
+        As in `Encoded`, but links are rows from 1 on, and 0 where there is none.
+    kinds, labels, tags, words : ndarray of int64, (n,)
+    legal : ndarray of bool, (n, 4)
+    starts : list of int
+        Where each time begins, and the end.
+    rows : list of ndarray of int64
+        The rows of each derivation, in the order in which they were given.
+    """
+
+    inputs: npt.NDArray[np.int64]
+    links: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
+    legal: Booleans
+    starts: list[int]
+    rows: list[npt.NDArray[np.int64]]
+
+
+def pack(derivations: Sequence[Encoded]) -> Packed:
+    """Put derivations side by side."""
+    lengths = np.array([len(each.kinds) for each in derivations])
+    order = np.argsort(-lengths, kind="stable")
+    n_active = [int((lengths > time).sum()) for time in range(int(lengths.max(initial=0)))]
+    starts = np.concatenate([[0], np.cumsum(n_active)]).astype(np.int64)
+    rows: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)] * len(derivations)
+    for place, at in enumerate(order.tolist()):
+        rows[at] = starts[: lengths[at]] + place
+    target = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    source = np.argsort(target)
+
+    def gather(columns: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.int64]:
+        return np.concatenate(columns).astype(np.int64)[source]
+
+    linked = [
+        np.where(each.links >= 0, own[each.links] + 1, 0) for each, own in zip(derivations, rows, strict=True)
+    ]
+    return Packed(
+        gather([each.inputs for each in derivations]),
+        np.concatenate(linked)[source],
+        gather([each.kinds for each in derivations]),
+        gather([each.labels for each in derivations]),
+        gather([each.tags for each in derivations]),
+        gather([each.words for each in derivations]),
+        np.concatenate([each.legal for each in derivations])[source],
+        starts.tolist(),
+        rows,
+    )
+
+
+class Network:
+    """A trained network.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray of float32
+        Shapes are those of `Sizes.shapes`.
+    sizes : Sizes
+    cell : {"gated", "tanh", "sigmoid"}
+
+    Attributes
+    ----------
+    units, n_memory : int
+        The sizes of history vectors and of what else is kept of a decision.
+    """
+
+    def __init__(self, weights: Weights, sizes: Sizes, *, cell: str) -> None:
+        self.sizes = sizes
+        self.cell = cell
+        self.units = weights["output"].shape[1]
+        self.n_memory = self.units if cell == "gated" else 0
+        self._links = np.ascontiguousarray(weights["links"])
+        self._output = np.ascontiguousarray(weights["output"])
+        self._bias = weights["output_bias"]
+        words = weights["words"] + weights["tags"][sizes.input_tags]
+        tables = (weights["decisions"], weights["symbols"], words, words)
+        parts = np.split(weights["input"], len(tables))
+        # What embeddings give to units, once and for all.
+        self._tables = [table @ part for table, part in zip(tables, parts, strict=True)]
+        self._tables[0] += weights["bias"]
+
+    def embed(self, inputs: npt.NDArray[np.integer]) -> Floats:
+        """Return what the inputs of some decisions, (n, 4), give to units."""
+        total: Floats = self._tables[0][inputs[:, 0]]
+        for column, table in enumerate(self._tables[1:], 1):
+            total += table[inputs[:, column]]
+        return total
+
+    def step(
+        self, given: Floats, links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return history vectors and memories of some decisions.
+
+        Parameters
+        ----------
+        given : ndarray of float32, (n, width)
+            What `embed` has returned.
+        links : ndarray of int, (n, 4)
+            Rows of the following tables.
+        hidden, memory : ndarray of float32, (n_rows, units) and (n_rows, n_memory)
+            Of earlier decisions.
+        """
+        total = given + self._follow(links, hidden)
+        if self.cell == "gated":
+            return self._gate(total, memory[links])
+        return (expit(total) if self.cell == "sigmoid" else np.tanh(total)), memory[links[:, 0]]
+
+    def _follow(self, links: npt.NDArray[np.integer], hidden: Floats) -> Floats:
+        """Return what earlier history vectors give to units."""
+        if len(links) < MANY:
+            joined: Floats = hidden[links].reshape(len(links), -1) @ self._links
+            return joined
+        total = np.zeros((len(links), self._links.shape[1]), dtype=np.float32)
+        for column, matrix in enumerate(np.split(self._links, N_LINKS)):
+            # Hypotheses of a search often share what they are linked to.
+            rows, places = np.unique(links[:, column], return_inverse=True)
+            total += (hidden[rows] @ matrix)[places]
+        return total
+
+    def _gate(self, total: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        units = self.units
+        sources = total[:, : N_SOURCES * units].reshape(len(total), N_SOURCES, units)
+        shares = np.exp(sources - sources.max(axis=1, keepdims=True))
+        mixed = shares[:, 0] * np.tanh(total[:, -units:]) + (shares[:, 1:] * memory).sum(axis=1)
+        new = mixed / shares.sum(axis=1)
+        return expit(total[:, -2 * units : -units]) * new, new
+
+    def run(self, decisions: Packed | Shared) -> Floats:
+        """Return the history vectors of decisions, (n, units), or of the rows that they share."""
+        n_rows = len(decisions.inputs)
+        hidden = np.zeros((n_rows + 1, self.units), dtype=np.float32)
+        memory = np.zeros((n_rows + 1, self.n_memory), dtype=np.float32)
+        given = self.embed(decisions.inputs)
+        for begin, end in pairwise(decisions.starts):
+            found = self.step(given[begin:end], decisions.links[begin:end], hidden, memory)
+            hidden[begin + 1 : end + 1], memory[begin + 1 : end + 1] = found
+        return hidden[1:]
+
+    def _logits(self, hidden: Floats, begin: int, end: int) -> Floats:
+        logits: Floats = hidden @ self._output[begin:end].T + self._bias[begin:end]
+        return logits
+
+    def kind_logs(self, hidden: Floats, legal: Booleans) -> Floats:
+        """Return the logarithms of the probabilities of kinds of decision, (n, 4)."""
+        logits = np.where(legal, self._logits(hidden, 0, N_KINDS), IMPOSSIBLE)
+        logs: Floats = log_softmax(logits, axis=1)
+        return logs
+
+    def label_logs(self, hidden: Floats) -> Floats:
+        """Return the logarithms of the probabilities of labels, (n, n_labels)."""
+        labels, tags, _ = self.sizes.starts
+        logs: Floats = log_softmax(self._logits(hidden, labels, tags), axis=1)
+        return logs
+
+    def tag_logs(self, hidden: Floats) -> Floats:
+        """Return the logarithms of the probabilities of tags, (n, n_tags)."""
+        _, tags, words = self.sizes.starts
+        logs: Floats = log_softmax(self._logits(hidden, tags, words), axis=1)
+        return logs
+
+    def word_logs(self, hidden: Floats, tag: int) -> Floats:
+        """Return the logarithms of the probabilities of the words of a tag, (n, n of that tag)."""
+        begin, end = (self.sizes.starts[2] + int(self.sizes.first[tag + more]) for more in (0, 1))
+        logs: Floats = log_softmax(self._logits(hidden, begin, end), axis=1)
+        return logs
+
+    def shift_logs(self, hidden: Floats, words: npt.NDArray[np.integer]) -> Floats:
+        """Return how probable the tag and the word of each of some shifts are, given that they shift."""
+        of_words = self.sizes.tag_of[words]
+        logs: Floats = self.tag_logs(hidden)[np.arange(len(words)), of_words]
+        for tag in np.unique(of_words).tolist():
+            rows = np.flatnonzero(of_words == tag)
+            logs[rows] += self.word_logs(hidden[rows], tag)[
+                np.arange(len(rows)), words[rows] - self.sizes.first[tag]
+            ]
+        return logs
+
+    def decision_logs(self, packed: Packed, hidden: Floats) -> npt.NDArray[np.float64]:
+        """Return the logarithms of the probabilities of decisions, (n,)."""
+        rows = np.arange(len(packed.kinds))
+        logs = self.kind_logs(hidden, packed.legal)[rows, packed.kinds].astype(np.float64)
+        projected = np.flatnonzero(packed.kinds == PROJECT)
+        logs[projected] += self.label_logs(hidden[projected])[
+            np.arange(len(projected)), packed.labels[projected]
+        ]
+        shifted = np.flatnonzero(packed.kinds == SHIFT)
+        logs[shifted] += self.shift_logs(hidden[shifted], packed.words[shifted])
+        return logs
+
+    def score(self, derivations: Sequence[Encoded]) -> list[float]:
+        """Return the logarithm of the probability of each derivation."""
+        if not derivations:
+            return []
+        packed = pack(derivations)
+        logs = self.decision_logs(packed, self.run(packed))
+        return [float(logs[own].sum()) for own in packed.rows]

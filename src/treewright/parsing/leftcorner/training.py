@@ -1,0 +1,416 @@
+"""Training of a Simple Synchrony Network with PyTorch; see `treewright.parsing.leftcorner.network`.
+
+Derivations of similar lengths are computed together, one decision of each at a time. Links reach back to any
+earlier decision, so that history vectors are kept in one table from which each time gathers rows. Its
+derivatives go the same way backwards by hand: at each time one product gives the derivatives of the vectors
+that were linked to, and those of the weights are one product over all times at the end.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treewright._optional import require
+from treewright.errors import InputError
+from treewright.parsing.leftcorner.decisions import Encoded
+from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
+from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, Packed, Sizes, pack
+from treewright.persist import State
+from treewright.progress import Task
+from treewright.scale import map_jobs
+
+Tensor = Any
+DECAYED = ("input", "links", "output")
+"""Weights that decay; tables and biases do not."""
+LARGEST_GRADIENT = 5.0
+LOWEST_RATE = 0.01
+"""What is left of the learning rate in the end."""
+AVERAGED_SHARE = 0.1
+"""Of all steps so far, the last of which make up most of the mean of weights."""
+N_SHARES = 2
+"""Parts of a batch that threads may compute side by side; their number changes results, if very little."""
+INPUTS = ("decisions", "symbols", "words", "tags", "input", "bias")
+OUTPUTS = ("output", "output_bias")
+SPREAD = 64
+"""Batches whose derivations are sorted by length together."""
+
+
+class Settings(NamedTuple):
+    """How a network is trained; see `LeftCornerParser`."""
+
+    cell: str
+    units: int
+    embedding: int
+    optimizer: str
+    learning_rate: float
+    weight_decay: float
+    dropout: float
+    batch_size: int
+    epochs: int
+    seed: int
+    device: str
+
+
+class Kept(NamedTuple):
+    """What the way back needs of the way forward.
+
+    Attributes
+    ----------
+    hidden, memory : tensors, (1 + n, units) and (1 + n, n_memory)
+        The first row is that of no decision.
+    gates : tensor, (n, width)
+        What came out of each unit or gate.
+    """
+
+    hidden: Tensor
+    memory: Tensor
+    gates: Tensor
+
+
+def find_device(name: str) -> str:
+    """Return the device that a name stands for: ``"auto"`` is a GPU where there is one."""
+    torch = require("torch", "neural")
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device is {name!r}; expected one that PyTorch can use ({reason})") from error
+    return name
+
+
+def draw_weights(sizes: Sizes, settings: Settings) -> dict[str, Floats]:
+    """Return random weights to begin with."""
+    generator = np.random.default_rng(settings.seed)
+    weights = {}
+    for name, shape in sizes.shapes(settings.units, settings.embedding, settings.cell).items():
+        if len(shape) == 1:
+            weights[name] = np.zeros(shape, dtype=np.float32)
+            continue
+        scale = 0.1 if name in ("decisions", "symbols", "words", "tags") else shape[0] ** -0.5
+        scale = settings.units**-0.5 / 2 if name == "output" else scale
+        weights[name] = (scale * generator.standard_normal(shape)).astype(np.float32)
+    return weights
+
+
+def make_batches(
+    derivations: Sequence[Encoded], size: int, generator: np.random.Generator
+) -> list[list[int]]:
+    """Deal derivations out into batches of about `size` decisions, of similar lengths, in random order."""
+    order = generator.permutation(len(derivations))
+    lengths = np.array([len(each.kinds) for each in derivations], dtype=np.int64)
+    batches: list[list[int]] = []
+    for chunk in np.split(order, _chunk_ends(lengths[order], size * SPREAD)):
+        batch: list[int] = []
+        n_decisions = 0
+        for at in chunk[np.argsort(lengths[chunk], kind="stable")].tolist():
+            if batch and n_decisions + lengths[at] > size:
+                batches.append(batch)
+                batch, n_decisions = [], 0
+            batch.append(at)
+            n_decisions += int(lengths[at])
+        if batch:
+            batches.append(batch)
+    return [batches[at] for at in generator.permutation(len(batches)).tolist()]
+
+
+def _chunk_ends(lengths: "np.ndarray[Any, np.dtype[np.int64]]", size: int) -> "np.ndarray[Any, Any]":
+    """Return where chunks of about `size` decisions end, but for the last."""
+    chunks = np.cumsum(lengths) // size
+    return np.flatnonzero(np.diff(chunks)) + 1
+
+
+class Trainer:
+    """Trains the weights of a network, an epoch at a time.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    settings : Settings
+    jobs : int
+        Threads; results do not depend on them.
+    """
+
+    def __init__(self, sizes: Sizes, settings: Settings, *, jobs: int = 1) -> None:
+        self._torch = require("torch", "neural")
+        self._sizes = sizes
+        self._settings = settings
+        self._jobs = jobs
+        self._device = find_device(settings.device)
+        weights = draw_weights(sizes, settings)
+        self._weights = {
+            name: self._torch.tensor(each, device=self._device, requires_grad=True)
+            for name, each in weights.items()
+        }
+        self._means = {name: each.detach().clone() for name, each in self._weights.items()}
+        self._n_steps = 0
+        self._optimizer = self._make_optimizer()
+        self._input_tags = self._torch.tensor(sizes.input_tags.astype(np.int64), device=self._device)
+        words = np.diff(sizes.first).tolist()
+        self._groups = [N_KINDS, sizes.n_labels, sizes.n_tags, *words]
+        self.epoch = 0
+
+    def _make_optimizer(self) -> Any:  # noqa: ANN401
+        settings = self._settings
+        groups = [
+            {"params": [each for name, each in self._weights.items() if name in DECAYED]},
+            {"params": [each for name, each in self._weights.items() if name not in DECAYED]},
+        ]
+        if settings.optimizer == "adam":
+            return self._torch.optim.AdamW(
+                groups, lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.0
+            )
+        return self._torch.optim.SGD(groups, lr=settings.learning_rate, momentum=0.9)
+
+    def run_epoch(self, derivations: Sequence[Encoded], counted: Task | None = None) -> float:
+        """Go through all derivations once, and count them; return the mean loss of a decision.
+
+        The learning rate falls to zero over all epochs, and so does the decay of weights. Random numbers
+        depend on the seed and the epoch alone, so that training can go on from any of them.
+        """
+        generator = np.random.default_rng([self._settings.seed, self.epoch])
+        batches = make_batches(derivations, self._settings.batch_size, generator)
+        total = 0.0
+        with self._one_thread():
+            for number, batch in enumerate(batches):
+                self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)
+                seeds = generator.integers(1 << 62, size=N_SHARES).tolist()
+                total += self._learn([derivations[at] for at in batch], seeds)
+                if counted is not None:
+                    counted.advance(len(batch))
+        self.epoch += 1
+        return total / sum(len(each.kinds) for each in derivations)
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """Keep PyTorch from dividing products that are too small for it."""
+        n_threads = self._torch.get_num_threads()
+        self._torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self._torch.set_num_threads(n_threads)
+
+    def _set_rates(self, share: float) -> None:
+        for group, is_decaying in zip(self._optimizer.param_groups, (True, False), strict=True):
+            group["lr"] = self._settings.learning_rate * max(share, LOWEST_RATE)
+            group["weight_decay"] = self._settings.weight_decay * share if is_decaying else 0.0
+
+    def _learn(self, derivations: Sequence[Encoded], seeds: Sequence[int]) -> float:
+        """Take one step; return the loss of all decisions of a batch."""
+        shares = [derivations[at::N_SHARES] for at in range(N_SHARES)]
+        work = [(pack(share), seed) for share, seed in zip(shares, seeds, strict=True) if share]
+        found = map_jobs(lambda each: self.differentiate(*each), work, jobs=self._jobs)
+        n_decisions = sum(len(each.kinds) for each in derivations)
+        for name, weight in self._weights.items():
+            weight.grad = sum(slopes[name] for _, slopes in found) / n_decisions
+        self._torch.nn.utils.clip_grad_norm_(list(self._weights.values()), LARGEST_GRADIENT)
+        self._optimizer.step()
+        self._average()
+        return sum(loss for loss, _ in found)
+
+    def _average(self) -> None:
+        """Let the mean of the weights follow them."""
+        self._n_steps += 1
+        share = min(1.0, 1 / (AVERAGED_SHARE * self._n_steps))
+        with self._torch.no_grad():
+            for name, weight in self._weights.items():
+                self._means[name].lerp_(weight, share)
+
+    def differentiate(self, packed: Packed, seed: int | None = None) -> tuple[float, dict[str, Tensor]]:
+        """Return the loss of all decisions and its derivatives by all weights.
+
+        Parameters
+        ----------
+        packed : Packed
+        seed : int, optional
+            Decides what is dropped out; nothing is without it.
+        """
+        torch, weights = self._torch, self._weights
+        noise = None if seed is None else torch.Generator(device=self._device).manual_seed(seed)
+        given = self._embed(packed, noise)
+        links = torch.tensor(packed.links, device=self._device)
+        mask = self._draw_mask((packed.starts[1], N_LINKS * self._settings.units), noise)
+        with torch.no_grad():
+            kept = self._forward(given, links, packed.starts, mask)
+        hidden = kept.hidden[1:].detach().requires_grad_()
+        loss = self._loss(packed, hidden * self._draw_mask(tuple(hidden.shape), noise))
+        of_hidden, *of_outputs = torch.autograd.grad(loss, [hidden, *(weights[name] for name in OUTPUTS)])
+        with torch.no_grad():
+            of_given, of_links = self._backward(of_hidden, kept, links, packed.starts, mask)
+        of_inputs = torch.autograd.grad(given, [weights[name] for name in INPUTS], of_given)
+        slopes = zip((*INPUTS, "links", *OUTPUTS), (*of_inputs, of_links, *of_outputs), strict=True)
+        return float(loss.detach()), dict(slopes)
+
+    def _draw_mask(self, shape: tuple[int, ...], noise: Any | None) -> Tensor:  # noqa: ANN401
+        """Return random factors that leave out some values and keep the mean."""
+        torch, dropout = self._torch, self._settings.dropout
+        if noise is None or not dropout:
+            return torch.ones(shape, device=self._device)
+        drawn = torch.rand(shape, device=self._device, generator=noise)
+        return (drawn >= dropout).to(torch.float32) / (1 - dropout)
+
+    def _embed(self, packed: Packed, noise: Any | None) -> Tensor:  # noqa: ANN401
+        """Return what the inputs give to all units, (n, width)."""
+        torch, weights = self._torch, self._weights
+        inputs = torch.tensor(packed.inputs.T.copy(), device=self._device)
+        look_up = torch.nn.functional.embedding
+        parts = [look_up(inputs[0], weights["decisions"]), look_up(inputs[1], weights["symbols"])]
+        for words in inputs[2:]:
+            of_tags = look_up(self._input_tags[words], weights["tags"])
+            parts.append(look_up(words, weights["words"]) + of_tags)
+        joined = torch.cat(parts, dim=1)
+        joined = joined * self._draw_mask(tuple(joined.shape), noise)
+        return torch.addmm(weights["bias"], joined, weights["input"])
+
+    def _forward(self, given: Tensor, links: Tensor, starts: Sequence[int], mask: Tensor) -> Kept:
+        """Compute all history vectors of what inputs give."""
+        torch, units = self._torch, self._settings.units
+        n_memory = units if self._settings.cell == "gated" else 0
+        hidden = given.new_zeros(len(given) + 1, units)
+        memory = given.new_zeros(len(given) + 1, n_memory)
+        gates = torch.empty_like(given)
+        for begin, end in pairwise(starts):
+            rows = links[begin:end].reshape(-1)
+            linked = hidden.index_select(0, rows).view(end - begin, -1).mul_(mask[: end - begin])
+            torch.addmm(given[begin:end], linked, self._weights["links"], out=gates[begin:end])
+            if n_memory:
+                old = memory.index_select(0, rows).view(end - begin, N_LINKS, units)
+                memory[begin + 1 : end + 1] = self._mix(gates[begin:end], old)
+                shown = gates[begin:end, -2 * units : -units]
+                torch.mul(shown, memory[begin + 1 : end + 1], out=hidden[begin + 1 : end + 1])
+            else:
+                own = gates[begin:end]
+                hidden[begin + 1 : end + 1] = (
+                    own.sigmoid_() if self._settings.cell == "sigmoid" else own.tanh_()
+                )
+        return Kept(hidden, memory, gates)
+
+    def _mix(self, gates: Tensor, old: Tensor) -> Tensor:
+        """Turn what comes into gates into what comes out of them; return the new memories."""
+        units = self._settings.units
+        sources = gates[:, : -2 * units].view(len(gates), N_SOURCES, units)
+        shares = sources.softmax(dim=1)
+        sources.copy_(shares)
+        gates[:, -2 * units : -units].sigmoid_()
+        gates[:, -units:].tanh_()
+        return (shares[:, 1:] * old).sum(dim=1).addcmul_(shares[:, 0], gates[:, -units:])
+
+    def _backward(
+        self, slopes: Tensor, kept: Kept, links: Tensor, starts: Sequence[int], mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the derivatives of what inputs gave and of the weights of links."""
+        torch, units = self._torch, self._settings.units
+        transposed = self._weights["links"].detach().t().contiguous()
+        of_hidden = torch.cat([slopes.new_zeros(1, units), slopes])
+        of_memory = torch.zeros_like(kept.memory)
+        of_given = torch.empty_like(kept.gates)
+        for begin, end in zip(starts[-2::-1], starts[:0:-1], strict=True):
+            rows = links[begin:end].reshape(-1)
+            own = of_hidden[begin + 1 : end + 1]
+            of_given[begin:end] = self._turn(own, kept, rows, of_memory, begin, end)
+            of_links = torch.mm(of_given[begin:end], transposed).mul_(mask[: end - begin])
+            of_hidden.index_add_(0, rows, of_links.view(-1, units))
+        linked = kept.hidden.index_select(0, links.view(-1)).view(len(links), -1)
+        times = np.repeat(np.asarray(starts[:-1]), np.diff(starts))
+        places = torch.tensor(np.arange(len(links)) - times, device=self._device)
+        linked.mul_(mask.index_select(0, places))
+        return of_given, torch.mm(linked.t(), of_given)
+
+    def _turn(
+        self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
+    ) -> Tensor:
+        """Return the derivatives of what came into units; note those of memories that were linked to."""
+        torch, units = self._torch, self._settings.units
+        gates = kept.gates[begin:end]
+        if self._settings.cell == "sigmoid":
+            return slopes * gates * (1 - gates)
+        if self._settings.cell == "tanh":
+            return slopes * (1 - gates * gates)
+        shares = gates[:, : -2 * units].view(end - begin, N_SOURCES, units)
+        shown, new = gates[:, -2 * units : -units], gates[:, -units:]
+        memory = kept.memory[begin + 1 : end + 1]
+        own = of_memory[begin + 1 : end + 1] + slopes * shown
+        old = kept.memory.index_select(0, rows).view(end - begin, N_LINKS, units)
+        passed = own[:, None] * shares
+        of_memory.index_add_(0, rows, passed[:, 1:].reshape(-1, units))
+        of_new = passed[:, 0] * (1 - new * new)
+        # The derivative of a soft-max: by how much each source differs from their mean.
+        of_shares = passed * (torch.cat([new[:, None], old], dim=1) - memory[:, None])
+        return torch.cat([of_shares.flatten(1), slopes * memory * shown * (1 - shown), of_new], dim=1)
+
+    def _loss(self, packed: Packed, hidden: Tensor) -> Tensor:
+        """Return minus the logarithm of the probability of all decisions."""
+        torch = self._torch
+        matrices = self._weights["output"].split(self._groups)
+        biases = self._weights["output_bias"].split(self._groups)
+
+        def lose(group: int, rows: Any, targets: Any) -> Tensor:  # noqa: ANN401
+            chosen = torch.tensor(targets, device=self._device)
+            vectors = hidden.index_select(0, torch.tensor(rows, device=self._device))
+            logits = torch.addmm(biases[group], vectors, matrices[group].t())
+            return torch.nn.functional.cross_entropy(logits, chosen, reduction="sum")
+
+        legal = torch.tensor(packed.legal, device=self._device)
+        logits = torch.addmm(biases[0], hidden, matrices[0].t()).masked_fill(~legal, -torch.inf)
+        kinds = torch.tensor(packed.kinds, device=self._device)
+        loss = torch.nn.functional.cross_entropy(logits, kinds, reduction="sum")
+        projected = np.flatnonzero(packed.kinds == PROJECT)
+        if len(projected):
+            loss = loss + lose(1, projected, packed.labels[projected])
+        shifted = np.flatnonzero(packed.kinds == SHIFT)
+        loss = loss + lose(2, shifted, packed.tags[shifted])
+        for tag in np.unique(packed.tags[shifted]).tolist():
+            if self._groups[3 + tag] > 1:
+                rows = shifted[packed.tags[shifted] == tag]
+                loss = loss + lose(3 + tag, rows, packed.words[rows] - self._sizes.first[tag])
+        return loss
+
+    def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
+        """Return the logarithm of the probability of a derivation and its derivatives by all weights.
+
+        The weights are in the order of their names.
+        """
+        with self._one_thread():
+            loss, slopes = self.differentiate(pack([derivation]))
+        return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
+
+    def set_weights(self, weights: dict[str, Floats]) -> None:
+        """Go on from other weights."""
+        for own in (self._weights, self._means):
+            self._copy(own, weights)
+
+    def _copy(self, own: dict[str, Tensor], weights: dict[str, Floats]) -> None:
+        with self._torch.no_grad():
+            for name, weight in own.items():
+                weight.copy_(self._torch.from_numpy(weights[name]))
+
+    def weights(self) -> dict[str, Floats]:
+        """Return the mean of the weights of the last steps, which is better than the last ones."""
+        return {name: each.cpu().numpy().copy() for name, each in self._means.items()}
+
+    def get_state(self) -> State:
+        """Return all that training needs to go on."""
+        arrays = {name: each.detach().cpu().numpy().copy() for name, each in self._weights.items()}
+        for name, weight in self._weights.items():
+            for key, value in self._optimizer.state.get(weight, {}).items():
+                arrays[f"{name}:{key}"] = value.detach().cpu().numpy().copy()
+        values = {"epoch": self.epoch, "n_steps": self._n_steps}
+        return State("Trainer", values, arrays, {"means": State("means", {}, self.weights())})
+
+    def set_state(self, state: State) -> None:
+        """Go on from what `get_state` has returned."""
+        torch = self._torch
+        self.epoch, self._n_steps = state.values["epoch"], state.values["n_steps"]
+        self._copy(self._weights, state.arrays)
+        self._copy(self._means, state.parts["means"].arrays)
+        for key, array in state.arrays.items():
+            name, _, kind = key.partition(":")
+            if kind:
+                value = torch.tensor(array)
+                value = value if kind == "step" else value.to(self._device)
+                self._optimizer.state[self._weights[name]][kind] = value

@@ -1,0 +1,166 @@
+"""One piece of work in a process of its own, so that its time and memory are its alone.
+
+The process is ``python -m treewright.report.separate_process MODULE:FUNCTION``. It reads the argument of the function as
+JSON, and writes a JSON object a line: what the function tells, how far it has come, then what it returns.
+"""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+from treewright._ending import done_in_the_end
+from treewright.errors import TreewrightError
+from treewright.progress import Step, Task, listening, warnings_told
+
+Progress = Callable[[str], None]
+Values = dict[str, Any]
+"""What JSON can hold."""
+
+INTERRUPTED, OUT_OF_MEMORY = 130, 137
+"""Exit codes; the second is also that of a process which the system has killed inside a container."""
+
+
+class LostProcessError(TreewrightError):
+    """A process ran out of memory or was killed."""
+
+
+def run_alone(function: str, argument: Values, tell: Progress) -> Values:
+    """Run a function in a process of its own.
+
+    Parameters
+    ----------
+    function : str
+        Where it is, as ``module:name``. It takes the argument and a callback for lines of text.
+    argument : dict
+        Anything that JSON can hold, like the result.
+    tell : callable
+        Called with each line of text that the function tells.
+    """
+    command = [sys.executable, "-m", __name__, function]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen(command, **pipes) as child, done_in_the_end(child.kill):
+        try:
+            result = _converse(child, argument, tell)
+            code = child.wait()
+        except BaseException:
+            child.kill()
+            raise
+    if code < 0 or code == OUT_OF_MEMORY:
+        raise LostProcessError("ran out of memory" if code > 0 else f"was killed by signal {-code}")
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    if result is None:
+        raise TreewrightError(f"the process of {function} ended with code {code}; expected a result")
+    return result
+
+
+def _converse(child: subprocess.Popen[str], argument: Values, tell: Progress) -> Values | None:
+    """Send the argument, pass on what is told, and return the result, if one comes."""
+    assert child.stdin
+    assert child.stdout
+    with suppress(BrokenPipeError), child.stdin as stream:
+        json.dump(argument, stream)
+    result = None
+    with _tasks_elsewhere() as hear:
+        for line in child.stdout:
+            message = json.loads(line)
+            if "told" in message:
+                tell(message["told"])
+            elif "step" in message:
+                hear(Step(*message["step"]))
+            elif "error" in message:
+                raise TreewrightError(message["error"])
+            else:
+                result = message["result"]
+    return result
+
+
+@contextmanager
+def _tasks_elsewhere() -> Iterator[Callable[[Step], None]]:
+    """Give what hears of the tasks of another process, and has them be tasks of this one."""
+    tasks: dict[int, Task] = {}
+
+    def hear(step: Step) -> None:
+        if step.task not in tasks:
+            tasks[step.task] = Task(step.what, step.total, step.unit, step.before)
+        tasks[step.task].reach(step.done, step.total)
+        if step.is_over:
+            tasks.pop(step.task).end()
+
+    try:
+        yield hear
+    finally:
+        for each in tasks.values():
+            each.end()
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes of memory that this process has held, where the system tells."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    # On Linux, the figure of `getrusage` is never less than what the parent held when the process began.
+    if peak := next((line.split()[1] for line in lines if line.startswith("VmHWM:")), None):
+        return int(peak) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else largest * 1024
+
+
+class _TellHandler(logging.Handler):
+    """What is logged is told."""
+
+    def __init__(self, tell: Progress) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(self.format(record))
+
+
+@contextmanager
+def _notices_told(tell: Progress) -> Iterator[None]:
+    """Let the parent know of what is logged and warned of, as only it knows how the user wants to be told."""
+    logger, handler = logging.getLogger("treewright"), _TellHandler(tell)
+    logger.addHandler(handler)
+    try:
+        with warnings_told(tell):
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def main(function: str, source: TextIO, target: TextIO) -> int:
+    """Run a function, talk with the parent through two streams, and return the exit code."""
+
+    def send(kind: str, content: object) -> None:
+        target.write(json.dumps({kind: content}) + "\n")
+        target.flush()
+
+    module, _, name = function.partition(":")
+    try:
+        run = getattr(import_module(module), name)
+        with listening(lambda step: send("step", step)), _notices_told(lambda line: send("told", line)):
+            result = run(json.load(source), lambda line: send("told", line))
+        send("result", result)
+    except TreewrightError as error:
+        send("error", str(error))
+        return 2
+    except MemoryError:
+        return OUT_OF_MEMORY
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    messages, sys.stdout = sys.stdout, sys.stderr  # what others print must not get between the messages
+    sys.exit(main(sys.argv[1], sys.stdin, messages))

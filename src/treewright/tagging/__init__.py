@@ -1,0 +1,1 @@
+"""Taggers: parts of speech, morphological features and lemmas."""

@@ -1,0 +1,291 @@
+"""A classifier of words in context, by which both tags and lemmas are chosen."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
+from treewright.learn.weights import average, pack, unpack
+from treewright.native.tagging.classifier import (
+    CLASS,
+    LABEL,
+    LOWER,
+    N_PREFIXES,
+    N_SUFFIXES,
+    N_WORD_ATTRIBUTES,
+    PREFIX,
+    SHAPE,
+    SUFFIX,
+    TAG,
+    UPOS,
+    WORD,
+    Choosing,
+    Letters,
+    Lexicon,
+    Table,
+    Templates,
+    Text,
+    choose,
+    fill_attributes,
+    fill_rows,
+    fill_text_keys,
+    index_keys,
+    learn,
+)
+from treewright.persist import State
+from treewright.progress import task
+
+IntArray = npt.NDArray[np.int32]
+
+ATTRIBUTES = {
+    "word": WORD,
+    "lower": LOWER,
+    "class": CLASS,
+    "shape": SHAPE,
+    **{f"prefix{size}": PREFIX + size - 1 for size in range(1, N_PREFIXES + 1)},
+    **{f"suffix{size}": SUFFIX + size - 1 for size in range(1, N_SUFFIXES + 1)},
+    "upos": UPOS,
+    "tag": TAG,
+    "label": LABEL,
+}
+"""Names of attributes in templates; an offset follows for another word than the one in question."""
+LEXICAL = {(WORD, 0), (LOWER, 0), (CLASS, 0)}
+MAX_PARTS = 3
+KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Nd": "0"}
+"""What stands for the letters of a category in a shape; other letters are c, marks m, the rest themselves."""
+
+MARGIN = 30.0
+SMALLEST = 0.5
+"""Weights below it are forgotten."""
+LEARNT_AT_A_TIME = 1000
+LEARNT = ("first", "sizes", "rooms", "used", "pieces", "weights", "totals")
+"""What changes in a table as it is learnt."""
+HIDING = 0.5
+"""A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
+
+
+class WordClassifier:
+    """An averaged linear classifier of words in context, whose outcomes are made of pieces.
+
+    Parameters
+    ----------
+    fixed, moving : str
+        Templates, a line each; `moving` are those that look at the outcomes of the words before.
+    pieces : sequence of sequence of int
+        The pieces of each outcome, numbered from 0.
+
+    Attributes
+    ----------
+    table_ : Table
+        The weights.
+    """
+
+    def __init__(self, fixed: str, moving: str, pieces: Sequence[Sequence[int]]) -> None:
+        self._fixed = compile_templates(fixed)
+        self._moving = compile_templates(moving, first=len(self._fixed.numbers))
+        self._first = np.cumsum([0, *map(len, pieces)]).astype(np.int32)
+        self._pieces = np.array([piece for each in pieces for piece in each], dtype=np.int32)
+
+    def learn(
+        self,
+        text: Text,
+        given: IntArray,
+        gold: IntArray,
+        n_seen: npt.NDArray[np.int64],
+        *,
+        epochs: int,
+        seed: int,
+        min_count: int = 1,
+        after_epoch: Callable[[int, float], None] | None = None,
+        checkpoint: Checkpoint | None = None,
+        what: str = "learning tags",
+        unit: str = "sentences",
+    ) -> Self:
+        """Learn the outcomes of the words of a text.
+
+        Parameters
+        ----------
+        text : Text
+        given : ndarray of int32
+            The labels that fixed templates may look at.
+        gold : ndarray of int32
+            The right outcomes.
+        n_seen : ndarray of int
+            How often each word is in the training data; rare ones are hidden at times, so that weights
+            for unknown words are learnt too.
+        epochs, seed : int
+        min_count : int
+            How often a feature must occur.
+        after_epoch : callable, optional
+            Called with the number of the epoch and the percentage of words that needed no update.
+        checkpoint : Checkpoint, optional
+            Where each epoch is kept, and from where one goes on.
+        what, unit : str
+            What is done, and to what, for whoever hears of it (see `treewright.progress`); the step of the
+            checkpoint has the name of what is done.
+        """
+        keys = self._keys(self._fixed, text, given)
+        table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
+        rows = _find_rows(table, keys)
+        rng = np.random.default_rng(seed)
+        hiding = HIDING / np.sqrt(np.maximum(1, n_seen))
+        saved = checkpoint.load(what) if checkpoint else None
+        n_done = saved.values["epochs"] if saved else 0
+        table = table._replace(**saved.arrays) if saved else table
+        n_sentences, step = len(text.first) - 1, n_done * len(gold)
+        with task(what, total=(epochs - n_done) * n_sentences, unit=unit) as counted:
+            for epoch in range(epochs):
+                order = rng.permutation(n_sentences)
+                is_hidden = rng.random(len(gold)) < hiding
+                if epoch < n_done:
+                    continue  # random numbers are drawn all the same, so that the next ones are the same
+                n_safe = len(gold)
+                for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
+                    block, model = order[part], self._model(table)
+                    table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, block, step)
+                    step += int((text.first[block + 1] - text.first[block]).sum())
+                    n_safe -= n_updates
+                if checkpoint:
+                    arrays = {name: getattr(table, name) for name in LEARNT}
+                    checkpoint.save(what, State("Epochs", {"epochs": epoch + 1}, arrays))
+                if after_epoch:
+                    after_epoch(epoch, 100 * n_safe / len(gold))
+        self.table_ = _averaged(table, epochs * len(gold))
+        return self
+
+    def choose(self, text: Text, given: IntArray) -> IntArray:
+        """Return the outcomes of the words of a text."""
+        found = np.zeros(len(text.types), dtype=np.int32)
+        rows = _find_rows(self.table_, self._keys(self._fixed, text, given))
+        choose(self._model(self.table_), text, rows, found)
+        return found
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return the weights in little space."""
+        table = self.table_
+        small = np.min_scalar_type(len(self._pieces))
+        return {
+            **pack(table.weights),
+            "keys": table.keys,
+            "sizes": table.sizes.astype(small),
+            "pieces": table.pieces.astype(small),
+        }
+
+    def set_arrays(self, arrays: dict[str, npt.NDArray[np.generic]]) -> Self:
+        """Take the weights back."""
+        sizes = arrays["sizes"].astype(np.int32)
+        pieces = arrays["pieces"].astype(np.int32)
+        n_pieces = int(self._pieces.max(initial=-1)) + 1
+        if pieces.max(initial=-1) >= n_pieces:
+            raise InputError(f"weights of piece {pieces.max()}; expected one of {n_pieces}")
+        self.table_ = _make_table(arrays["keys"].astype(np.uint32), sizes, pieces, unpack(arrays))
+        return self
+
+    def _model(self, table: Table) -> Choosing:
+        n_pieces = int(self._pieces.max(initial=-1)) + 1
+        return Choosing(self._fixed, self._moving, self._first, self._pieces, n_pieces, table)
+
+    @staticmethod
+    def _keys(templates: Templates, text: Text, labels: IntArray) -> npt.NDArray[np.uint32]:
+        keys = np.empty((len(text.types), len(templates.numbers)), dtype=np.uint32)
+        fill_text_keys(templates, text, labels, keys)
+        return keys
+
+
+def compile_templates(text: str, *, first: int = 0) -> Templates:
+    """Turn lines of attributes into arrays; the templates are numbered from `first`."""
+    lines = [[_parse_part(part) for part in line.split()] for line in text.split("\n") if line]
+    parts = np.zeros((len(lines), MAX_PARTS, 2), dtype=np.int32)
+    for number, line in enumerate(lines):
+        parts[number, : len(line)] = line
+    return Templates(
+        np.arange(first, first + len(lines), dtype=np.int32),
+        np.array([len(line) for line in lines], dtype=np.int32),
+        parts,
+        np.array([not LEXICAL.isdisjoint(line) for line in lines], dtype=np.bool_),
+    )
+
+
+def _parse_part(text: str) -> tuple[int, int]:
+    """Return the attribute and the offset of, say, ``"lower-1"``."""
+    if text[-2] in "+-":
+        return ATTRIBUTES[text[:-2]], int(text[-2:])
+    return ATTRIBUTES[text], 0
+
+
+def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.uint64]:
+    """Return the attributes of words, a row each."""
+    points = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    distinct, which = np.unique(points, return_inverse=True)
+    letters = [chr(point) for point in distinct.tolist()]
+    folded = np.array([ord(_fold(letter)) for letter in letters], dtype=np.uint32)[which]
+    shapes = np.array([ord(_kind(letter)) for letter in letters], dtype=np.uint32)[which]
+    first = np.cumsum([0, *map(len, words)])
+    attributes = np.empty((len(words), N_WORD_ATTRIBUTES), dtype=np.uint64)
+    fill_attributes(Letters(first, points, folded, shapes), lexicon, attributes)
+    return attributes
+
+
+def hash_words(words: Sequence[str], attribute: int = WORD) -> npt.NDArray[np.uint64]:
+    """Return one attribute of words, which is a hash of them."""
+    no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
+    hashes: npt.NDArray[np.uint64] = word_attributes(words, no_words)[:, attribute]
+    return hashes
+
+
+def _fold(letter: str) -> str:
+    """Return the lower case of a letter, which may have two, and 0 for any digit."""
+    return "0" if letter.isdigit() else letter.lower()[0]
+
+
+def _kind(letter: str) -> str:
+    """Return what stands for a letter in the shape of a word."""
+    category = unicodedata.category(letter)
+    return KINDS.get(category) or {"L": "c", "M": "m"}.get(category[0], letter)
+
+
+def _frequent_keys(keys: Sequence[npt.NDArray[np.uint32]], min_count: int) -> npt.NDArray[np.uint32]:
+    """Return the keys that occur often enough, in order."""
+    distinct, counts = np.unique(np.concatenate([each.ravel() for each in keys]), return_counts=True)
+    return distinct[counts >= min_count]
+
+
+def _find_rows(table: Table, keys: npt.NDArray[np.uint32]) -> IntArray:
+    rows = np.empty(keys.shape, dtype=np.int32)
+    fill_rows(table, keys, rows)
+    return rows
+
+
+def _empty_table(keys: npt.NDArray[np.uint32]) -> Table:
+    sizes = np.zeros(len(keys), dtype=np.int32)
+    return _make_table(keys, sizes, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+
+def _make_table(
+    keys: npt.NDArray[np.uint32], sizes: IntArray, pieces: IntArray, weights: npt.NDArray[np.float32]
+) -> Table:
+    """Make a table of rows that follow each other without gaps."""
+    slots = np.full(1 << (2 * len(keys)).bit_length(), -1, dtype=np.int32)
+    index_keys(keys, slots)
+    first = np.cumsum(sizes, dtype=np.int64) - sizes
+    used = np.array([len(pieces)])
+    return Table(slots, keys, first, sizes, sizes.copy(), used, pieces, weights, np.zeros(len(pieces)))
+
+
+def _averaged(table: Table, n_steps: int) -> Table:
+    """Return a table of the mean weights, without small ones and the rows that have no others.
+
+    Outcomes must not change by saving, so the weights are rounded as on disk.
+    """
+    rows = np.repeat(np.arange(len(table.keys)), table.sizes)
+    places = np.arange(len(rows)) + np.repeat(table.first - np.cumsum(table.sizes) + table.sizes, table.sizes)
+    weights = average(table.weights[places], table.totals[places], n_steps)
+    is_kept = np.abs(weights) >= SMALLEST
+    sizes = np.bincount(rows[is_kept], minlength=len(table.keys)).astype(np.int32)
+    pieces = table.pieces[places[is_kept]]
+    has_weights = sizes > 0
+    return _make_table(table.keys[has_weights], sizes[has_weights], pieces, unpack(pack(weights[is_kept])))

@@ -1,0 +1,213 @@
+"""Lemmas by edit scripts.
+
+A script says how a word becomes its lemma: its letters are put in lower case, say, some are cut off at either
+end, and others are put there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.checkpoint import Checkpoint
+from treewright.native.tagging.classifier import Text
+from treewright.persist import State
+from treewright.tagging.classifier import IntArray, WordClassifier
+
+TEMPLATES = """
+label
+word label
+lower label
+lower
+shape label
+shape
+shape suffix3 upos
+suffix1 label
+suffix2 label
+suffix3 label
+suffix4 label
+suffix5 label
+suffix6 label
+suffix1
+suffix2
+suffix3
+suffix4
+suffix5
+suffix6
+prefix1 upos
+prefix2 upos
+prefix3 upos
+prefix4 upos
+"""
+"""Features of a word and its label that scripts are chosen by."""
+
+CASINGS: dict[str, Callable[[str], str]] = {
+    "lower": lambda word: word.replace("İ", "i").lower(),  # which Python turns into two letters
+    "keep": str,
+    "title": lambda word: word[:1].upper() + word[1:].lower(),
+    "upper": str.upper,
+    "drop": lambda word: "",
+}
+
+
+class Script(NamedTuple):
+    """How a word becomes its lemma."""
+
+    casing: str
+    n_before: int
+    """Letters cut off in front."""
+    before: str
+    """Letters put there."""
+    n_after: int
+    after: str
+
+    def apply(self, word: str) -> str:
+        """Return the lemma of a word."""
+        base = CASINGS[self.casing](word)
+        return self.before + base[self.n_before : max(self.n_before, len(base) - self.n_after)] + self.after
+
+
+def make_script(word: str, lemma: str) -> Script:
+    """Return the script that keeps most of the word, with the first casing of `CASINGS` that does."""
+    best = Script("drop", 0, "", 0, lemma)
+    longest = 0
+    for casing, change in CASINGS.items():
+        base = change(word)
+        at, in_lemma, size = longest_common(base, lemma, longest)
+        if size > longest:
+            longest = size
+            best = Script(casing, at, lemma[:in_lemma], len(base) - at - size, lemma[in_lemma + size :])
+    return best
+
+
+def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
+    """Return where the first longest common substring is in either string, and its length.
+
+    It is looked for only among those longer than `shortest`; without one the length is 0.
+    """
+    for size in range(min(len(a), len(b)), shortest, -1):
+        for at in range(len(a) - size + 1):
+            place = b.find(a[at : at + size])
+            if place >= 0:
+                return at, place, size
+    return 0, 0, 0
+
+
+class Lemmatizer:
+    """A chooser of edit scripts for words with labels.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the distinct pairs of a word and a label.
+    seed : int
+
+    Attributes
+    ----------
+    scripts_ : list of Script
+    classifier_ : WordClassifier
+    """
+
+    def __init__(self, *, epochs: int = 8, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.seed = seed
+
+    def fit(
+        self,
+        text: Text,
+        labels: IntArray,
+        words: Sequence[str],
+        lemmas: Sequence[str],
+        *,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
+        """Learn from words with labels and lemmas; a lemma ``"_"`` is not known."""
+        pairs = Pairs.from_text(text, labels)
+        scripts = _frequent_scripts(pairs, words, lemmas)
+        is_known = np.array([script is not None for script in scripts])
+        counts = Counter(script for script in scripts if script is not None)
+        self.scripts_ = sorted(counts, key=lambda script: (-counts[script], script))
+        numbers = {script: number for number, script in enumerate(self.scripts_)}
+        gold = np.array([numbers[script] for script in scripts if script is not None], dtype=np.int32)
+        n_seen = np.bincount(text.types)[pairs.types[is_known]]
+        self.classifier_ = WordClassifier(TEMPLATES, "", [[number] for number in range(len(self.scripts_))])
+        self.classifier_.learn(
+            pairs.as_text(text, is_known),
+            pairs.labels[is_known],
+            gold,
+            n_seen,
+            epochs=self.epochs,
+            seed=self.seed,
+            checkpoint=checkpoint,
+            what="learning lemmas",
+            unit="words",
+        )
+        return self
+
+    def predict(self, text: Text, labels: IntArray, words: Sequence[str]) -> list[str]:
+        """Return the lemmas of words with labels."""
+        pairs = Pairs.from_text(text, labels)
+        found = self.classifier_.choose(pairs.as_text(text), pairs.labels).tolist()
+        chosen = [
+            self.scripts_[script].apply(words[at])
+            for script, at in zip(found, pairs.examples.tolist(), strict=True)
+        ]
+        return [chosen[number] for number in pairs.of_words.tolist()]
+
+    def get_state(self) -> State:
+        """Return all that the lemmatizer is."""
+        values = {
+            "epochs": self.epochs,
+            "seed": self.seed,
+            "scripts": [list(script) for script in self.scripts_],
+        }
+        return State("Lemmatizer", values, self.classifier_.arrays())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the lemmatizer again."""
+        lemmatizer = cls(epochs=state.values["epochs"], seed=state.values["seed"])
+        lemmatizer.scripts_ = [Script(*script) for script in state.values["scripts"]]
+        lemmatizer.classifier_ = WordClassifier(
+            TEMPLATES, "", [[number] for number in range(len(lemmatizer.scripts_))]
+        ).set_arrays(state.arrays)
+        return lemmatizer
+
+
+class Pairs(NamedTuple):
+    """The distinct pairs of a word and a label in a text."""
+
+    types: IntArray
+    labels: IntArray
+    examples: npt.NDArray[np.int64]
+    """A word of the text for each pair."""
+    of_words: npt.NDArray[np.int64]
+    """The pair of each word."""
+
+    @classmethod
+    def from_text(cls, text: Text, labels: IntArray) -> "Pairs":
+        """Collect the pairs of the words of a text and their labels."""
+        n_labels = len(text.label_values)
+        codes = text.types.astype(np.int64) * n_labels + labels
+        codes, examples, of_words = np.unique(codes, return_index=True, return_inverse=True)
+        types, own = np.divmod(codes, n_labels)
+        return cls(types.astype(np.int32), own.astype(np.int32), examples, of_words)
+
+    def as_text(self, text: Text, is_kept: npt.NDArray[np.bool_] | None = None) -> Text:
+        """Return the pairs, or those kept, as sentences of one word."""
+        types = self.types if is_kept is None else self.types[is_kept]
+        return text._replace(first=np.arange(len(types) + 1), types=types)
+
+
+def _frequent_scripts(pairs: Pairs, words: Sequence[str], lemmas: Sequence[str]) -> list[Script | None]:
+    """Return the script for the most frequent lemma of each pair, None where no lemma is known."""
+    counts: list[Counter[str]] = [Counter() for _ in pairs.examples]
+    for pair, lemma in zip(pairs.of_words.tolist(), lemmas, strict=True):
+        counts[pair][lemma] += lemma != "_"
+    best = [max(count, key=lambda lemma: count[lemma]) for count in counts]
+    return [
+        make_script(words[at], lemma) if count[lemma] else None
+        for at, lemma, count in zip(pairs.examples.tolist(), best, counts, strict=True)
+    ]

@@ -1,0 +1,436 @@
+"""Tagger: parts of speech, morphological features and lemmas for the words of sentences."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_integer
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.native.tagging.classifier import LOWER, Lexicon, Text
+from treewright.parsing.fingerprint import fingerprint
+from treewright.persist import State, save_state
+from treewright.scale import Client, map_jobs
+from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, word_attributes
+from treewright.tagging.lemmas import Lemmatizer
+
+FIXED_TEMPLATES = """
+word
+lower
+lower-1
+lower+1
+lower-2
+lower+2
+lower-1 lower
+lower lower+1
+prefix2
+prefix3
+prefix4
+suffix1
+suffix2
+suffix3
+suffix4
+suffix5
+suffix6
+suffix3-1
+suffix3+1
+shape
+shape-1
+shape+1
+shape shape-1
+shape shape+1
+suffix3 shape
+class
+class-1
+class+1
+class+2
+class class+1
+class+1 class+2
+"""
+
+MOVING_TEMPLATES = """
+tag-1
+label-1
+tag-1 tag-2
+label-1 label-2
+tag-1 lower
+label-1 suffix3
+tag-1 class class+1
+"""
+"""A tag is the two parts of speech together, a label those and the features."""
+
+MIN_COUNT = 2
+"""How often a feature must occur to be learnt."""
+MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
+"""A word has a class if it occurs so often; the class is the set of its tags with at least that share."""
+TAGGED_AT_A_TIME = 10_000
+"""Sentences whose arrays are held at one time."""
+
+Progress = Callable[[str], None]
+"""Called with a line for people after each step."""
+
+
+class Label(NamedTuple):
+    """What is predicted for a word at once."""
+
+    upos: str
+    xpos: str
+    feats: str
+
+
+class Tags(NamedTuple):
+    """What is predicted for a sentence."""
+
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+    lemmas: list[str]
+
+
+@dataclass(frozen=True)
+class TaggingScore:
+    """How many words have the right tags, in percent.
+
+    Parameters
+    ----------
+    upos, xpos, feats : float
+    all_tags : float
+        All three of them.
+    lemma : float
+        Of the words whose lemma is known, that is, not ``"_"``.
+    n_words : int
+    """
+
+    upos: float
+    xpos: float
+    feats: float
+    all_tags: float
+    lemma: float
+    n_words: int
+
+    def __str__(self) -> str:
+        return (
+            f"UPOS {self.upos:.2f}, XPOS {self.xpos:.2f}, features {self.feats:.2f}, "
+            f"all tags {self.all_tags:.2f}, lemma {self.lemma:.2f} ({self.n_words} words)"
+        )
+
+
+class Tagger:
+    """A tagger that reads nothing but words.
+
+    A column that is ``"_"`` throughout the training data is so in the result.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the training sentences.
+    seed : int
+
+    Attributes
+    ----------
+    labels_ : list of Label
+        The combinations of parts of speech and features that can be given.
+    lexicon_ : Lexicon
+        Words with the classes of tags that they were seen with.
+    classifier_ : WordClassifier
+    lemmatizer_ : Lemmatizer or None
+        None if there were no lemmas in the training data.
+    """
+
+    def __init__(self, *, epochs: int = 8, seed: int = 0) -> None:
+        self.epochs = epochs
+        self.seed = seed
+
+    def fit(
+        self,
+        trees: Sequence[DepTree],
+        dev: Sequence[DepTree] | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from tagged sentences.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        dev : sequence of DepTree, optional
+            Tagged in the end, for `progress`.
+        progress : callable, optional
+            Called with a line of text after each step.
+        checkpoint : path, optional
+            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
+        """
+        self._check()
+        tell = progress or _ignore
+        gold = _labels(trees)
+        if not gold:
+            raise InputError("no training sentences with words were given; expected at least one")
+        identity = fingerprint([__version__, self.epochs, self.seed], trees) if checkpoint else ""
+        kept = Checkpoint(checkpoint, identity) if checkpoint else None
+        self._set_labels(_most_frequent(gold))
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold_numbers = np.array([numbers[label] for label in gold], dtype=np.int32)
+        words = [word for tree in trees for word in tree.words]
+        self.lexicon_ = _make_lexicon(words, [f"{label.upos}\t{label.xpos}" for label in gold])
+        text = self._encode([tree.words for tree in trees])
+        self._learn_tags(text, gold_numbers, tell, kept)
+        lemmas = [lemma for tree in trees for lemma in tree.lemmas]
+        self._learn_lemmas(text, gold_numbers, words, lemmas, tell, kept)
+        if dev:
+            tell(f"dev: {self.score(dev)}")
+        return self
+
+    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
+        """Return the sentences with other tags, features and lemmas, which are not looked at."""
+        tags = self.tag([tree.words for tree in trees])
+        return [_retagged(tree, each) for tree, each in zip(trees, tags, strict=True)]
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
+        """Return the tags, features and lemmas of sentences of words."""
+        return [
+            tags
+            for start in range(0, len(sentences), TAGGED_AT_A_TIME)
+            for tags in self._tag_batch(sentences[start : start + TAGGED_AT_A_TIME])
+        ]
+
+    def score(self, trees: Sequence[DepTree]) -> TaggingScore:
+        """Tag sentences and compare the result with the tags that they have."""
+        return compare_tags(trees, self.predict(trees))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tagger to a file, for `tw.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the tagger is."""
+        values = {
+            "options": {"epochs": self.epochs, "seed": self.seed},
+            "labels": [list(label) for label in self.labels_],
+        }
+        arrays = {**self.classifier_.arrays(), "forms": self.lexicon_.forms, "classes": self.lexicon_.classes}
+        parts = {"lemmatizer": self.lemmatizer_.get_state()} if self.lemmatizer_ else {}
+        return State("Tagger", values, arrays, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the tagger again."""
+        tagger = cls(**state.values["options"])
+        tagger._set_labels([Label(*label) for label in state.values["labels"]])
+        tagger.lexicon_ = Lexicon(state.arrays["forms"], state.arrays["classes"])
+        tagger.classifier_ = tagger._make_classifier().set_arrays(state.arrays)
+        part = state.parts.get("lemmatizer")
+        tagger.lemmatizer_ = Lemmatizer.from_state(part) if part else None
+        return tagger
+
+    def _check(self) -> None:
+        check_integer("epochs", self.epochs, minimum=1)
+        check_integer("seed", self.seed)
+
+    def _set_labels(self, labels: list[Label]) -> None:
+        self.labels_ = labels
+        columns = [
+            hash_words([label.upos for label in labels]),
+            hash_words([f"{label.upos}\t{label.xpos}" for label in labels]),
+            hash_words(["\t".join(label) for label in labels]),
+        ]
+        self._label_values = np.stack(columns, axis=1)
+
+    def _make_classifier(self) -> WordClassifier:
+        return WordClassifier(FIXED_TEMPLATES, MOVING_TEMPLATES, label_pieces(self.labels_))
+
+    def _encode(self, sentences: Sequence[Sequence[str]]) -> Text:
+        """Turn sentences into arrays."""
+        types: dict[str, int] = {}
+        numbers = [types.setdefault(word, len(types)) for words in sentences for word in words]
+        return Text(
+            np.cumsum([0, *map(len, sentences)]),
+            np.array(numbers, dtype=np.int32),
+            word_attributes(list(types), self.lexicon_),
+            self._label_values,
+        )
+
+    def _learn_tags(self, text: Text, gold: IntArray, tell: Progress, kept: Checkpoint | None) -> None:
+        def after_epoch(epoch: int, share: float) -> None:
+            tell(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
+
+        n_seen = np.bincount(text.types)[text.types]
+        self.classifier_ = self._make_classifier().learn(
+            text,
+            np.zeros_like(gold),
+            gold,
+            n_seen,
+            epochs=self.epochs,
+            seed=self.seed,
+            min_count=MIN_COUNT,
+            after_epoch=after_epoch,
+            checkpoint=kept,
+        )
+
+    def _learn_lemmas(
+        self,
+        text: Text,
+        gold: IntArray,
+        words: list[str],
+        lemmas: list[str],
+        tell: Progress,
+        kept: Checkpoint | None,
+    ) -> None:
+        self.lemmatizer_: Lemmatizer | None = None
+        if any(lemma != "_" for lemma in lemmas):
+            lemmatizer = Lemmatizer(seed=self.seed)
+            self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
+            tell(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
+
+    def _tag_batch(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
+        text = self._encode(sentences)
+        found = self.classifier_.choose(text, np.zeros_like(text.types))
+        words = [word for sentence in sentences for word in sentence]
+        lemmas = self.lemmatizer_.predict(text, found, words) if self.lemmatizer_ else ["_"] * len(words)
+        columns = [
+            np.array(column, dtype=object)[found].tolist() for column in zip(*self.labels_, strict=True)
+        ]
+        bounds = text.first.tolist()
+        return [
+            Tags(*(column[begin:end] for column in (*columns, lemmas))) for begin, end in pairwise(bounds)
+        ]
+
+
+def jackknife(
+    trees: Sequence[DepTree],
+    *,
+    folds: int,
+    jobs: int = 1,
+    seed: int = 0,
+    tagger: Tagger | None = None,
+    client: Client | None = None,
+) -> list[DepTree]:
+    """Tag training sentences as if they were new, each by a tagger that has not seen it.
+
+    Parameters
+    ----------
+    trees : sequence of DepTree
+    folds : int
+        The sentences are dealt out into so many parts at random; each part is tagged by a tagger that
+        learns from the others.
+    jobs : int
+        How many threads work; the result does not depend on it.
+    seed : int
+        Decides which sentences are together.
+    tagger : Tagger, optional
+        Its parameters are used; it is not changed.
+    client : distributed.Client, optional
+        A cluster that does the work instead; the result is the same.
+    """
+    check_integer("folds", folds, minimum=2)
+    check_integer("seed", seed)
+    if len(trees) < folds:
+        raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
+    tagger = tagger or Tagger()
+    options = {"epochs": tagger.epochs, "seed": tagger.seed}
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(trees)), folds)
+    bare = [_tagged_words(tree) for tree in trees]
+    tagged = list(trees)
+    found = map_jobs(
+        partial(_tag_part, bare, options),
+        parts,
+        jobs=jobs,
+        client=client,
+        what="tagging as if new",
+        unit="folds",
+    )
+    for part, tags in zip(parts, found, strict=True):
+        for number, each in zip(part.tolist(), tags, strict=True):
+            tagged[number] = _retagged(trees[number], each)
+    return tagged
+
+
+def _tag_part(trees: list[DepTree], options: dict[str, int], part: npt.NDArray[np.int64]) -> list[Tags]:
+    """Tag some of the sentences after learning from the others."""
+    held_out = set(part.tolist())
+    tagger = Tagger(**options).fit([tree for number, tree in enumerate(trees) if number not in held_out])
+    return tagger.tag([trees[number].words for number in part.tolist()])
+
+
+def _tagged_words(tree: DepTree) -> DepTree:
+    """Return only what a tagger learns from."""
+    return DepTree(tree.words, upos=tree.upos, xpos=tree.xpos, feats=tree.feats, lemmas=tree.lemmas)
+
+
+def _retagged(tree: DepTree, tags: Tags) -> DepTree:
+    return tree.with_tags(upos=tags.upos, xpos=tags.xpos, feats=tags.feats, lemmas=tags.lemmas)
+
+
+def compare_tags(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> TaggingScore:
+    """Compare the tags and lemmas of the same sentences."""
+    n_right = Counter[str]()
+    n_words = n_lemmas = 0
+    for right, found in zip(gold, predicted, strict=True):
+        labels, others = _labels([right]), _labels([found])
+        n_words += len(labels)
+        for label, other in zip(labels, others, strict=True):
+            n_right["upos"] += label.upos == other.upos
+            n_right["xpos"] += label.xpos == other.xpos
+            n_right["feats"] += label.feats == other.feats
+            n_right["all_tags"] += label == other
+        for lemma, other_lemma in zip(right.lemmas, found.lemmas, strict=True):
+            n_lemmas += lemma != "_"
+            n_right["lemma"] += lemma != "_" and lemma == other_lemma
+    share = {name: 100 * n_right[name] / max(1, n_words) for name in ("upos", "xpos", "feats", "all_tags")}
+    return TaggingScore(**share, lemma=100 * n_right["lemma"] / max(1, n_lemmas), n_words=n_words)
+
+
+def label_pieces(labels: Sequence[Label]) -> list[list[int]]:
+    """Return the numbers of the pieces of labels: either part of speech, each feature, and the whole."""
+    numbers: dict[tuple[str, ...], int] = {}
+    return [[numbers.setdefault(piece, len(numbers)) for piece in _pieces_of(label)] for label in labels]
+
+
+def _pieces_of(label: Label) -> list[tuple[str, ...]]:
+    pieces: list[tuple[str, ...]] = [("upos", label.upos), label]
+    if label.xpos != "_":
+        pieces.append(("xpos", label.xpos))
+    if label.feats != "_":
+        pieces += [("feature", feature) for feature in label.feats.split("|")]
+    return pieces
+
+
+def _labels(trees: Sequence[DepTree]) -> list[Label]:
+    return [Label(*label) for tree in trees for label in zip(tree.upos, tree.xpos, tree.feats, strict=True)]
+
+
+def _most_frequent(labels: Sequence[Label]) -> list[Label]:
+    counts = Counter(labels)
+    return sorted(counts, key=lambda label: (-counts[label], label))
+
+
+def _make_lexicon(words: Sequence[str], tags: Sequence[str]) -> Lexicon:
+    """Number the sets of tags that words, in lower case, occur with."""
+    forms = hash_words(words, LOWER)
+    counts: dict[int, Counter[str]] = {}
+    for form, tag in zip(forms.tolist(), tags, strict=True):
+        counts.setdefault(form, Counter())[tag] += 1
+    classes = {
+        form: tuple(sorted(tag for tag in count if count[tag] >= MIN_CLASS_SHARE * count.total()))
+        for form, count in sorted(counts.items())
+        if count.total() >= MIN_CLASS_COUNT
+    }
+    numbers = {tags: number for number, tags in enumerate(sorted(set(classes.values())))}
+    return Lexicon(
+        np.array(list(classes), dtype=np.uint64),
+        np.array([numbers[tags] for tags in classes.values()], dtype=np.int32),
+    )
+
+
+def _ignore(line: str) -> None:
+    """Tell nobody."""
