@@ -29,9 +29,9 @@ class Found:
         return sum(self.counts.values())
 
 
-def case_generator(seed, number):
+def case_generator(random_state, number):
     """Return the generator of one case, which can be made again without those before it."""
-    return Random(f"{seed}-{number}")
+    return Random(f"{random_state}-{number}")
 
 
 def run_cases(judge, numbers, *, allowed, batch=1000, limit=60, until=float("inf")):

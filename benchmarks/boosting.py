@@ -27,9 +27,9 @@ from treewright.native.learn.boosting import Limits, Rows
 STEPS = Seconds._fields
 
 
-def make_examples(n_examples, n_features, n_active, seed):
+def make_examples(n_examples, n_features, n_active, random_state):
     """Draw rows of frequent and rare features, and labels that depend on conjunctions."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     columns = (n_features ** rng.random((n_examples, n_active))).astype(np.int32) - 1
     columns.sort(axis=1)
     is_new = np.ones(columns.shape, dtype=bool)
@@ -133,7 +133,7 @@ def compare_trees(rows, labels, ensemble, options, n_times=5):
     seconds, n_leaves = [], []
     for number in range(n_times):
         start = time.perf_counter()
-        sample = draw_sample(np.abs(signed), options.sample, seed=(options.seed, number))
+        sample = draw_sample(np.abs(signed), options.sample, random_state=(options.random_state, number))
         found = Rows(*examples.extract(sample.numbers))
         weights = np.copysign(sample.weights, signed[sample.numbers])
         tree, building = timed(build, builder, found, weights, penalty)
@@ -188,7 +188,7 @@ def main():
     parser.add_argument("--no-lightgbm", action="store_true")
     parser.add_argument("--json", help="file for the figures")
     options = parser.parse_args()
-    rows, labels = make_examples(options.examples, options.features, options.active, options.seed)
+    rows, labels = make_examples(options.examples, options.features, options.active, options.random_state)
     measure(rows[:1000], labels[:1000], 2, sample_size=100)  # compiles
     print(f"{rows.nnz / rows.shape[0]:.0f} features each, {(labels > 0).mean():.0%} positive\n")
     records, ensemble = compare_samples(rows, labels, options)

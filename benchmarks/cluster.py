@@ -41,7 +41,9 @@ def make_mining(share, folder):
     places of those that survive, to be extended, that are large to send.
     """
     n_samples = int(60_000 * share)
-    data = tw.make_conjunctions(n_samples=n_samples, n_features=2000, n_active=300, orders=(2,) * 8, seed=0)
+    data = tw.make_conjunctions(
+        n_samples=n_samples, n_features=2000, n_active=300, orders=(2,) * 8, random_state=0
+    )
 
     def mine(client):
         miner = tw.ConjunctionMiner(degree=2, threshold=n_samples / 40, max_iter=1, refine=1, path=False)
@@ -53,7 +55,7 @@ def make_mining(share, folder):
 
 def make_folds(share, folder):
     """Return a function that makes lists of candidates, fold by fold."""
-    trees = tw.make_treebank(int(1200 * share), seed=0).dependencies
+    trees = tw.make_treebank(int(1200 * share), random_state=0).dependencies
     parser = tw.DependencyParser(**SMALL)
 
     def parse(client):
@@ -65,14 +67,14 @@ def make_folds(share, folder):
 
 def make_matrix(share, folder):
     """Return a function that compares trees by their partial trees: a matrix."""
-    trees = tw.make_treebank(int(6000 * share), seed=0).constituents
+    trees = tw.make_treebank(int(6000 * share), random_state=0).constituents
     kernel = tw.PartialTreeKernel(normalize=True)
     return lambda client: tw.gram(kernel, trees, client=client).tobytes()
 
 
 def make_perceptrons(share, folder):
     """Return a function that learns to rerank by kernel perceptrons, on chunks of lists that are there."""
-    trees = tw.make_treebank(int(2000 * share), seed=0).dependencies
+    trees = tw.make_treebank(int(2000 * share), random_state=0).dependencies
     parser = tw.DependencyParser(**SMALL).fit(trees)
     lists = folder / f"lists{share}"
     tw.jackknife_lists(parser, trees, k=8, folds=2, cache=lists)
@@ -89,9 +91,9 @@ def make_perceptrons(share, folder):
 def make_parsing(share, folder):
     """Return a function that parses a file with a parser of order 3: the bytes of the result."""
     source, target = str(folder / "bank.conllu"), str(folder / "parsed.conllu")
-    tw.write_conllu(tw.make_treebank(int(20_000 * share), seed=0).dependencies, source)
+    tw.write_conllu(tw.make_treebank(int(20_000 * share), random_state=0).dependencies, source)
     parser = tw.DependencyParser(order=3, epochs=2, runs=1, table_bits=20)
-    parser.fit(tw.make_treebank(500, seed=1).dependencies)
+    parser.fit(tw.make_treebank(500, random_state=1).dependencies)
 
     def parse(client):
         parse_file(parser, source, target, confidence=True, client=client)

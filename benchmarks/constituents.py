@@ -53,12 +53,12 @@ def read(options):
 
 def make_parser(strategy, options):
     """Return a parser that has learnt nothing."""
-    return tw.ConstituentParser(strategy=strategy, lowest_penalty=options.penalty, jobs=options.jobs)
+    return tw.ConstituentParser(strategy=strategy, lowest_penalty=options.penalty, n_jobs=options.n_jobs)
 
 
 def warm_up(strategy):
     """Compile what training and parsing need."""
-    trees = tw.make_treebank(n_sentences=30, seed=0).constituents
+    trees = tw.make_treebank(n_sentences=30, random_state=0).constituents
     tw.ConstituentParser(strategy=strategy, lowest_penalty=10).fit(trees).predict(trees[:2])
 
 
@@ -71,7 +71,7 @@ def measure_parser(strategy, options):
     # Few dev sentences, so that the time is that of the training.
     parser.fit(train, test[: options.dev])
     training = time.perf_counter() - start
-    parser.jobs = 1
+    parser.n_jobs = 1
     start = time.perf_counter()
     parsed = parser.predict(test)
     seconds = time.perf_counter() - start

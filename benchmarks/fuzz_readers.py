@@ -59,8 +59,8 @@ NAMES = list(READERS)
 
 def make_seeds(folder):
     """Return sound texts of each format."""
-    bank = tw.make_treebank(n_sentences=3, seed=0)
-    crossing = tw.make_treebank(n_sentences=3, seed=1, crossing=1.0)
+    bank = tw.make_treebank(n_sentences=3, random_state=0)
+    crossing = tw.make_treebank(n_sentences=3, random_state=1, crossing=1.0)
     texts = {"framenet": [UNIT.encode(), TEXT.encode()], "samples": [SAMPLES], "vectors": [VECTORS]}
     examples = [TreeExample(1, tuple(bank.constituents[:2])), TreeExample(-1, (bank.constituents[2], None))]
     writers = {

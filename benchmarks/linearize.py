@@ -70,7 +70,7 @@ def split(examples):
 
 def make(n_trees, rng):
     """Make labelled trees for training and testing."""
-    trees = list(tw.make_treebank(n_trees, seed=0).constituents)
+    trees = list(tw.make_treebank(n_trees, random_state=0).constituents)
     drawn = {str(draw_fragment(trees[rng.integers(n_trees)], rng)) for _ in range(4 * N_VOTING)}
     fragments = [tw.ConstTree.parse(text) for text in sorted(drawn)]
     counter = FragmentCounter(tw.SubsetTreeKernel(decay=0.7, normalize=True), fragments)

@@ -24,7 +24,7 @@ PATIENCE, LIMIT = 60, 300
 
 def _mining(folder):
     """Return what mines conjunctions: counts of blocks, which are put together."""
-    data = tw.make_conjunctions(n_samples=12_000, n_features=1000, seed=0)
+    data = tw.make_conjunctions(n_samples=12_000, n_features=1000, random_state=0)
 
     def mine(client):
         miner = tw.ConjunctionMiner(degree=4, threshold=180, max_iter=2, path=False)
@@ -36,7 +36,7 @@ def _mining(folder):
 
 def _folds(folder):
     """Return what parses the folds of a treebank, each by a parser that has learnt from the others."""
-    trees = tw.make_treebank(n_sentences=100, seed=0).dependencies
+    trees = tw.make_treebank(n_sentences=100, random_state=0).dependencies
 
     def parse(client):
         lists = tw.jackknife_lists(tw.DependencyParser(**PARSER), trees, k=4, folds=4, client=client)
@@ -48,14 +48,14 @@ def _folds(folder):
 
 def _matrix(folder):
     """Return what compares trees with each other: strips of a matrix."""
-    trees = tw.make_treebank(n_sentences=1500, seed=0).constituents
+    trees = tw.make_treebank(n_sentences=1500, random_state=0).constituents
     kernel = tw.PartialTreeKernel(normalize=True)
     return lambda client: tw.gram(kernel, trees, client=client).tobytes()
 
 
 def _perceptrons(folder):
     """Return what learns to rerank by kernel perceptrons, one for each chunk of the lists."""
-    trees = tw.make_treebank(n_sentences=300, seed=0).dependencies
+    trees = tw.make_treebank(n_sentences=300, random_state=0).dependencies
     parser = tw.DependencyParser(**PARSER).fit(trees)
     options = {"parser": parser, "k": 8, "folds": 2, "learner": "kernel", "chunks": 8}
 
@@ -70,8 +70,8 @@ def _perceptrons(folder):
 def _parsing(folder):
     """Return what parses a file."""
     source, target = folder / "bank.conllu", folder / "parsed.conllu"
-    tw.write_conllu(tw.make_treebank(n_sentences=3000, seed=0).dependencies, source)
-    parser = tw.DependencyParser(**PARSER).fit(tw.make_treebank(n_sentences=100, seed=1).dependencies)
+    tw.write_conllu(tw.make_treebank(n_sentences=3000, random_state=0).dependencies, source)
+    parser = tw.DependencyParser(**PARSER).fit(tw.make_treebank(n_sentences=100, random_state=1).dependencies)
 
     def parse(client):
         parse_file(parser, str(source), str(target), kbest=2, client=client)
@@ -89,7 +89,7 @@ JOBS = {
 }
 
 
-def worker_campaign(name, n_kills, seed):
+def worker_campaign(name, n_kills, random_state):
     """Kill so many workers while a job runs on a cluster, which starts others in their places.
 
     Returns
@@ -98,7 +98,7 @@ def worker_campaign(name, n_kills, seed):
         How many workers were killed in the middle of a run, how many of them had jobs then, how many results
         came, and how many did not come, or were not, to the bit, that of one machine.
     """
-    rng = random.Random(f"{name} {seed}")
+    rng = random.Random(f"{name} {random_state}")
     counts = Counter({"kills": 0, "at work": 0, "results": 0, "lost": 0})
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -264,7 +264,7 @@ def make_problem(options, n_samples):
     """Return samples of the shape that was asked for."""
     n_features, n_active = options.shape
     return make_conjunctions(
-        n_samples, n_features, n_active=n_active, orders=options.orders, seed=options.seed
+        n_samples, n_features, n_active=n_active, orders=options.orders, random_state=options.random_state
     )
 
 

@@ -54,13 +54,13 @@ def stream_with_conllu(path):
 
 def main(path):
     """Print the table."""
-    jobs = {
+    n_jobs = {
         "list": (lambda: tw.read_conllu(path), lambda: read_whole_with_conllu(path)),
         "stream": (lambda: deque(tw.iter_conllu(path), maxlen=0), lambda: stream_with_conllu(path)),
     }
     print(f"{path}: {len(tw.read_conllu(path))} sentences, best of {REPEATS}; conllu {version('conllu')}")
     print(f"{'':8}{'treewright':>22}{'conllu':>22}{'ratio':>8}")
-    for name, (ours, theirs) in jobs.items():
+    for name, (ours, theirs) in n_jobs.items():
         times = best_time(ours), best_time(theirs)
         peaks = peak_memory(ours), peak_memory(theirs)
         cells = "".join(f"{t:>10.2f} s{p:>6.1f} MiB" for t, p in zip(times, peaks, strict=True))

@@ -53,7 +53,7 @@ def run_readers(options):
         if number < len(hostile):
             name, data = hostile[number]
         else:
-            name, data = fuzz_readers.make_case(case_generator(options.seed, number), texts)
+            name, data = fuzz_readers.make_case(case_generator(options.random_state, number), texts)
         return name, fuzz_readers.judge(name, data)
 
     return run(options, judge, lambda outcome: outcome in ("value", "refused"), batch=10_000)
@@ -66,7 +66,7 @@ def run_models(options):
     models = fuzz_models.Models(options.models)
 
     def judge(number):
-        return fuzz_models.judge_damaged(models, case_generator(options.seed, number))
+        return fuzz_models.judge_damaged(models, case_generator(options.random_state, number))
 
     return run(options, judge, fuzz_models.is_allowed)
 
@@ -79,7 +79,7 @@ def run_hostile(options):
     models.warm_up()
 
     def judge(number):
-        return fuzz_models.judge_hostile(models, case_generator(options.seed, number))
+        return fuzz_models.judge_hostile(models, case_generator(options.random_state, number))
 
     return run(options, judge, fuzz_models.is_allowed, batch=100)
 
@@ -95,7 +95,7 @@ def run_parse(options):
         texts = fuzz_readers.make_seeds(folder)
 
     def judge(number):
-        return fuzz_service.judge_parse(paths, texts, case_generator(options.seed, number))
+        return fuzz_service.judge_parse(paths, texts, case_generator(options.random_state, number))
 
     return run(options, judge, fuzz_service.is_allowed, batch=100)
 
@@ -111,7 +111,7 @@ def run_service(options):
     def judge(number):
         if not asked:
             asked.append(fuzz_service.Asked(paths))
-        return asked[0].judge(case_generator(options.seed, number))
+        return asked[0].judge(case_generator(options.random_state, number))
 
     return run(options, judge, fuzz_service.is_allowed, batch=250)
 
@@ -148,7 +148,7 @@ def _count_killed(campaign, names, options):
     chosen = [name for name in names if not options.only or name in options.only]
     share = -(-options.count // len(chosen))
     for name in chosen:
-        found = campaign(name, share, options.seed)
+        found = campaign(name, share, options.random_state)
         counts.update({f"{name}\t{what}": n for what, n in found.items()})
         if found.get("lost", 0):
             defects.append({"label": name, "outcome": "another result"})
@@ -204,7 +204,7 @@ def record(name, options):
         "seconds": round(seconds, 1),
         "n_bytes": n_bytes,
         "command": " ".join(["python", "benchmarks/reliability.py", *sys.argv[1:]]),
-        "seed": options.seed,
+        "random_state": options.random_state,
         "bounds_checked": os.environ.get("NUMBA_BOUNDSCHECK") == "1",
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {"python": platform.python_version(), "treewright": tw.__version__}

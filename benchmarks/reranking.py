@@ -53,7 +53,9 @@ def parse_arguments():
 def measure_mining(options, base, lists, gold, clock):
     """Mine once, and print candidates a second."""
     training = lists.with_gold(gold)
-    space = SubtreeSpace(training.lists.trees, training.lists.heads, copies=options.copies, jobs=options.jobs)
+    space = SubtreeSpace(
+        training.lists.trees, training.lists.heads, copies=options.copies, n_jobs=options.n_jobs
+    )
     clock.tick(f"{space.n_rows} candidates as {len(space.forest.owners)} arcs of {len(space.keys)} features")
     problem = list_problem(training.lists.first, training.right, given=training.lists.scores * base.scale_)
     orders = []
@@ -88,10 +90,10 @@ def main():
     if options.parser:
         parser = tw.load(options.parser)
     else:
-        parser = tw.DependencyParser(jobs=options.jobs).fit(train, dev)
+        parser = tw.DependencyParser(n_jobs=options.n_jobs).fit(train, dev)
     clock.tick("parser")
     cache = options.cache or cache_folder("lists")
-    lists = tw.jackknife_lists(parser, train, jobs=options.jobs, cache=cache)
+    lists = tw.jackknife_lists(parser, train, n_jobs=options.n_jobs, cache=cache)
     clock.tick("candidate lists of ten folds, or their reading")
     gold = [parser.lifted(tree).heads for tree in train]
     n_right, n_words = lists.n_right(gold), sum(map(len, gold))
@@ -107,10 +109,10 @@ def main():
         threshold=options.threshold,
         copies=options.copies,
     )
-    reranker.jobs = options.jobs
+    reranker.n_jobs = options.n_jobs
     reranker.fit(train, dev, cache=cache, progress=print)
     clock.tick("the whole reranker")
-    reranker.jobs = reranker._scorer.features.jobs = 1
+    reranker.n_jobs = reranker._scorer.features.n_jobs = 1
     measure_reranking(reranker, parser, test, clock)
     base, reranked = parser.predict(test), reranker.predict(test)
     found = tw.metrics.significance(test, reranked, base)

@@ -80,14 +80,14 @@ def read_memory(name):
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
 
 
-def table(name, options, jobs, suffix="conllu"):
-    """Measure and print a row for each size; `jobs` are labels with functions and what these take."""
-    for label, (function, *arguments) in jobs.items():
+def table(name, options, n_jobs, suffix="conllu"):
+    """Measure and print a row for each size; `n_jobs` are labels with functions and what these take."""
+    for label, (function, *arguments) in n_jobs.items():
         rows = []
         for size in options.sizes:
             figures = measure(function, str(bank_path(options, size, suffix)), *arguments)
             rows.append({"what": name, "label": label, "sentences": size, **figures})
-            print_row(rows[-1], is_first=label == next(iter(jobs)) and len(rows) == 1)
+            print_row(rows[-1], is_first=label == next(iter(n_jobs)) and len(rows) == 1)
             if options.json:
                 with open(options.json, "a") as target:
                     target.write(json.dumps(rows[-1]) + "\n")
@@ -144,7 +144,7 @@ def make(options):
     folder.mkdir(exist_ok=True)
     for order in (1, 3):
         if not model_path(options, order).exists():
-            training = tw.make_treebank(N_TRAINING, seed=TRAINING_SEED).dependencies
+            training = tw.make_treebank(N_TRAINING, random_state=TRAINING_SEED).dependencies
             tw.DependencyParser(order=order).fit(training).save(model_path(options, order))
             print(f"trained: {model_path(options, order)}", flush=True)
     for size in options.sizes:
@@ -160,8 +160,8 @@ def blocks(size, view):
     """Yield trees of a treebank, one block in memory at a time."""
     import treewright as tw
 
-    for seed, begin in enumerate(range(0, size, BLOCK)):
-        yield from getattr(tw.make_treebank(min(BLOCK, size - begin), seed=seed), view)
+    for random_state, begin in enumerate(range(0, size, BLOCK)):
+        yield from getattr(tw.make_treebank(min(BLOCK, size - begin), random_state=random_state), view)
 
 
 def bank_path(options, size, suffix="conllu"):
@@ -183,28 +183,30 @@ def reading(options):
 
 def passing(options):
     """Measure what trees take to be written, plain and compressed, and to be sent to another process."""
-    jobs = {
+    n_jobs = {
         "`write_conllu`": (scale_work.write,),
         "`write_conllu`, gzip": (scale_work.write, ".gz"),
         "pickled and back": (scale_work.send,),
     }
-    table("passing on", options, jobs)
+    table("passing on", options, n_jobs)
 
 
 def parsing(options):
     """Measure the command `parse` with parsers of order 1 and 3."""
-    jobs = {f"order {order}": (scale_work.parse, str(model_path(options, order))) for order in options.orders}
-    table("parsing", options, jobs)
+    n_jobs = {
+        f"order {order}": (scale_work.parse, str(model_path(options, order))) for order in options.orders
+    }
+    table("parsing", options, n_jobs)
 
 
 def mining(options):
     """Measure mining of conjunctions, without and with a limit to memory."""
     limit = options.limit * MEGABYTE
-    jobs = {
+    n_jobs = {
         "no limit": (scale_work.conjunctions, None),
         f"limit {options.limit} MB": (scale_work.conjunctions, limit),
     }
-    table("conjunctions", options, jobs)
+    table("conjunctions", options, n_jobs)
 
 
 def limits(options):
@@ -226,8 +228,8 @@ def subtree_mining(options):
 
 def kernels(options):
     """Measure matrices of a tree kernel in files, and an approximation that is linear."""
-    jobs = {"`gram`": (scale_work.gram,), "`TreeKernelNystroem`": (scale_work.nystroem,)}
-    table("kernels", options, jobs, suffix="mrg")
+    n_jobs = {"`gram`": (scale_work.gram,), "`TreeKernelNystroem`": (scale_work.nystroem,)}
+    table("kernels", options, n_jobs, suffix="mrg")
 
 
 def training(options):

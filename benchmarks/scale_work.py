@@ -150,12 +150,12 @@ def drawn_conjunctions(limit):
     return work
 
 
-def draw_rows(n_rows, n_columns, n_draws, seed=0):
+def draw_rows(n_rows, n_columns, n_draws, random_state=0):
     """Return a binary matrix, with some columns a little more frequent than others, and labels."""
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     shares = np.arange(1, n_columns + 1) ** -0.25
     dense = np.zeros((n_rows, n_columns), dtype=np.int8)
     columns = rng.choice(n_columns, size=(n_rows, n_draws), p=shares / shares.sum())

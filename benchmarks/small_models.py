@@ -11,10 +11,10 @@ from pathlib import Path
 import treewright as tw
 from treewright._models import MODELS
 
-BANK = tw.make_treebank(n_sentences=40, seed=0)
+BANK = tw.make_treebank(n_sentences=40, random_state=0)
 TREES, PHRASES = BANK.dependencies, BANK.constituents
 ROLES = BANK.propositions
-DATA = tw.make_conjunctions(n_samples=200, n_features=60, seed=0)
+DATA = tw.make_conjunctions(n_samples=200, n_features=60, random_state=0)
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 10, "folds": 2}
 NETWORK = {"units": 6, "embedding": 4, "threshold": 2, "epochs": 2, "batch_size": 200, "beam": 3}
 IS_LONG = [tree.n_nodes > 25 for tree in PHRASES]

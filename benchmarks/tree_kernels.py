@@ -138,14 +138,14 @@ def measure_threads(trees):
     """Print the wall times of a matrix with one thread and with two."""
     n_distinct = len(trees) * (len(trees) + 1) // 2
     for name, kernel in KERNELS.items():
-        for jobs in (1, 2):
-            kernel.set_params(jobs=jobs)
+        for n_jobs in (1, 2):
+            kernel.set_params(n_jobs=n_jobs)
             seconds = best_time(
                 lambda kernel=kernel: tw.gram(kernel, trees), repeats=2, clock=time.perf_counter
             )
             each = 1e6 * seconds / n_distinct
-            print(f"{name}, jobs={jobs}: {seconds:.2f} s, {each:.3f} us a pair (wall time)", flush=True)
-        kernel.set_params(jobs=1)
+            print(f"{name}, jobs={n_jobs}: {seconds:.2f} s, {each:.3f} us a pair (wall time)", flush=True)
+        kernel.set_params(n_jobs=1)
 
 
 def make_large(shape):

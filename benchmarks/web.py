@@ -33,7 +33,7 @@ QUESTIONS = {
 
 def make_bodies(options, n_sentences=200):
     """Return requests of one tagged sentence each."""
-    trees = tw.make_treebank(n_sentences, seed=1).dependencies
+    trees = tw.make_treebank(n_sentences, random_state=1).dependencies
     words = (zip(tree.words, tree.upos, tree.xpos, strict=True) for tree in trees)
     return [
         json.dumps(
@@ -101,7 +101,9 @@ def describe(name, outcomes, seconds, *, allowed):
 def train(folder):
     """Return the file of a small parser."""
     path = Path(folder, "parser.tw")
-    tw.DependencyParser(order=2, epochs=3, runs=1).fit(tw.make_treebank(300, seed=0).dependencies).save(path)
+    tw.DependencyParser(order=2, epochs=3, runs=1).fit(
+        tw.make_treebank(300, random_state=0).dependencies
+    ).save(path)
     return path
 
 
@@ -114,7 +116,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--queue", type=int, default=14)
     given = parser.parse_args()
-    n_clients = given.clients or given.jobs + given.queue
+    n_clients = given.clients or given.n_jobs + given.queue
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -125,7 +127,7 @@ def main():
             "--port",
             "0",
         ]
-        command += ["--jobs", str(given.jobs), "--queue", str(given.queue), "--time-limit", "60"]
+        command += ["--jobs", str(given.n_jobs), "--queue", str(given.queue), "--time-limit", "60"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
             address = urlsplit(service.stdout.readline().rpartition(" at ")[2].strip())
             failed = 0

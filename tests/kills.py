@@ -69,7 +69,7 @@ COMMANDS = {
 }
 
 
-def kill_campaign(command, n_kills, seed):
+def kill_campaign(command, n_kills, random_state):
     """Kill a command so many times at random moments, go on each time, and compare what comes of it.
 
     Returns
@@ -79,7 +79,7 @@ def kill_campaign(command, n_kills, seed):
         of these, or of the results that were there before, were lost: not, byte for byte, what an
         uninterrupted run makes.
     """
-    rng = random.Random(f"{command} {seed}")
+    rng = random.Random(f"{command} {random_state}")
     with tempfile.TemporaryDirectory() as name:
         campaign = _Campaign(COMMANDS[command], Path(name))
         while campaign.counts["kills"] < n_kills:
@@ -88,7 +88,7 @@ def kill_campaign(command, n_kills, seed):
         return dict(campaign.counts)
 
 
-def kill_in_a_row(command, n_kills, seed):
+def kill_in_a_row(command, n_kills, random_state):
     """Kill one run of a command so many times, each time at one of its next steps, and go on to its end.
 
     Returns
@@ -96,7 +96,7 @@ def kill_in_a_row(command, n_kills, seed):
     dict
         As of `kill_campaign`, and how many kills there were before the first result.
     """
-    rng = random.Random(f"{command} {seed} in a row")
+    rng = random.Random(f"{command} {random_state} in a row")
     with tempfile.TemporaryDirectory() as name:
         campaign = _Campaign(COMMANDS[command], Path(name))
         while campaign.counts["kills"] < n_kills and not campaign.counts["results"]:
@@ -191,12 +191,12 @@ class _Campaign:
 
 def make_inputs(folder, command):
     """Write what a command reads."""
-    bank = tw.make_treebank(40, seed=0)
+    bank = tw.make_treebank(40, random_state=0)
     tw.write_conllu(bank.dependencies, folder / "bank.conllu")
     tw.write_brackets(bank.constituents, folder / "bank.mrg")
     tw.write_props(bank.propositions, folder / "bank.props")
     if "data.svmlight" in command.arguments:
-        data = tw.make_conjunctions(n_samples=400, n_features=40, seed=0)
+        data = tw.make_conjunctions(n_samples=400, n_features=40, random_state=0)
         lines = [
             f"{label} {' '.join(f'{column + 1}:1' for column in row.indices)}\n"
             for row, label in zip(data.X, data.y, strict=True)

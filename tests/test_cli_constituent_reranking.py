@@ -18,7 +18,7 @@ QUICK[CONSTITUENT] = ("--lowest-penalty", 20, "--max-inferences", 300)
 def data(tmp_path_factory):
     """Make a folder with a small treebank and a parser of each kind."""
     folder = tmp_path_factory.mktemp("data")
-    trees = tw.make_treebank(40, seed=0).constituents
+    trees = tw.make_treebank(40, random_state=0).constituents
     for name, part in (("train", trees[:24]), ("dev", trees[24:32]), ("test", trees[32:])):
         tw.write_brackets(part, folder / f"{name}.mrg")
     arguments = (folder / "train.mrg", "--dev", folder / "dev.mrg")
@@ -158,7 +158,7 @@ def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_pat
     assert message == f"treewright: {constituent} is a ConstituentParser; expected a LeftCornerParser"
     message = fail(*CONSTITUENT, *sources, "--rerank", "sst", "--parser", leftcorner)
     assert message == f"treewright: {leftcorner} is a LeftCornerParser; expected a ConstituentParser"
-    tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(tmp_path / "tagger.tw")
+    tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(tmp_path / "tagger.tw")
     message = fail(*CONSTITUENT, *sources, "--rerank", "sst", "--second", tmp_path / "tagger.tw")
     expected = "expected a LeftCornerParser or a ConstituentParser"
     assert message == f"treewright: {tmp_path / 'tagger.tw'} is a Tagger; {expected}"

@@ -17,7 +17,7 @@ QUICK = ("--lowest-penalty", 5)
 def folder(tmp_path_factory):
     """Make a folder with a small treebank, whole and without trees, and a parser trained on it."""
     folder = tmp_path_factory.mktemp("constituents")
-    bank = tw.make_treebank(80, seed=0)
+    bank = tw.make_treebank(80, random_state=0)
     tw.write_brackets(bank.constituents[:60], folder / "train.mrg")
     tw.write_brackets(bank.constituents[60:], folder / "test.mrg")
     tw.write_conllu(bank.dependencies[60:], folder / "test.conllu")
@@ -56,7 +56,7 @@ def test_options_reach_the_parser(folder, tmp_path):
     options = {
         "strategy": "original", "max_children": 4, "head_rules": "yamada-matsumoto", "min_count": 3,
         "sample_size": 500, "eta": 0.8, "least_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
-        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "seed": 7,
+        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "random_state": 7,
     }  # fmt: skip
     given = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
     run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children")
@@ -67,7 +67,7 @@ def test_options_reach_the_parser(folder, tmp_path):
 
 def test_defaults_are_those_of_the_parser(folder):
     parser, plain = tw.load(folder / "parser.tw"), tw.ConstituentParser(lowest_penalty=5.0)
-    names = [name for name in vars(plain) if name not in ("jobs", "atoms")]
+    names = [name for name in vars(plain) if name not in ("n_jobs", "atoms")]
     assert [getattr(parser, name) for name in names] == [getattr(plain, name) for name in names]
 
 
@@ -349,7 +349,7 @@ def test_trees_are_not_written_over_by_parses(fail, folder):
 
 
 def test_a_model_that_parses_nothing_is_one_line(fail, folder, tmp_path):
-    data = tw.make_conjunctions(n_samples=60, n_features=10, n_active=3, orders=(1, 1), seed=0)
+    data = tw.make_conjunctions(n_samples=60, n_features=10, n_active=3, orders=(1, 1), random_state=0)
     tw.L1BoostedTrees(max_trees=2).fit(data.X, data.y).save(tmp_path / "other.tw")
     message = fail("parse", tmp_path / "other.tw", folder / "test.mrg")
     expected = (

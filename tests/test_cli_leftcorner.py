@@ -16,7 +16,7 @@ QUICK = (*SMALL, "--epochs", 3, "--beam", 6, "--device", "cpu")
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(50, seed=0)
+    return tw.make_treebank(50, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_options_reach_the_parser(data, tmp_path):
         "tags": "predicted", "cell": "tanh", "units": 5, "embedding": 4, "threshold": 3, "min_chain": 2,
         "optimizer": "momentum", "learning_rate": 0.1, "weight_decay": 0.02, "dropout": 0.1,
         "batch_size": 300, "epochs": 1, "patience": 2, "beam": 3, "branching": 4, "max_projections": 3,
-        "folds": 2, "seed": 7,
+        "folds": 2, "random_state": 7,
     }  # fmt: skip
     given = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
     run(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", "--max-length", 9, *given)
@@ -102,7 +102,7 @@ def test_all_options_are_handed_on_and_their_defaults_are_those_of_the_parser(da
         assert seen.pop(part) == [tree for tree in whole if len(tree.words()) <= 9] != whole
     assert seen == expected
     run(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", "--device", "cuda", "--jobs", 3)
-    assert (seen["device"], seen["jobs"], seen["dev"]) == ("cuda", 3, None)
+    assert (seen["device"], seen["n_jobs"], seen["dev"]) == ("cuda", 3, None)
 
 
 def test_parses_are_those_of_the_parser(model, data, tmp_path):

@@ -13,7 +13,7 @@ from treewright.persist import State, load_state, save_state
 def folder(tmp_path_factory):
     """Make a folder with a small treebank and a parser trained on it."""
     folder = tmp_path_factory.mktemp("parsing")
-    bank = tw.make_treebank(80, seed=0).dependencies
+    bank = tw.make_treebank(80, random_state=0).dependencies
     tw.write_conllu(bank[:60], folder / "train.conllu")
     tw.write_conllu(bank[60:], folder / "test.conllu")
     options = ["--order", "1", "--epochs", "2", "--runs", "1", "--dev", folder / "test.conllu"]
@@ -166,9 +166,9 @@ def test_what_cannot_be_plotted_is_one_line(fail, folder, tmp_path):
 
 
 def test_the_number_of_jobs_does_not_show_in_the_result(folder, tmp_path):
-    for jobs in (1, 3):
-        out = tmp_path / f"{jobs}.conllu"
-        run("parse", folder / "parser.tw", folder / "test.conllu", "--jobs", jobs, "--output", out)
+    for n_jobs in (1, 3):
+        out = tmp_path / f"{n_jobs}.conllu"
+        run("parse", folder / "parser.tw", folder / "test.conllu", "--jobs", n_jobs, "--output", out)
     assert (tmp_path / "1.conllu").read_bytes() == (tmp_path / "3.conllu").read_bytes()
 
 

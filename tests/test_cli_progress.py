@@ -26,7 +26,7 @@ TRAIN = ("train", "tagger", "bank.conllu", "--model", "model.tw", "--epochs", "1
 def folder(tmp_path_factory):
     """Make a folder with a small treebank."""
     path = tmp_path_factory.mktemp("bank")
-    tw.write_conllu(tw.make_treebank(30, seed=0).dependencies, path / "bank.conllu")
+    tw.write_conllu(tw.make_treebank(30, random_state=0).dependencies, path / "bank.conllu")
     return path
 
 

@@ -11,7 +11,7 @@ from treewright.report.reproduce import EXPERIMENTS
 def folder(tmp_path_factory):
     """Make a folder with a small treebank and a reranker trained on it."""
     folder = tmp_path_factory.mktemp("reranking")
-    bank = tw.make_treebank(140, seed=0).dependencies
+    bank = tw.make_treebank(140, random_state=0).dependencies
     tw.write_conllu(bank[:100], folder / "train.conllu")
     tw.write_conllu(bank[100:120], folder / "dev.conllu")
     tw.write_conllu(bank[120:], folder / "test.conllu")

@@ -18,7 +18,7 @@ TRAIN = ("train", "roles")
 def folder(tmp_path_factory):
     """Make a folder with a small treebank, its roles, and a labeler trained on it."""
     folder = tmp_path_factory.mktemp("roles")
-    bank = tw.make_treebank(80, seed=0)
+    bank = tw.make_treebank(80, random_state=0)
     for name, part in (("train", slice(60)), ("test", slice(60, None))):
         tw.write_brackets(bank.constituents[part], folder / f"{name}.mrg")
         tw.write_props(bank.propositions[part], folder / f"{name}.props")
@@ -52,7 +52,7 @@ def test_training_says_how_it_goes_and_scores_dev(folder, tmp_path):
 
 
 def test_options_reach_the_labeler(folder, tmp_path):
-    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "seed": 7}
+    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "random_state": 7}
     train(folder, tmp_path / "m", *(text for name, value in options.items() for text in (f"--{name}", value)))
     labeler = tw.load(tmp_path / "m")
     found = {name: getattr(labeler, "C" if name == "cost" else name) for name in options}
@@ -186,7 +186,7 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder, option
 
 def test_predicates_are_for_roles_only(fail, folder, tmp_path):
     tagger = tmp_path / "tagger.tw"
-    tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(tagger)
+    tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(tagger)
     props = folder / "test.props"
     message = fail("parse", tagger, folder / "test.conllu", "--predicates-from", props)
     expected = f"--predicates-from is for semantic roles; {tagger} is a Tagger"

@@ -28,7 +28,7 @@ TAGLESS = (
 @pytest.fixture(scope="module")
 def parser():
     """Train a small parser."""
-    bank = tw.make_treebank(30, seed=0).dependencies
+    bank = tw.make_treebank(30, random_state=0).dependencies
     return tw.DependencyParser(order=1, epochs=1, runs=1, table_bits=12, folds=2).fit(bank)
 
 
@@ -79,13 +79,13 @@ def test_models_of_one_name_are_numbered_and_all_options_arrive(model, tmp_path,
     limits = seen["service"].limits
     assert shown.startswith("small, small-2 at http://127.0.0.1:")
     assert (limits.max_characters, limits.max_words, limits.seconds) == (70, 7, 2.5)
-    assert (limits.queue, limits.jobs, seen["access_log"]) == (3, 1, True)
+    assert (limits.queue, limits.n_jobs, seen["access_log"]) == (3, 1, True)
 
 
 def test_a_model_with_a_tagger_is_served_without_a_word_about_tags(model, tmp_path, monkeypatch):
     monkeypatch.setattr(server, "run_server", lambda app, listener, *, tell, access_log: None)
     tagger = tmp_path / "tagger.tw"
-    tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(tagger)
+    tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(tagger)
     assert "tagger" not in run("serve", model, "--port", 0, "--tagger", tagger).stderr
 
 
@@ -108,7 +108,7 @@ def test_an_address_that_is_none_is_one_line(fail, model):
 
 def test_a_model_that_does_not_parse_is_one_line(fail, tmp_path):
     path = tmp_path / "tagger.tw"
-    tw.Tagger(epochs=1).fit(tw.make_treebank(5, seed=0).dependencies).save(path)
+    tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(path)
     message = fail("serve", path, "--port", 0, "--quiet")
     assert message == f"treewright: {path} is a Tagger; expected a parser, or a reranker of one"
 

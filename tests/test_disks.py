@@ -22,7 +22,7 @@ PASSING_OVER = 1 << 1 | 1 << 2
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    bank = tw.make_treebank(30, seed=0)
+    bank = tw.make_treebank(30, random_state=0)
     tw.write_conllu(bank.dependencies, folder / "bank.conllu")
     tw.write_brackets(bank.constituents, folder / "bank.mrg")
     tw.Tagger(epochs=1).fit(bank.dependencies).save(folder / "tagger.tw")

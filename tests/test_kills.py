@@ -22,7 +22,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
 @POSIX
 @pytest.mark.parametrize("command", COMMANDS if N_KILLS else ["dependency"])
 def test_nothing_is_lost_when_a_command_is_killed(command):
-    counts = kill_campaign(command, N_KILLS or 3, seed=0)
+    counts = kill_campaign(command, N_KILLS or 3, random_state=0)
     assert counts["kills"] == (N_KILLS or 3)
     assert counts["results"] > 0
     assert counts["lost"] == 0
@@ -30,7 +30,7 @@ def test_nothing_is_lost_when_a_command_is_killed(command):
 
 @POSIX
 def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end():
-    counts = kill_in_a_row("tagger", 20, seed=0)
+    counts = kill_in_a_row("tagger", 20, random_state=0)
     assert counts["in a row"] == 20
     assert counts["results"] == 1
     assert counts["lost"] == 0
@@ -38,7 +38,7 @@ def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end
 
 @POSIX
 def test_a_conversion_that_is_killed_leaves_the_old_file_and_the_next_one_cleans_up(tmp_path):
-    trees, out = tw.make_treebank(40, seed=0).dependencies, tmp_path / "out.conllu"
+    trees, out = tw.make_treebank(40, random_state=0).dependencies, tmp_path / "out.conllu"
     tw.write_conllu(trees, tmp_path / "bank.conllu")
     out.write_bytes(OLD)
     program = [sys.executable, "-m", "treewright", "convert", "-", str(out), "--from", "conllu"]

@@ -120,9 +120,9 @@ def test_threads_advance_one_task_and_each_has_its_own(heard):
         assert counts(heard, f"thread {number}")[-1] == (50, 50)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_map_jobs_counts_what_is_in_each_item(heard, jobs):
-    found = map_jobs(sum, [[1, 2], [3], [4, 5, 6]], jobs=jobs, what="adding", unit="numbers", count=len)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_map_jobs_counts_what_is_in_each_item(heard, n_jobs):
+    found = map_jobs(sum, [[1, 2], [3], [4, 5, 6]], n_jobs=n_jobs, what="adding", unit="numbers", count=len)
     assert found == [3, 3, 15]
     assert counts(heard, "adding")[0] == (0, 6)
     assert counts(heard, "adding")[-1] == (6, 6)
@@ -153,7 +153,7 @@ def test_warnings_can_be_told():
 
 
 def test_reading_and_writing_tell_bytes_and_sentences(heard, tmp_path):
-    trees = tw.make_treebank(5, seed=0).dependencies
+    trees = tw.make_treebank(5, random_state=0).dependencies
     tw.write_conllu(trees, tmp_path / "bank.conllu")
     assert counts(heard, "writing bank.conllu")[-1] == (5, 5)
     tw.read_conllu(tmp_path / "bank.conllu")
@@ -162,7 +162,7 @@ def test_reading_and_writing_tell_bytes_and_sentences(heard, tmp_path):
 
 
 def test_training_does_not_depend_on_a_listener(tmp_path):
-    trees = tw.make_treebank(60, seed=0).dependencies
+    trees = tw.make_treebank(60, random_state=0).dependencies
     options = {"epochs": 2, "runs": 1, "order": 1, "table_bits": 12, "folds": 2}
     alone = tw.DependencyParser(**options).fit(trees)
     steps = []

@@ -22,7 +22,7 @@ class CutOffError(Exception):
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(40, seed=0)
+    return tw.make_treebank(40, random_state=0)
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def cut_off(monkeypatch):
 
 def test_a_tagger_goes_on_after_each_epoch(bank, cut_off, tmp_path):
     def make():
-        return tw.Tagger(epochs=3, seed=1)
+        return tw.Tagger(epochs=3, random_state=1)
 
     whole = make().fit(bank.dependencies)
     resumed, n_cut = cut_off(make, tmp_path / "steps", bank.dependencies)
     assert n_cut == 3 + 8  # epochs of tags and of lemmas
     assert identify(resumed.get_state()) == identify(whole.get_state())
     with pytest.raises(InputError, match="other data or options"):
-        tw.Tagger(epochs=3, seed=2).fit(bank.dependencies, checkpoint=tmp_path / "steps")
+        tw.Tagger(epochs=3, random_state=2).fit(bank.dependencies, checkpoint=tmp_path / "steps")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "sst", "linear+fragments", "mined"])

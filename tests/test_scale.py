@@ -17,7 +17,7 @@ def wait(number):
     print("started", flush=True)
     time.sleep(60)
 try:
-    map_jobs(wait, [1, 2], jobs=2)
+    map_jobs(wait, [1, 2], n_jobs=2)
 except KeyboardInterrupt:
     sys.exit(7)
 """
@@ -37,21 +37,21 @@ def thread_of(_):
     return threading.get_ident()
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 8])
-def test_results_come_in_the_order_of_the_items(jobs):
-    assert map_jobs(square, [3, 1, 2], jobs=jobs) == [9, 1, 4]
-    assert map_jobs(square, [], jobs=jobs) == []
+@pytest.mark.parametrize("n_jobs", [1, 2, 8])
+def test_results_come_in_the_order_of_the_items(n_jobs):
+    assert map_jobs(square, [3, 1, 2], n_jobs=n_jobs) == [9, 1, 4]
+    assert map_jobs(square, [], n_jobs=n_jobs) == []
 
 
 def test_one_job_works_in_the_calling_thread_and_several_in_others():
-    assert set(map_jobs(thread_of, [1, 2], jobs=1)) == {threading.get_ident()}
-    assert threading.get_ident() not in map_jobs(thread_of, [1, 2], jobs=2)
+    assert set(map_jobs(thread_of, [1, 2], n_jobs=1)) == {threading.get_ident()}
+    assert threading.get_ident() not in map_jobs(thread_of, [1, 2], n_jobs=2)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_errors_come_out_as_they_were_raised(jobs):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_come_out_as_they_were_raised(n_jobs):
     with pytest.raises(InputError, match=r"^number is 2; expected another$"):
-        map_jobs(refuse, [1, 2, 3], jobs=jobs)
+        map_jobs(refuse, [1, 2, 3], n_jobs=n_jobs)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise")
@@ -66,4 +66,4 @@ def test_an_interrupt_ends_the_work():
 
 def test_a_number_of_jobs_below_one_is_refused():
     with pytest.raises(InputError, match="jobs is 0; expected an integer of at least 1"):
-        map_jobs(square, [1], jobs=0)
+        map_jobs(square, [1], n_jobs=0)

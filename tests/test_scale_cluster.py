@@ -65,7 +65,7 @@ def wait_until(is_so):
 
 
 def map_remotely(function, items, *, client):
-    return map_jobs(function, items, jobs=1, client=client)
+    return map_jobs(function, items, n_jobs=1, client=client)
 
 
 def processes_at_work(folder):
@@ -92,25 +92,25 @@ def test_results_come_in_the_order_of_the_items_from_other_processes(client):
     def work(number):
         return number + offset, os.getpid()
 
-    found = map_jobs(work, range(6), jobs=1, client=client)
+    found = map_jobs(work, range(6), n_jobs=1, client=client)
     assert [number for number, _ in found] == list(range(10, 16))
     assert os.getpid() not in {process for _, process in found}
 
 
 def test_no_items_have_no_results(client):
-    assert map_jobs(len, [], jobs=1, client=client) == []
+    assert map_jobs(len, [], n_jobs=1, client=client) == []
     assert list(iter_jobs(len, [], client=client)) == []
 
 
 def test_large_items_arrive_whole(client):
     items = [bytes([number]) * (LARGE + number) for number in range(3)]
-    assert map_jobs(lambda item: (item[0], len(item)), items, jobs=1, client=client) == [
+    assert map_jobs(lambda item: (item[0], len(item)), items, n_jobs=1, client=client) == [
         (number, LARGE + number) for number in range(3)
     ]
 
 
 def test_tuples_of_functions_are_items_like_others(client):
-    assert map_jobs(len, [(len, "ab"), (len,)], jobs=1, client=client) == [2, 1]
+    assert map_jobs(len, [(len, "ab"), (len,)], n_jobs=1, client=client) == [2, 1]
 
 
 def test_items_are_taken_as_their_results_are(client):
@@ -129,14 +129,14 @@ def test_items_are_taken_as_their_results_are(client):
 
 def test_results_are_kept_as_they_come(client):
     kept = {}
-    map_jobs(lambda number: number * 3, [5, 7], jobs=1, client=client, keep=kept.__setitem__)
+    map_jobs(lambda number: number * 3, [5, 7], n_jobs=1, client=client, keep=kept.__setitem__)
     assert kept == {5: 15, 7: 21}
 
 
 def test_progress_counts_what_has_come_back(client):
     steps = []
     with listening(steps.append, every=0):
-        map_jobs(len, ["ab", "cde"], jobs=1, client=client, what="measuring", unit="letters", count=len)
+        map_jobs(len, ["ab", "cde"], n_jobs=1, client=client, what="measuring", unit="letters", count=len)
     assert (steps[0].what, steps[0].done, steps[0].total, steps[0].unit) == ("measuring", 0, 5, "letters")
     assert (steps[-1].done, steps[-1].is_over) == (5, True)
 
@@ -155,13 +155,13 @@ def test_an_error_on_a_worker_comes_out_with_its_type_and_text(client, spread):
 def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(client):
     lock = threading.Lock()
     with pytest.raises(TypeError, match="cannot pickle"):
-        map_jobs(lambda item: lock, [1], jobs=1, client=client)
-    assert map_jobs(abs, [-1], jobs=1, client=client) == [1]
+        map_jobs(lambda item: lock, [1], n_jobs=1, client=client)
+    assert map_jobs(abs, [-1], n_jobs=1, client=client) == [1]
 
 
 @pytest.fixture(scope="module")
 def samples():
-    return tw.make_conjunctions(n_samples=300, n_features=40, seed=1)
+    return tw.make_conjunctions(n_samples=300, n_features=40, random_state=1)
 
 
 @pytest.mark.parametrize("options", [{}, {"memory_limit": 5 << 20, "filter_memory": 4096}])
@@ -179,7 +179,7 @@ def test_the_same_conjunctions_are_mined_with_the_same_weights(client, samples, 
 
 @pytest.fixture(scope="module")
 def sentences():
-    return tw.make_treebank(40, seed=3).dependencies
+    return tw.make_treebank(40, random_state=3).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +247,7 @@ def test_rerankers_have_the_same_features_and_weights(client, parser, sentences,
 
 @pytest.mark.parametrize("options", [{}, {"logs": True}, {"memory": 20_000}])
 def test_matrices_of_kernels_have_the_same_values(client, options):
-    trees = tw.make_treebank(30, seed=5).constituents
+    trees = tw.make_treebank(30, random_state=5).constituents
     kernel = tw.SubsetTreeKernel(normalize=not options.get("logs"))
     assert np.array_equal(tw.gram(kernel, trees, client=client, **options), tw.gram(kernel, trees, **options))
     values = tw.gram(kernel, trees[:9], trees, client=client)
@@ -257,7 +257,7 @@ def test_matrices_of_kernels_have_the_same_values(client, options):
 @pytest.mark.parametrize("with_others", [False, True])
 def test_matrices_whose_rounding_depends_on_strips_have_the_same_values(client, monkeypatch, with_others):
     monkeypatch.setattr(gram, "ROWS_AT_A_TIME", 60)
-    trees = tw.make_treebank(150, seed=5).constituents
+    trees = tw.make_treebank(150, random_state=5).constituents
     kernel, examples = tw.SubsetTreeKernel(decay=0.4, normalize=True), trees
     if not with_others:
         kernel, examples = VectorKernel(), np.random.default_rng(0).normal(size=(150, 37))
@@ -323,7 +323,13 @@ def test_a_worker_that_is_lost_while_it_is_sent_the_function_keeps_nobody_waitin
     client, tmp_path, n_arrivals
 ):
     client.wait_for_workers(2, timeout=SECONDS)
-    assert map_jobs(make_fatal(tmp_path, n_arrivals), range(5), jobs=1, client=client) == [0, -1, -2, -3, -4]
+    assert map_jobs(make_fatal(tmp_path, n_arrivals), range(5), n_jobs=1, client=client) == [
+        0,
+        -1,
+        -2,
+        -3,
+        -4,
+    ]
     assert len(processes_at_work(tmp_path)) > n_arrivals
 
 
@@ -351,7 +357,7 @@ def test_few_jobs_are_divided_among_workers_though_one_has_the_function_first(cl
             time.sleep(0.01)
         return os.getpid()
 
-    assert len(set(map_jobs(meet, [0, 1], jobs=1, client=client))) == 2
+    assert len(set(map_jobs(meet, [0, 1], n_jobs=1, client=client))) == 2
 
 
 def test_a_cluster_whose_workers_all_go_is_told_in_one_line(tmp_path, monkeypatch):
@@ -379,14 +385,14 @@ def test_a_job_that_always_ends_its_worker_is_given_up(cluster, client):
     allowed, cluster.scheduler.allowed_failures = cluster.scheduler.allowed_failures, 0
     try:
         with pytest.raises(ClusterError, match=r"^job 1 was lost with its worker, 1 in a row; expected"):
-            map_jobs(lambda item: os._exit(1), [1], jobs=1, client=client)
+            map_jobs(lambda item: os._exit(1), [1], n_jobs=1, client=client)
     finally:
         cluster.scheduler.allowed_failures = allowed
 
 
 def test_a_client_must_be_one(client):
     with pytest.raises(InputError, match=r"^client is str; expected a distributed.Client$"):
-        map_jobs(abs, [1], jobs=1, client="tcp://127.0.0.1:8786")
+        map_jobs(abs, [1], n_jobs=1, client="tcp://127.0.0.1:8786")
 
 
 def test_workers_with_another_version_are_refused(client, monkeypatch):
@@ -401,4 +407,4 @@ def test_workers_with_another_version_are_refused(client, monkeypatch):
     monkeypatch.setattr(scale, "_checked", WeakSet())
     monkeypatch.setattr(client, "get_versions", pretend)
     with pytest.raises(ClusterError, match=r"^the worker tcp:\S+ has treewright \S+; expected treewright 99"):
-        map_jobs(abs, [1], jobs=1, client=client)
+        map_jobs(abs, [1], n_jobs=1, client=client)

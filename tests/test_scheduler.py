@@ -40,7 +40,7 @@ def address():
 def folder(tmp_path_factory):
     """Make a folder with data of all kinds, and a parser of each."""
     folder = tmp_path_factory.mktemp("data")
-    bank = tw.make_treebank(40, seed=3)
+    bank = tw.make_treebank(40, random_state=3)
     tw.write_conllu(bank.dependencies, folder / "bank.conllu")
     tw.write_brackets(bank.constituents, folder / "bank.mrg")
     tw.write_brackets(bank.constituents[:25], folder / "some.mrg")
@@ -63,9 +63,9 @@ def sent(monkeypatch):
     """Return a list of all that is sent to a cluster."""
     items, send = [], scale._Run.send
 
-    def note_and_send(jobs, item):
+    def note_and_send(n_jobs, item):
         items.append(item)
-        send(jobs, item)
+        send(n_jobs, item)
 
     monkeypatch.setattr(scale._Run, "send", note_and_send)
     return items

@@ -16,7 +16,7 @@ TEXT = "The hen thanked the clerk. A solemn pigeon sneezed twice."
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(n_sentences=40, seed=0)
+    return tw.make_treebank(n_sentences=40, random_state=0)
 
 
 @pytest.fixture(scope="module")

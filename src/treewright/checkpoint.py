@@ -1,11 +1,14 @@
 """What is kept of an unfinished training, so that it can go on."""
 
+import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
 from treewright.data.temporary import remove_stale
 from treewright.errors import FormatError, InputError, TreewrightError
 from treewright.persist import State, load_state, save_state
@@ -96,3 +99,20 @@ class Checkpoint:
 
     def _path(self, name: str) -> Path:
         return self.folder / (name + SUFFIX)
+
+
+def fingerprint(options: Sequence[object], *treebanks: Sequence[DepTree] | Sequence[ConstTree]) -> str:
+    """Return a name for the options and the data of a training, another one after any change."""
+    digest = hashlib.sha256(repr(options).encode())
+    for trees in treebanks:
+        for tree in trees:
+            digest.update(_describe(tree).encode())
+        digest.update(b"end")
+    return digest.hexdigest()
+
+
+def _describe(tree: DepTree | ConstTree) -> str:
+    if isinstance(tree, ConstTree):
+        return str(tree)
+    columns = (tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, tree.deprels)
+    return repr((columns, tree.heads.tolist()))

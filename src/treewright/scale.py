@@ -35,7 +35,7 @@ def map_jobs(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     *,
-    jobs: int,
+    n_jobs: int,
     client: Client | None = None,
     what: str | None = None,
     unit: str = "sentences",
@@ -55,7 +55,7 @@ def map_jobs(
         are then named in functions and methods of modules, not in those within others, with which they would
         be pickled, to be compiled again by each worker.
     items : sequence
-    jobs : int
+    n_jobs : int
         How many threads work; with 1, all is done in the calling thread. With a client it does not matter.
     client : distributed.Client, optional
         The cluster that does the work.
@@ -68,23 +68,23 @@ def map_jobs(
     keep : callable, optional
         Called on this machine with each item and its result, as soon as that is there.
     """
-    check_integer("jobs", jobs, minimum=1)
+    check_integer("n_jobs", n_jobs, minimum=1)
     keep = keep or (lambda item, result: None)
     if what is None:
-        return _map(function, items, jobs, client, keep)
+        return _map(function, items, n_jobs, client, keep)
     with task(what, total=sum(map(count, items)), unit=unit) as counted:
 
         def finish(item: Item, result: Result) -> None:
             keep(item, result)
             counted.advance(count(item))
 
-        return _map(function, items, jobs, client, finish)
+        return _map(function, items, n_jobs, client, finish)
 
 
 def _map(
     function: Callable[[Item], Result],
     items: Sequence[Item],
-    jobs: int,
+    n_jobs: int,
     client: Client | None,
     finish: Callable[[Item, Result], None],
 ) -> list[Result]:
@@ -96,9 +96,9 @@ def _map(
         finish(item, result)
         return result
 
-    if jobs == 1 or len(items) < 2:
+    if n_jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
-    results: list[Result] = Parallel(n_jobs=min(jobs, len(items)), backend="threading", batch_size=1)(
+    results: list[Result] = Parallel(n_jobs=min(n_jobs, len(items)), backend="threading", batch_size=1)(
         delayed(work)(item) for item in items
     )
     return results
@@ -145,10 +145,12 @@ def iter_jobs(
             yield run.take()
 
 
-def map_slices(function: Callable[[slice], None], size: int, *, jobs: int) -> None:
+def map_slices(function: Callable[[slice], None], size: int, *, n_jobs: int) -> None:
     """Call `function` with the slices into which the threads divide a range from 0 to `size`."""
-    step = max(1, -(-size // jobs))
-    map_jobs(function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], jobs=jobs)
+    step = max(1, -(-size // n_jobs))
+    map_jobs(
+        function, [slice(begin, min(begin + step, size)) for begin in range(0, size, step)], n_jobs=n_jobs
+    )
 
 
 class _Sent:

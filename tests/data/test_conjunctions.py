@@ -108,14 +108,14 @@ def test_rows_may_have_planted_columns_only():
 
 
 def test_same_seed_same_samples():
-    one, other = make_conjunctions(1000, seed=3), make_conjunctions(1000, seed=3)
+    one, other = make_conjunctions(1000, random_state=3), make_conjunctions(1000, random_state=3)
     assert (one.X != other.X).nnz == 0
     np.testing.assert_array_equal(one.y, other.y)
     assert one.conjunctions == other.conjunctions
 
 
 def test_other_seed_other_samples():
-    one, other = make_conjunctions(1000, seed=3), make_conjunctions(1000, seed=4)
+    one, other = make_conjunctions(1000, random_state=3), make_conjunctions(1000, random_state=4)
     assert (one.X != other.X).nnz > 0
     assert one.conjunctions != other.conjunctions
     assert (one.y != other.y).any()
@@ -131,7 +131,7 @@ def test_other_seed_other_samples():
         ({"orders": (3, 17)}, "an order is 17; expected at most 16"),
         ({"coverage": 1.5}, "coverage is 1.5; expected a number from 0 to 1"),
         ({"noise": -1}, "noise is -1; expected a number from 0 to 1"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
         ({"n_samples": 0}, "n_samples is 0; expected an integer of at least 1"),
         (
             {"n_samples": 10},

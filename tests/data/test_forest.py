@@ -76,9 +76,9 @@ def test_without_leaves_tags_are_leaves_and_a_lone_leaf_is_nothing(trees):
     assert describe(found) == expect([without_leaves(tree) for tree in trees])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_what_was_chosen_or_stripped_is_joined_as_any_other(seed):
-    trees = draw_trees(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_what_was_chosen_or_stripped_is_joined_as_any_other(random_state):
+    trees = draw_trees(random_state)
     forest = make_forest(trees)
     found = forest.without_leaves().select([3, 0]).joined(forest.select([1]))
     assert describe(found) == expect([without_leaves(trees[3]), without_leaves(trees[0]), trees[1]])

@@ -43,9 +43,9 @@ def test_dominance_equals_the_definition(tree):
     assert found == [[oracle.is_under(tree.heads.tolist(), word, above) for above in words] for word in words]
 
 
-def random_trees(n_trees, seed=0):
+def random_trees(n_trees, random_state=0):
     """Make sentences of up to nine words with heads drawn at random and few different relations."""
-    rng = random.Random(seed)
+    rng = random.Random(random_state)
     for _ in range(n_trees):
         n = rng.randint(2, 9)
         words = list(range(1, n + 1))

@@ -23,9 +23,9 @@ NAME = "UD_English-EWT"
 TRAIN, DEV, TEST = (f"en_ewt-ud-{part}.conllu" for part in ("train", "dev", "test"))
 
 
-def make_conllu(seed, n_sentences=40):
+def make_conllu(random_state, n_sentences=40):
     """Write sentences of invented words, each hanging on the first."""
-    source = random.Random(seed)
+    source = random.Random(random_state)
     lines = []
     for _ in range(n_sentences):
         for index in range(1, source.randint(3, 9)):
@@ -137,8 +137,8 @@ def server(monkeypatch):
     monkeypatch.setattr(remote, "RETRY_PAUSE", 0)
     monkeypatch.setattr(remote, "LOCK_PAUSE", 0.001)
     running = Server()
-    for seed, name in enumerate((TRAIN, DEV, TEST)):
-        running.put(name, make_conllu(seed))
+    for random_state, name in enumerate((TRAIN, DEV, TEST)):
+        running.put(name, make_conllu(random_state))
     running.start()
     yield running
     running.stop()

@@ -44,12 +44,12 @@ GOLDEN = [
 
 @pytest.fixture(scope="module")
 def bank():
-    return make_treebank(6000, seed=1)
+    return make_treebank(6000, random_state=1)
 
 
 @pytest.fixture(scope="module")
 def other_bank():
-    return make_treebank(6000, seed=2)
+    return make_treebank(6000, random_state=2)
 
 
 def all_decisions(bank):
@@ -92,7 +92,7 @@ def by_rule(bank):
 
 
 def test_same_seed_gives_the_same_treebank():
-    assert make_treebank(50, seed=3, crossing=0.5) == make_treebank(50, seed=3, crossing=0.5)
+    assert make_treebank(50, random_state=3, crossing=0.5) == make_treebank(50, random_state=3, crossing=0.5)
 
 
 def test_seed_0_begins_with_these_sentences_everywhere():
@@ -101,13 +101,13 @@ def test_seed_0_begins_with_these_sentences_everywhere():
 
 
 def test_small_treebank_begins_the_large_one():
-    small, large = make_treebank(20, seed=3), make_treebank(200, seed=3)
+    small, large = make_treebank(20, random_state=3), make_treebank(200, random_state=3)
     for name in ("dependencies", "constituents", "propositions", "decisions"):
         assert getattr(small, name) == getattr(large, name)[:20]
 
 
 def test_different_seeds_give_different_sentences():
-    assert make_treebank(20, seed=3).dependencies != make_treebank(20, seed=4).dependencies
+    assert make_treebank(20, random_state=3).dependencies != make_treebank(20, random_state=4).dependencies
 
 
 def test_default_size_is_1000_and_0_is_allowed():
@@ -143,7 +143,7 @@ def test_no_arcs_cross_by_default(bank):
 
 @pytest.mark.parametrize("crossing", [0.3, 1.0])
 def test_crossing_is_the_share_of_trees_with_crossing_arcs(crossing):
-    trees = make_treebank(1000, seed=1, crossing=crossing).dependencies
+    trees = make_treebank(1000, random_state=1, crossing=crossing).dependencies
     share = np.mean([not is_projective(tree.heads.tolist()) for tree in trees])
     assert share == pytest.approx(crossing, abs=0.05)
 
@@ -157,7 +157,7 @@ def test_each_constituent_has_one_word_with_a_head_outside(bank):
 
 @pytest.mark.parametrize("crossing", [0.0, 1.0])
 def test_arguments_are_constituents_that_do_not_overlap(crossing):
-    bank = make_treebank(1000, seed=5, crossing=crossing)
+    bank = make_treebank(1000, random_state=5, crossing=crossing)
     for constituents, sentence in zip(bank.constituents, bank.propositions, strict=True):
         spans = {(start, end) for _, start, end in constituents.spans()}
         for proposition in sentence.propositions:
@@ -220,7 +220,7 @@ def test_some_words_of_a_second_treebank_are_new(bank, other_bank):
     ],
 )
 def test_views_survive_writing_and_reading(tmp_path, view, write, read):
-    sentences = getattr(make_treebank(200, seed=4, crossing=0.2), view)
+    sentences = getattr(make_treebank(200, random_state=4, crossing=0.2), view)
     write(sentences, tmp_path / "bank")
     assert read(tmp_path / "bank") == sentences
 
@@ -230,8 +230,8 @@ def test_views_survive_writing_and_reading(tmp_path, view, write, read):
     [
         ({"n_sentences": -1}, "n_sentences is -1; expected an integer of at least 0"),
         ({"n_sentences": 2.5}, "n_sentences is 2.5; expected an integer of at least 0"),
-        ({"seed": -3}, "seed is -3; expected an integer of at least 0"),
-        ({"seed": None}, "seed is None; expected an integer of at least 0"),
+        ({"random_state": -3}, "seed is -3; expected an integer of at least 0"),
+        ({"random_state": None}, "seed is None; expected an integer of at least 0"),
         ({"crossing": 1.5}, "crossing is 1.5; expected a number from 0 to 1"),
         ({"crossing": float("nan")}, "crossing is nan; expected a number from 0 to 1"),
         ({"crossing": "all"}, "crossing is 'all'; expected a number from 0 to 1"),
@@ -338,7 +338,7 @@ def test_all_words_together_predict_the_decision(bank, other_bank, order):
 
 
 def test_frequent_combinations_of_each_rule_recur_in_2000_sentences():
-    description = make_treebank(2000, seed=1).describe()
+    description = make_treebank(2000, random_state=1).describe()
     recurring = Counter(
         (pattern.family, pattern.order)
         for pattern, count in zip(description.patterns, description.counts, strict=True)

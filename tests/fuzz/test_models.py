@@ -21,8 +21,8 @@ N_CHANGED = 150
 def saved(tmp_path_factory):
     """Return small models of three rooms, by name: their states and bytes."""
     folder = tmp_path_factory.mktemp("models")
-    bank = tw.make_treebank(n_sentences=20, seed=0)
-    data = tw.make_conjunctions(n_samples=100, n_features=50, seed=0)
+    bank = tw.make_treebank(n_sentences=20, random_state=0)
+    data = tw.make_conjunctions(n_samples=100, n_features=50, random_state=0)
     is_long = [tree.n_nodes > 25 for tree in bank.constituents]
     models = {
         "tagger": tw.Tagger(epochs=1).fit(bank.dependencies),

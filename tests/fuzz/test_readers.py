@@ -23,7 +23,7 @@ VECTORS = b"2 2\nkite 0.5 1\nthe 0 1\n"
 def texts(tmp_path_factory):
     """Return a sound text of each format."""
     folder = tmp_path_factory.mktemp("texts")
-    bank = tw.make_treebank(n_sentences=2, seed=0)
+    bank = tw.make_treebank(n_sentences=2, random_state=0)
     tw.write_conllu(bank.dependencies, folder / "conllu")
     tw.write_conllx(bank.dependencies, folder / "conllx")
     tw.write_conll2009(bank.dependencies, folder / "conll2009")

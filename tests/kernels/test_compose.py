@@ -24,15 +24,15 @@ TREES = DependencyTreeKernel(features=FEATURES, decay=0.5)
 LINEAR = VectorKernel()
 
 
-def draw_vectors(seed, n_rows=12):
-    rng = np.random.default_rng(seed)
+def draw_vectors(random_state, n_rows=12):
+    rng = np.random.default_rng(random_state)
     return rng.normal(size=(n_rows, 5)) * (rng.random((n_rows, 5)) < 0.6)
 
 
-def draw_examples(seed, n_examples=9):
+def draw_examples(random_state, n_examples=9):
     """Draw pairs of a small tree and a vector; every fourth tree is missing."""
-    rng = np.random.default_rng(seed)
-    vectors = draw_vectors(seed, n_examples)
+    rng = np.random.default_rng(random_state)
+    vectors = draw_vectors(random_state, n_examples)
     return [(draw_tree(rng) if number % 4 else None, vector) for number, vector in enumerate(vectors)]
 
 

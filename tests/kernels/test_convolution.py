@@ -214,8 +214,10 @@ def test_logarithms_are_those_of_values_without_normalisation(kernel):
 
 @pytest.mark.parametrize("kernel", SIMPLE, ids=name)
 def test_threads_do_not_change_a_bit(kernel):
-    trees, others = (as_trees(draw_trees(seed, n_trees=n, depth=2)) for seed, n in ((5, 150), (6, 70)))
-    one, two = (clone(kernel).set_params(jobs=jobs) for jobs in (1, 2))
+    trees, others = (
+        as_trees(draw_trees(random_state, n_trees=n, depth=2)) for random_state, n in ((5, 150), (6, 70))
+    )
+    one, two = (clone(kernel).set_params(n_jobs=n_jobs) for n_jobs in (1, 2))
     assert one(trees).tolist() == two(trees).tolist()
     assert one(trees, others).tolist() == two(trees, others).tolist()
     assert one.pack(trees).strip(3, 140).tolist() == two.pack(trees).strip(3, 140).tolist()
@@ -273,7 +275,7 @@ def test_trees_without_fragments_have_the_normalised_value_0(kernel):
         (SubsetTreeKernel(normalize="yes"), "normalize is 'yes'; expected one of False, True"),
         (SubsetTreeKernel(words="all"), "words is 'all'; expected one of nodes, none, bag"),
         (SubsetTreeKernel(centre="x"), "centre is 'x'; expected one of relation, tag, word"),
-        (SubsetTreeKernel(jobs=0), "jobs is 0; expected an integer of at least 1"),
+        (SubsetTreeKernel(n_jobs=0), "jobs is 0; expected an integer of at least 1"),
         (PartialTreeKernel(depth_decay=2), "depth_decay is 2; expected a number from 1e-06 to 1"),
         (PartialTreeKernel(max_children=0), "max_children is 0; expected an integer of at least 1"),
         (SmoothedPartialTreeKernel(None), "similarity is of the type NoneType; expected a dict of vectors"),
@@ -358,7 +360,7 @@ def make_labelled(n_trees=40):
 def test_parameters_are_kept_and_cloned():
     kernel = SmoothedPartialTreeKernel((KNOWN, TABLE), decay=0.3, max_children=4)
     assert clone(kernel).get_params() == kernel.get_params()
-    names = {"decay", "normalize", "words", "centre", "jobs"}
+    names = {"decay", "normalize", "words", "centre", "n_jobs"}
     assert set(SubsetTreeKernel().get_params()) == set(SubtreeKernel().get_params()) == names
     assert set(PartialTreeKernel().get_params()) == names | {"depth_decay", "max_children"}
     assert pickle.loads(pickle.dumps(kernel)).get_params() == kernel.get_params()

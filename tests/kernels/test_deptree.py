@@ -30,8 +30,8 @@ def draw_tree(rng, words=None, tags=None, n_words=5):
     return DepTree(words, heads, xpos=tags or [f"T{number}" for number in rng.integers(3, size=n_words)])
 
 
-def draw_lists(seed, n_lists=3, n_trees=3):
-    rng = np.random.default_rng(seed)
+def draw_lists(random_state, n_lists=3, n_trees=3):
+    rng = np.random.default_rng(random_state)
     trees = []
     for _ in range(n_lists):
         example = draw_tree(rng)
@@ -80,17 +80,17 @@ def test_arcs_from_the_root_count_if_told():
     assert found[0, 0] > 62
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("random_state", range(5))
 @pytest.mark.parametrize("features", SEVERAL)
 @pytest.mark.parametrize("root", [False, True])
-def test_values_equal_those_of_enumeration(seed, features, root):
-    trees = draw_lists(seed)
+def test_values_equal_those_of_enumeration(random_state, features, root):
+    trees = draw_lists(random_state)
     expected = enumerate_kernel(trees, features, root=root)
     assert DependencyTreeKernel(features=features, root=root)(trees).tolist() == expected.tolist()
 
 
 def test_values_of_all_features_equal_those_of_enumeration():
-    trees = [draw_tree(np.random.default_rng(seed), n_words=4) for seed in range(4)]
+    trees = [draw_tree(np.random.default_rng(random_state), n_words=4) for random_state in range(4)]
     assert DependencyTreeKernel()(trees).tolist() == enumerate_kernel(trees, ARC_FEATURES).tolist()
 
 

@@ -47,8 +47,8 @@ def decide(candidates, weights, biases, *, merge=True):
     return merge_prefixes(found) if merge else found
 
 
-def problem(seed, n_candidates=4):
-    rng = np.random.default_rng(seed)
+def problem(random_state, n_candidates=4):
+    rng = np.random.default_rng(random_state)
     candidates = oracle.make_candidates(rng, n_candidates)
     weights, biases = make_model(rng)
     return candidates, weights, biases
@@ -58,9 +58,9 @@ def efficient_score(weights, biases, candidates, number, frozen):
     return oracle.reranking_score(weights, biases, candidates, number, frozen)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_candidates_are_as_probable_as_their_choices(seed):
-    candidates, weights, biases = problem(seed)
+@pytest.mark.parametrize("random_state", range(8))
+def test_candidates_are_as_probable_as_their_choices(random_state):
+    candidates, weights, biases = problem(random_state)
     expected = [oracle.candidate_log(weights, biases, candidate) for candidate in candidates]
     np.testing.assert_allclose(candidate_logs(decide(candidates, weights, biases)), expected)
 
@@ -73,9 +73,9 @@ def test_candidates_are_as_probable_as_their_choices(seed):
         (TopRerankingKernel, oracle.reranking_score),
     ],
 )
-@pytest.mark.parametrize("seed", range(8))
-def test_features_are_the_score_and_its_finite_differences(kernel, score, seed):
-    candidates, weights, biases = problem(seed, 2 + seed % 4)
+@pytest.mark.parametrize("random_state", range(8))
+def test_features_are_the_score_and_its_finite_differences(kernel, score, random_state):
+    candidates, weights, biases = problem(random_state, 2 + random_state % 4)
     features = kernel().features([decide(candidates, weights, biases)]).toarray()
     for number in range(len(candidates)):
         slopes = oracle.differentiate(
@@ -85,9 +85,9 @@ def test_features_are_the_score_and_its_finite_differences(kernel, score, seed):
         np.testing.assert_allclose(features[number, 1:], slopes, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_features_of_the_efficient_kernel_are_finite_differences_with_frozen_normalisers(seed):
-    candidates, weights, biases = problem(seed, 2 + seed % 4)
+@pytest.mark.parametrize("random_state", range(8))
+def test_features_of_the_efficient_kernel_are_finite_differences_with_frozen_normalisers(random_state):
+    candidates, weights, biases = problem(random_state, 2 + random_state % 4)
     frozen = (weights.copy(), biases.copy())
     features = EfficientTopRerankingKernel().features([decide(candidates, weights, biases)]).toarray()
     for number in range(len(candidates)):
@@ -147,7 +147,7 @@ def test_a_list_of_one_candidate_has_no_odds():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_values_are_inner_products_of_features(kernel):
-    lists = [decide(*problem(seed)) for seed in range(3)]
+    lists = [decide(*problem(random_state)) for random_state in range(3)]
     kernel = kernel(score_scale=0.5, biases=False)
     features = kernel.features(lists).toarray()
     assert features.shape == (12, 1 + N_OUTPUTS * N_HIDDEN)
@@ -185,9 +185,9 @@ def test_very_improbable_candidates_do_not_underflow():
         assert np.isfinite(kernel.features([long]).toarray()).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_kernels_of_all_weights_combine_gradients_as_those_of_output_weights(seed):
-    candidates, weights, biases = problem(seed)
+@pytest.mark.parametrize("random_state", range(4))
+def test_kernels_of_all_weights_combine_gradients_as_those_of_output_weights(random_state):
+    candidates, weights, biases = problem(random_state)
     decisions = decide(candidates, weights, biases)
     fisher = FisherKernel().features([decisions]).toarray()
     gradients = make_gradient_list(candidate_logs(decisions), fisher[:, 1:])

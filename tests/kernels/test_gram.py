@@ -21,9 +21,9 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(module, "ROWS_AT_A_TIME", 7)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_strips_make_the_whole_matrix(few_rows, jobs):
-    kernel = tw.SubsetTreeKernel(normalize=True, jobs=jobs)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_strips_make_the_whole_matrix(few_rows, n_jobs):
+    kernel = tw.SubsetTreeKernel(normalize=True, n_jobs=n_jobs)
     np.testing.assert_allclose(tw.gram(kernel, TREES), KERNEL(TREES), rtol=1e-12)
 
 

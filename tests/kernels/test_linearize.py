@@ -33,9 +33,9 @@ def draw_tree(rng, depth=0):
     return tw.ConstTree(label, [draw_tree(rng, depth + 1) for _ in range(rng.integers(1, 4))])
 
 
-def draw(seed, n_trees=30, n_classes=3):
+def draw(random_state, n_trees=30, n_classes=3):
     """Draw trees and labels."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     trees = [draw_tree(rng) for _ in range(20 * n_trees)]
     trees = [tree for tree in trees if 4 < tree.n_nodes < 18][:n_trees]
     return trees, np.array(["red", "green", "blue"])[np.arange(n_trees) % n_classes]
@@ -124,7 +124,7 @@ def test_words_that_are_no_nodes_are_in_no_fragment():
 
 
 def test_dependency_trees_are_explained():
-    trees = tw.make_treebank(n_sentences=20, seed=0).dependencies
+    trees = tw.make_treebank(n_sentences=20, random_state=0).dependencies
     labels = ["long" if len(tree) > 8 else "short" for tree in trees]
     machine = TreeKernelClassifier().fit(trees, labels)
     assert len(machine.explain(trees[0])) == 10
@@ -145,10 +145,10 @@ def test_a_search_that_stops_early_warns():
         machine.explain(trees[0], max_visits=3)
 
 
-def draw_examples(seed):
+def draw_examples(random_state):
     """Draw examples of two trees, some without the second, and a vector."""
-    trees, labels = draw(seed)
-    rng = np.random.default_rng(seed)
+    trees, labels = draw(random_state)
+    rng = np.random.default_rng(random_state)
     others = [None if rng.random() < 0.2 else {"tree": tree} for tree in trees[::-1]]
     return list(zip(trees, others, rng.normal(size=(len(trees), 2)), strict=True)), labels
 
@@ -388,7 +388,7 @@ def test_no_trees_have_no_rows():
 
 def test_jobs_change_nothing():
     trees, labels = draw(8)
-    one, two = (LinearizedTreeClassifier(jobs=jobs).fit(trees, labels) for jobs in (1, 2))
+    one, two = (LinearizedTreeClassifier(n_jobs=n_jobs).fit(trees, labels) for n_jobs in (1, 2))
     assert one.fragments_ == two.fragments_
     assert one.decision_function(trees).tolist() == two.decision_function(trees).tolist()
 

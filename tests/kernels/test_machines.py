@@ -28,8 +28,8 @@ class ShiftedKernel(VectorKernel):
     """A kernel that treewright does not know."""
 
 
-def draw(seed, n_examples=120, n_classes=3):
-    rng = np.random.default_rng(seed)
+def draw(random_state, n_examples=120, n_classes=3):
+    rng = np.random.default_rng(random_state)
     vectors = rng.normal(size=(n_examples, 4))
     scores = vectors[:, 0] * vectors[:, 1] + vectors[:, 2] + 0.2 * rng.normal(size=n_examples)
     names = np.array(["red", "green", "blue", "grey"])
@@ -38,7 +38,7 @@ def draw(seed, n_examples=120, n_classes=3):
 
 @pytest.fixture(scope="module")
 def trees():
-    return tw.make_treebank(n_sentences=60, seed=3).dependencies
+    return tw.make_treebank(n_sentences=60, random_state=3).dependencies
 
 
 def is_long(trees):
@@ -153,7 +153,9 @@ def test_a_class_of_one_example_has_probabilities():
 
 def test_probabilities_depend_on_the_seed_only():
     vectors, labels, _ = draw(4)
-    machines = [TreeKernelClassifier(RBF, probability=True, seed=seed) for seed in (1, 1, 2)]
+    machines = [
+        TreeKernelClassifier(RBF, probability=True, random_state=random_state) for random_state in (1, 1, 2)
+    ]
     first, again, other = (
         machine.fit(vectors, labels).predict_proba(vectors).tolist() for machine in machines
     )
@@ -187,7 +189,7 @@ def test_separated_decisions_have_a_finite_sigmoid(scale):
 
 def test_folds_have_about_the_same_mixture():
     labels = np.repeat([0, 1, 2], [50, 13, 3])
-    folds = deal_folds(labels, 5, seed=0)
+    folds = deal_folds(labels, 5, random_state=0)
     counts = np.array([np.bincount(labels[folds == fold], minlength=3) for fold in range(5)])
     assert (np.ptp(counts, axis=0) <= 1).all()
 
@@ -201,7 +203,7 @@ def test_trees_are_classified(trees):
 
 
 def test_the_kernel_of_subset_trees_is_meant_by_none(tmp_path):
-    trees = tw.make_treebank(n_sentences=60, seed=3).constituents
+    trees = tw.make_treebank(n_sentences=60, random_state=3).constituents
     labels = np.array([len(tree.words()) > 8 for tree in trees])
     machine = TreeKernelClassifier(C=10).fit(trees, labels)
     kernel = SubsetTreeKernel(decay=0.4, normalize=True)
@@ -279,10 +281,10 @@ def test_machines_that_cannot_be_saved_say_why(tmp_path):
         TreeKernelClassifier(RBF).save(tmp_path / "model")
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
-def test_threads_change_nothing(trees, jobs):
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(trees, n_jobs):
     labels = is_long(trees)
-    alone, several = (TreeKernelClassifier(tree_kernel(), jobs=n).fit(trees, labels) for n in (1, jobs))
+    alone, several = (TreeKernelClassifier(tree_kernel(), n_jobs=n).fit(trees, labels) for n in (1, n_jobs))
     np.testing.assert_allclose(several.decision_function(trees), alone.decision_function(trees), rtol=1e-9)
 
 
@@ -359,8 +361,8 @@ def test_no_examples_have_no_decisions():
         ({"tol": -1}, list("abab"), None, "tol is -1; expected a number"),
         ({"max_iter": 0}, list("abab"), None, "max_iter is 0; expected an integer of at least 1"),
         ({"cache_memory": -1}, list("abab"), None, "cache_memory is -1; expected an integer of at least 0"),
-        ({"jobs": 0}, list("abab"), None, "jobs is 0; expected an integer of at least 1"),
-        ({"seed": -1}, list("abab"), None, "seed is -1; expected an integer of at least 0"),
+        ({"n_jobs": 0}, list("abab"), None, "jobs is 0; expected an integer of at least 1"),
+        ({"random_state": -1}, list("abab"), None, "seed is -1; expected an integer of at least 0"),
         ({"kernel": "rbf"}, list("abab"), None, "kernel is 'rbf'; expected a kernel of treewright or None"),
         (
             {"class_weight": "some"},
@@ -457,12 +459,12 @@ def test_nystroem_features_of_equal_examples_are_finite():
 
 
 def test_nystroem_landmarks_are_some_of_the_examples(trees):
-    maker = TreeKernelNystroem(tree_kernel(), n_components=7, seed=2).fit(trees)
+    maker = TreeKernelNystroem(tree_kernel(), n_components=7, random_state=2).fit(trees)
     assert len(set(maker.component_indices_.tolist())) == 7
     assert maker.components_ == [trees[number] for number in maker.component_indices_]
     assert maker.transform(trees).shape == (len(trees), 7)
     assert maker.get_feature_names_out()[-1] == "treekernelnystroem6"
-    again = TreeKernelNystroem(tree_kernel(), n_components=7, seed=2, jobs=2).fit(trees)
+    again = TreeKernelNystroem(tree_kernel(), n_components=7, random_state=2, n_jobs=2).fit(trees)
     np.testing.assert_allclose(again.transform(trees), maker.transform(trees), rtol=1e-9)
     assert pickle.loads(pickle.dumps(maker)).transform(trees).tolist() == maker.transform(trees).tolist()
 

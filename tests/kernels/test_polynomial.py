@@ -7,8 +7,8 @@ from treewright.errors import InputError
 from treewright.kernels.polynomial import PolynomialKernel
 
 
-def draw(seed, n_rows=40):
-    rng = np.random.default_rng(seed)
+def draw(random_state, n_rows=40):
+    rng = np.random.default_rng(random_state)
     return (rng.random((n_rows, 15)) < rng.random((n_rows, 1))).astype(float)
 
 

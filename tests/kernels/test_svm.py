@@ -32,12 +32,12 @@ class PackedMatrix(Packed):
         return np.diag(self.matrix)
 
 
-def draw(seed, n_examples=80, n_features=4, noise=0.3):
+def draw(random_state, n_examples=80, n_features=4, noise=0.3):
     """Draw a positive semi-definite matrix, of full rank or not, with signs that follow it more or less."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     vectors = rng.normal(size=(n_examples, n_features))
     matrix = vectors @ vectors.T
-    if seed % 2:
+    if random_state % 2:
         squares = np.diag(matrix)
         matrix = np.exp(-(squares[:, None] + squares - 2 * matrix) / n_features)
     scores = np.sin(vectors[:, 0] * 2) + vectors[:, 1] + noise * rng.normal(size=n_examples)
@@ -57,9 +57,9 @@ def expand(machine, n_examples):
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("seed", range(10))
-def test_classifiers_are_those_of_scikit_learn(seed, cost):
-    matrix, scores, rng = draw(seed)
+@pytest.mark.parametrize("random_state", range(10))
+def test_classifiers_are_those_of_scikit_learn(random_state, cost):
+    matrix, scores, rng = draw(random_state)
     signs = np.where(scores > 0.2, 1.0, -1.0)
     weights = np.where(signs > 0, 3.0, 0.5) * rng.uniform(0.5, 2, size=len(signs))
     found, _ = classify(matrix, signs, cost * weights)
@@ -71,9 +71,9 @@ def test_classifiers_are_those_of_scikit_learn(seed, cost):
 
 
 @pytest.mark.parametrize("cost", [0.1, 10.0])
-@pytest.mark.parametrize("seed", range(10))
-def test_regressors_are_those_of_scikit_learn(seed, cost):
-    matrix, scores, rng = draw(seed)
+@pytest.mark.parametrize("random_state", range(10))
+def test_regressors_are_those_of_scikit_learn(random_state, cost):
+    matrix, scores, rng = draw(random_state)
     weights = rng.uniform(0.5, 2, size=len(scores))
     problem = regression_problem(np.arange(len(scores)), scores, cost * weights, epsilon=0.2)
     found = solve(problem, RowCache(PackedMatrix(matrix)), tol=TOL, working_size=16)
@@ -87,13 +87,13 @@ def test_regressors_are_those_of_scikit_learn(seed, cost):
 
 
 @given(
-    seed=st.integers(0, 10_000),
+    random_state=st.integers(0, 10_000),
     n_examples=st.integers(2, 60),
     cost=st.sampled_from([0.01, 1.0, 100.0]),
     n_rows=st.integers(0, 70),
 )
-def test_the_conditions_of_optimality_hold(seed, n_examples, cost, n_rows):
-    matrix, _, rng = draw(seed, n_examples)
+def test_the_conditions_of_optimality_hold(random_state, n_examples, cost, n_rows):
+    matrix, _, rng = draw(random_state, n_examples)
     signs = rng.permutation(np.where(np.arange(n_examples) % 3, 1.0, -1.0))
     bounds = cost * rng.uniform(0.1, 1, size=n_examples)
     found, cache = classify(matrix, signs, bounds, memory=4 * n_examples * n_rows)
@@ -202,13 +202,13 @@ def test_machines_that_share_a_cache_compute_a_row_once():
     assert cache.n_computed <= len(matrix)
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
-def test_threads_change_nothing(jobs):
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(n_jobs):
     matrix, scores, _ = draw(1)
     signs = np.where(scores > 0, 1.0, -1.0)
     problem = classification_problem(np.arange(len(signs)), signs, np.ones(len(signs)))
     expected = solve(problem, RowCache(PackedMatrix(matrix)))
-    found = solve(problem, RowCache(PackedMatrix(matrix), jobs=jobs))
+    found = solve(problem, RowCache(PackedMatrix(matrix), n_jobs=n_jobs))
     assert found.coef.tolist() == expected.coef.tolist()
 
 

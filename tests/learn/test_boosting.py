@@ -24,9 +24,9 @@ from treewright.native.learn.boosting import Limits, Rows, Tree
 from treewright.persist import load_state, save_state
 
 
-def make_problem(seed=0, n_examples=300, n_features=12):
+def make_problem(random_state=0, n_examples=300, n_features=12):
     """Draw rows whose labels depend on two conjunctions, one with a negation, and chance."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     dense = (rng.random((n_examples, n_features)) < 0.4).astype(np.int8)
     is_right = (dense[:, 0] & ~dense[:, 3] & 1) | (dense[:, 5] & dense[:, 6])
     return dense, np.where(is_right.astype(bool) ^ (rng.random(n_examples) < 0.1), 1, -1)
@@ -36,8 +36,8 @@ def make_ensemble(dense, labels, **options):
     return BoostedTrees(CsrExamples(csr_matrix(dense)), labels, **options)
 
 
-def grown(n_trees=60, lowest=1.0, seed=0, **options):
-    dense, labels = make_problem(seed)
+def grown(n_trees=60, lowest=1.0, random_state=0, **options):
+    dense, labels = make_problem(random_state)
     ensemble = make_ensemble(dense, labels, **options)
     ensemble.grow_to(lowest, max_trees=n_trees)
     return dense, labels, ensemble
@@ -128,10 +128,10 @@ def as_nested(tree, node=0):
     return (int(tree.features[node]), *below)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_splits_on_a_sample_are_taken_back_where_all_examples_gain_more_without(seed):
-    rng = np.random.default_rng(seed)
-    dense, labels = make_problem(seed, n_examples=40, n_features=7)
+@pytest.mark.parametrize("random_state", range(12))
+def test_splits_on_a_sample_are_taken_back_where_all_examples_gain_more_without(random_state):
+    rng = np.random.default_rng(random_state)
+    dense, labels = make_problem(random_state, n_examples=40, n_features=7)
     weights, penalty = rng.integers(1, 9, 40) / 8, 1.0
     examples = CsrExamples(csr_matrix(dense))
     builder = TreeBuilder(7)
@@ -298,7 +298,7 @@ def test_a_sample_of_all_examples_changes_nothing(size):
 def test_samples_depend_on_the_seed_only():
     _, _, ensemble = grown(sample_size=100, n_trees=20)
     assert as_lists(grown(sample_size=100, n_trees=20)[2].trees) == as_lists(ensemble.trees)
-    other = make_ensemble(*make_problem(), sample_size=100, seed=1)
+    other = make_ensemble(*make_problem(), sample_size=100, random_state=1)
     other.grow_to(1.0, max_trees=20)
     assert as_lists(other.trees) != as_lists(ensemble.trees)
 
@@ -353,18 +353,18 @@ def test_a_run_goes_on_as_if_never_interrupted(tmp_path, options):
         assert [each[:-1] for each in again.records] == [each[:-1] for each in whole.records]
 
 
-@pytest.mark.parametrize("jobs", [2, 5])
-def test_threads_change_no_leaf(jobs):
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_threads_change_no_leaf(n_jobs):
     dense, labels, ensemble = grown(n_trees=20)
-    other = BoostedTrees(CsrExamples(csr_matrix(dense), jobs=jobs), labels)
+    other = BoostedTrees(CsrExamples(csr_matrix(dense), n_jobs=n_jobs), labels)
     other.grow_to(1.0, max_trees=20)
     assert as_lists(other.trees) == as_lists(ensemble.trees)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 12), st.integers(0, 1000))
-def test_samples_equal_those_of_sorted_priorities(weights, size, seed):
-    sample = draw_sample(np.array(weights, float), size, seed=(seed,))
-    uniform = 1 - np.random.default_rng([seed]).random(len(weights))
+def test_samples_equal_those_of_sorted_priorities(weights, size, random_state):
+    sample = draw_sample(np.array(weights, float), size, random_state=(random_state,))
+    uniform = 1 - np.random.default_rng([random_state]).random(len(weights))
     expected = twin.priority_sample(weights, uniform, size)
     assert dict(zip(sample.numbers.tolist(), sample.weights.tolist(), strict=True)) == pytest.approx(expected)
     lost = 1 - sum(weights[each] for each in expected) / sum(weights)
@@ -376,8 +376,8 @@ def test_sums_over_samples_are_those_over_all_in_the_mean():
     weights = rng.random(40) ** 4
     is_member = rng.random(40) < 0.5
     estimates = []
-    for seed in range(4000):
-        sample = draw_sample(weights, 10, seed=(seed,))
+    for random_state in range(4000):
+        sample = draw_sample(weights, 10, random_state=(random_state,))
         estimates.append(sample.weights[is_member[sample.numbers]].sum())
     error = np.std(estimates) / np.sqrt(len(estimates))
     assert abs(np.mean(estimates) - weights[is_member].sum()) < 4 * error
@@ -385,7 +385,7 @@ def test_sums_over_samples_are_those_over_all_in_the_mean():
 
 
 def test_nothing_is_drawn_from_examples_without_weight():
-    sample = draw_sample(np.zeros(5), 3, seed=(0,))
+    sample = draw_sample(np.zeros(5), 3, random_state=(0,))
     assert sample.weights.tolist() == [0, 0, 0]
     assert sample.lost == 0
 

@@ -17,18 +17,18 @@ class LinearKernel:
         return self.rows[rows_a] @ self.rows[rows_b].T
 
 
-def draw(seed, n_lists=30, n_columns=6):
+def draw(random_state, n_lists=30, n_columns=6):
     """Draw lists of one to four rows of small integers, so that sums are exact and ties happen."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 5, size=n_lists)
     first = np.cumsum([0, *sizes])
     right = first[:-1] + rng.integers(sizes)
     return rng.integers(-2, 3, size=(first[-1], n_columns)).astype(float), first, right
 
 
-def train_primal(rows, first, right, given, epochs, seed):
+def train_primal(rows, first, right, given, epochs, random_state):
     """Return the mean of the weights after each list, and the number of mistakes in each epoch."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     weights, history, n_updates = np.zeros(rows.shape[1]), [], []
     for _ in range(epochs):
         n_updates.append(0)
@@ -43,13 +43,15 @@ def train_primal(rows, first, right, given, epochs, seed):
     return np.mean(history, axis=0), n_updates
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("random_state", range(6))
 @pytest.mark.parametrize("memory", [0, 100])
-def test_a_linear_kernel_gives_the_averaged_perceptron(seed, memory):
-    rows, first, right = draw(seed)
-    given = np.random.default_rng(seed).integers(-3, 4, size=len(rows)).astype(float)
-    model = KernelPerceptron(epochs=4, memory=memory, seed=seed).fit(LinearKernel(rows), first, right, given)
-    weights, n_updates = train_primal(rows, first, right, given, 4, seed)
+def test_a_linear_kernel_gives_the_averaged_perceptron(random_state, memory):
+    rows, first, right = draw(random_state)
+    given = np.random.default_rng(random_state).integers(-3, 4, size=len(rows)).astype(float)
+    model = KernelPerceptron(epochs=4, memory=memory, random_state=random_state).fit(
+        LinearKernel(rows), first, right, given
+    )
+    weights, n_updates = train_primal(rows, first, right, given, 4, random_state)
     assert model.n_updates_ == n_updates
     np.testing.assert_allclose(model.coef_ @ rows[model.support_], weights, atol=1e-12)
 

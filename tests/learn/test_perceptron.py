@@ -14,9 +14,9 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
-def draw(n_classes, seed=0):
+def draw(n_classes, random_state=0):
     """Draw rows, and labels that follow from them but for some noise."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     rows = rng.normal(size=(80, 6))
     scores = rows @ rng.normal(size=(6, n_classes)) + rng.normal(scale=0.5, size=(80, n_classes))
     return rows, np.array(["a", "b", "c"])[scores.argmax(axis=1)]
@@ -105,7 +105,9 @@ def test_a_margin_asks_for_more_updates():
 
 def test_the_same_seed_gives_the_same_weights():
     rows, labels = draw(3)
-    first, second, other = (tw.AveragedPerceptron(seed=seed).fit(rows, labels) for seed in (4, 4, 5))
+    first, second, other = (
+        tw.AveragedPerceptron(random_state=random_state).fit(rows, labels) for random_state in (4, 4, 5)
+    )
     assert first.coef_.tolist() == second.coef_.tolist()
     assert first.coef_.tolist() != other.coef_.tolist()
 
@@ -130,7 +132,7 @@ def test_one_class_is_refused():
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

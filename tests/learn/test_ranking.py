@@ -10,9 +10,9 @@ from treewright.learn.ranking import AveragedRanker, LogLinearRanker, _Likelihoo
 from treewright.mining.problem import list_problem
 
 
-def draw(seed, n_lists=20):
+def draw(random_state, n_lists=20):
     """Draw binary rows in lists, the right one with more of the first features, but for some noise."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     first = np.cumsum([0, *rng.integers(1, 6, size=n_lists)])
     dense = (rng.random((first[-1], 8)) < 0.4).astype(float)
     scores = dense @ [3, 2, 2, 1, 0, 0, -1, -2] + rng.normal(scale=0.5, size=len(dense))
@@ -25,35 +25,35 @@ def make(first, right, **options):
     return list_problem(first, right, **options).alternatives
 
 
-def expect(seed, dense, first, right, start, *, epochs, **options):
+def expect(random_state, dense, first, right, start, *, epochs, **options):
     """Return the mean weights of the twin, and the updates in each epoch."""
     rows = make(first, right).rows.tolist()
     lists = [rows[begin:end] for begin, end in pairwise(first)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     orders = [rng.permutation(len(lists)) for _ in range(epochs)]
     _, mean, n_updates = twin.rank(dense, lists, orders, start, **options)
     return mean, n_updates
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("random_state", range(6))
 @pytest.mark.parametrize(
     "options", [{}, {"rate": 0.25}, {"margin": 2}, {"rate": 0.5, "margin": 0.75, "epochs": 3}]
 )
-def test_weights_are_the_mean_of_all_that_the_twin_passes_through(seed, options):
-    dense, first, right, costs, given = draw(seed)
-    start = np.random.default_rng(seed).integers(-8, 9, size=8) / 8
-    ranker = AveragedRanker(seed=seed, **options)
+def test_weights_are_the_mean_of_all_that_the_twin_passes_through(random_state, options):
+    dense, first, right, costs, given = draw(random_state)
+    start = np.random.default_rng(random_state).integers(-8, 9, size=8) / 8
+    ranker = AveragedRanker(random_state=random_state, **options)
     ranker.fit(csr_matrix(dense), make(first, right, costs=costs, given=given), coef_init=start)
     settings = {"epochs": 10, **options, "costs": costs, "given": given}
-    expected, n_updates = expect(seed, dense, first, right, start, **settings)
+    expected, n_updates = expect(random_state, dense, first, right, start, **settings)
     np.testing.assert_allclose(ranker.coef_, expected, atol=1e-12)
     assert ranker.n_updates_ == n_updates
     assert sum(n_updates)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_without_a_start_weights_begin_at_zero(seed):
-    dense, first, right, costs, _ = draw(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_without_a_start_weights_begin_at_zero(random_state):
+    dense, first, right, costs, _ = draw(random_state)
     found = AveragedRanker(epochs=2).fit(csr_matrix(dense), make(first, right))
     zeros = {"costs": costs, "given": np.zeros(len(dense))}
     expected, _ = expect(0, dense, first, right, np.zeros(8), epochs=2, **zeros)
@@ -117,7 +117,8 @@ def test_the_same_seed_gives_the_same_weights():
     dense, first, right, _, given = draw(7)
     rows, alternatives = csr_matrix(dense), make(first, right, given=given)
     one, same, other = (
-        AveragedRanker(seed=seed).fit(rows, alternatives).coef_.tolist() for seed in (1, 1, 2)
+        AveragedRanker(random_state=random_state).fit(rows, alternatives).coef_.tolist()
+        for random_state in (1, 1, 2)
     )
     assert one == same
     assert one != other
@@ -145,8 +146,8 @@ def test_no_lists_teach_nothing():
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"rate": "fast"}, "rate is 'fast'; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
-        ({"seed": 0.5}, "seed is 0.5; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": 0.5}, "seed is 0.5; expected an integer of at least 0"),
     ],
 )
 def test_bad_parameters_are_refused(option, message):
@@ -186,11 +187,11 @@ def slow_loss(dense, alternatives, weights, penalty):
     return total
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finite_differences(seed):
-    dense, first, right, _, given = draw(seed)
+@pytest.mark.parametrize("random_state", range(4))
+def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finite_differences(random_state):
+    dense, first, right, _, given = draw(random_state)
     alternatives = make(first, right, given=given)
-    weights = np.random.default_rng(seed).normal(size=9)
+    weights = np.random.default_rng(random_state).normal(size=9)
     loss, slopes = _Likelihood(csr_matrix(dense), alternatives, None)(weights, 0.7)
     assert loss == pytest.approx(slow_loss(dense, alternatives, weights, 0.7), rel=1e-5)
     for at in range(9):

@@ -9,8 +9,8 @@ from treewright.errors import InputError
 from treewright.learn.structured import StructuredSVM
 
 
-def make_lists(seed, n_lists=6):
-    rng = np.random.default_rng(seed)
+def make_lists(random_state, n_lists=6):
+    rng = np.random.default_rng(random_state)
     first = np.concatenate([[0], np.cumsum(rng.integers(1, 5, size=n_lists))])
     rows = rng.normal(size=(first[-1], 3))
     losses = rng.integers(0, 4, size=first[-1]) / 2
@@ -45,9 +45,9 @@ def minimise(rows, first, losses, given, penalty):
 
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_objective_is_that_of_the_quadratic_program(seed, penalty):
-    rows, first, losses, given = make_lists(seed)
+@pytest.mark.parametrize("random_state", range(4))
+def test_the_objective_is_that_of_the_quadratic_program(random_state, penalty):
+    rows, first, losses, given = make_lists(random_state)
     machine = StructuredSVM(penalty=penalty, tol=1e-5, max_iter=5000).fit(rows, first, losses, given)
     best = minimise(rows, first, losses, given, penalty)
     value = penalty / 2 * machine.coef_ @ machine.coef_ + sum(

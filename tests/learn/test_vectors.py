@@ -9,8 +9,8 @@ from treewright.learn.vectors import learn_vectors
 ANIMALS, PLACES = ("cat", "dog", "fox"), ("Rome", "Oslo", "Lima")
 
 
-def make_sentences(n_sentences=200, seed=0):
-    rng = np.random.default_rng(seed)
+def make_sentences(n_sentences=200, random_state=0):
+    rng = np.random.default_rng(random_state)
     kinds = [(ANIMALS, ("the", "old"), ("sleeps", "eats")), (PLACES, ("in", "near"), ("lies", "shines"))]
     chosen = [kinds[rng.integers(2)] for _ in range(n_sentences)]
     return [[str(rng.choice(words)) for words in (before, nouns, after)] for nouns, before, after in chosen]
@@ -42,7 +42,7 @@ def test_there_are_no_neighbours_across_sentences():
 
 
 def test_the_same_seed_gives_the_same_vectors():
-    one, other = (learn_vectors(make_sentences(), size=4, seed=3) for _ in range(2))
+    one, other = (learn_vectors(make_sentences(), size=4, random_state=3) for _ in range(2))
     assert all(np.array_equal(one[word], other[word]) for word in one)
 
 

@@ -11,9 +11,9 @@ from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
 N_FEATURES = 4
 
 
-def make_lists(seed, n_lists=12):
+def make_lists(random_state, n_lists=12):
     """Return lists as the oracle takes them, and as arrays."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 6, size=n_lists)
     first = np.concatenate([[0], np.cumsum(sizes)])
     rows = rng.normal(size=(first[-1], N_FEATURES)) * (rng.random((first[-1], N_FEATURES)) < 0.7)
@@ -32,10 +32,10 @@ class Products:
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("random_state", range(5))
 @pytest.mark.parametrize("make", [np.asarray, csr_matrix])
-def test_weights_are_the_mean_of_those_after_each_comparison(make, seed, epochs):
-    lists, rows, first, losses, given = make_lists(seed)
+def test_weights_are_the_mean_of_those_after_each_comparison(make, random_state, epochs):
+    lists, rows, first, losses, given = make_lists(random_state)
     _, passed = oracle.pass_through(lists, epochs=epochs)
     perceptron = VotedPerceptron(epochs=epochs, shuffle=False).fit(make(rows), first, losses, given)
     np.testing.assert_allclose(perceptron.coef_, oracle.mean(passed), atol=1e-12)
@@ -43,9 +43,9 @@ def test_weights_are_the_mean_of_those_after_each_comparison(make, seed, epochs)
     assert len(perceptron.n_updates_) == epochs
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_votes_are_those_of_all_weights_passed_through(seed):
-    lists, rows, first, losses, given = make_lists(seed)
+@pytest.mark.parametrize("random_state", range(5))
+def test_votes_are_those_of_all_weights_passed_through(random_state):
+    lists, rows, first, losses, given = make_lists(random_state)
     _, passed = oracle.pass_through(lists, epochs=2)
     perceptron = VotedPerceptron(epochs=2, voting=True, shuffle=False).fit(rows, first, losses, given)
     shares = perceptron.score(rows, first, given)
@@ -57,16 +57,16 @@ def test_votes_are_those_of_all_weights_passed_through(seed):
 
 
 @pytest.mark.parametrize("voting", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_primal_and_dual_forms_agree(seed, voting):
-    _, rows, first, losses, given = make_lists(seed, 30)
-    options = {"epochs": 2, "voting": voting, "seed": seed}
+@pytest.mark.parametrize("random_state", range(5))
+def test_primal_and_dual_forms_agree(random_state, voting):
+    _, rows, first, losses, given = make_lists(random_state, 30)
+    options = {"epochs": 2, "voting": voting, "random_state": random_state}
     primal = VotedPerceptron(**options).fit(csr_matrix(rows), first, losses, given)
     dual = KernelVotedPerceptron(**options).fit(Products(rows), first, losses, given)
     assert primal.n_updates_ == dual.n_updates_
     np.testing.assert_array_equal(primal.support_, dual.support_)
     np.testing.assert_allclose(rows[dual.support_].T @ dual.coef_, primal.coef_, atol=1e-12)
-    _, others, bounds, _, scores = make_lists(seed + 100)
+    _, others, bounds, _, scores = make_lists(random_state + 100)
     block = others @ rows[dual.support_].T
     np.testing.assert_allclose(
         dual.score(block, bounds, scores), primal.score(csr_matrix(others), bounds, scores), atol=1e-9

@@ -8,9 +8,9 @@ from treewright.metrics.attachment import sentence_counts
 from treewright.metrics.significance import accuracy_significance
 
 
-def make_systems(n_sentences, right_a, right_b, seed=0, n_words=6):
+def make_systems(n_sentences, right_a, right_b, random_state=0, n_words=6):
     """Make gold trees and two predictions that get each head right with the given chances."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     gold = [tw.DepTree(["w"] * n_words, [0] * n_words) for _ in range(n_sentences)]
     systems = []
     for chance in (right_a, right_b):
@@ -21,9 +21,9 @@ def make_systems(n_sentences, right_a, right_b, seed=0, n_words=6):
     return gold, *systems
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_p_value_is_near_that_of_all_exchanges(seed):
-    gold, a, b = make_systems(12, 0.8, 0.5, seed)
+@pytest.mark.parametrize("random_state", range(5))
+def test_p_value_is_near_that_of_all_exchanges(random_state):
+    gold, a, b = make_systems(12, 0.8, 0.5, random_state)
     correct = [sentence_counts(gold, system)[:, 1] for system in (a, b)]
     expected = exact_p_value(*correct, n_words=72)
     result = tw.metrics.significance(gold, a, b, n_shuffles=20_000)
@@ -61,8 +61,8 @@ def test_a_large_difference_has_the_smallest_p_value():
 
 def test_the_interval_covers_the_true_difference_as_often_as_it_says():
     n_covered = 0
-    for seed in range(100):
-        gold, a, b = make_systems(60, 0.8, 0.7, seed)
+    for random_state in range(100):
+        gold, a, b = make_systems(60, 0.8, 0.7, random_state)
         low, high = tw.metrics.significance(gold, a, b, n_shuffles=400, confidence=0.9).interval
         n_covered += low <= 100 * 0.1 * 5 / 6 <= high
     assert 80 <= n_covered <= 98
@@ -86,7 +86,10 @@ def test_a_missing_parse_is_skipped_as_in_parseval():
 
 def test_same_seed_same_result():
     gold, a, b = make_systems(40, 0.8, 0.75)
-    results = [tw.metrics.significance(gold, a, b, n_shuffles=300, seed=seed) for seed in (1, 1, 2)]
+    results = [
+        tw.metrics.significance(gold, a, b, n_shuffles=300, random_state=random_state)
+        for random_state in (1, 1, 2)
+    ]
     assert results[0] == results[1] != results[2]
 
 
@@ -105,7 +108,7 @@ def test_constituents_are_tested_by_f1():
         ({"metric": "f1"}, "metric 'f1' is for ConstTree; found another kind of tree"),
         ({"n_shuffles": 0}, "n_shuffles is 0; expected an integer of at least 1"),
         ({"n_shuffles": 10.5}, "n_shuffles is 10.5; expected an integer of at least 1"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
         ({"confidence": 1.5}, "confidence is 1.5; expected a number from 0 to 1"),
     ],
 )
@@ -120,9 +123,9 @@ def test_significance_rejects_no_sentences():
         tw.metrics.significance([], [], [])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_p_value_of_accuracies_is_near_that_of_all_exchanges(seed):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_p_value_of_accuracies_is_near_that_of_all_exchanges(random_state):
+    rng = np.random.default_rng(random_state)
     right_a, right_b = rng.random(14) < 0.8, rng.random(14) < 0.5
     expected = exact_p_value(right_a.astype(float), right_b.astype(float), n_words=14)
     result = accuracy_significance(right_a, right_b, n_shuffles=20_000)

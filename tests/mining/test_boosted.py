@@ -69,9 +69,9 @@ def test_scikit_learn_accepts_the_estimator_if_numbers_are_binarised(estimator, 
     check(estimator)
 
 
-def parity_data(seed=0, n_samples=600):
+def parity_data(random_state=0, n_samples=600):
     """Draw samples of three classes that no single feature tells anything of."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     X = (rng.random((n_samples, 10)) < 0.5).astype(int)
     return X, np.array(["even", "odd", "both"])[
         (X[:, 0] ^ X[:, 3]) + (X[:, 1] & X[:, 2] & (X[:, 0] ^ X[:, 3]))
@@ -86,7 +86,7 @@ def noisy(X, y, rng):
 def test_conjunctions_with_negations_are_learnt(options):
     X, y = parity_data()
     trees = tw.L1BoostedTrees(**options).fit(X, y)
-    assert trees.score(*parity_data(seed=1)) > 0.97
+    assert trees.score(*parity_data(random_state=1)) > 0.97
     assert trees.n_trees_ <= trees.n_nonzero_
     assert trees.n_nonzero_ == sum(record.n_nonzero for records in trees.path_ for record in records)
 
@@ -100,7 +100,7 @@ def test_a_higher_penalty_leaves_fewer_leaves():
 
 def test_the_penalty_is_that_of_the_least_loss_on_samples_held_out():
     rng = np.random.default_rng(0)
-    (X, y), (new, expected) = (noisy(*parity_data(seed), rng) for seed in (0, 1))
+    (X, y), (new, expected) = (noisy(*parity_data(random_state), rng) for random_state in (0, 1))
     trees = tw.L1BoostedTrees().fit(X, y)
     best = min(trees.steps_, key=lambda step: step.loss)
     assert trees.penalty_ == pytest.approx(best.penalty / 0.8)
@@ -158,7 +158,7 @@ def test_threads_change_nothing(n_classes, sample_size):
     X, y = parity_data()
     y = y if n_classes == 3 else y == "even"
     options = {"sample_size": sample_size, "max_trees": 40}
-    scores = [tw.L1BoostedTrees(jobs=jobs, **options).fit(X, y).decision_function(X) for jobs in (1, 3)]
+    scores = [tw.L1BoostedTrees(n_jobs=n_jobs, **options).fit(X, y).decision_function(X) for n_jobs in (1, 3)]
     np.testing.assert_array_equal(*scores)
 
 
@@ -225,8 +225,8 @@ def test_other_values_are_refused_with_a_remedy():
         ({"eta": 0.99}, "eta is 0.99; expected a number from 0.1 to 0.98"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1.0; expected a number from 0.01 to 0.9"),
-        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
     ],
 )
 def test_wrong_options_are_named(options, message):

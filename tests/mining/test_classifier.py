@@ -10,9 +10,9 @@ import treewright as tw
 from treewright.errors import InputError
 
 
-def parity_data(seed=0, n_samples=600):
+def parity_data(random_state=0, n_samples=600):
     """Draw samples of three classes that no single feature tells anything of."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     X = (rng.random((n_samples, 10)) < 0.5).astype(int)
     return X, np.array(["even", "odd", "both"])[
         (X[:, 0] ^ X[:, 3]) + (X[:, 1] & X[:, 2] & (X[:, 0] ^ X[:, 3]))
@@ -21,7 +21,7 @@ def parity_data(seed=0, n_samples=600):
 
 def test_conjunctions_learn_what_single_features_cannot():
     X, y = parity_data()
-    new, expected = parity_data(seed=1)
+    new, expected = parity_data(random_state=1)
     assert tw.ConjunctionClassifier(degree=1, threshold=3).fit(X, y).score(new, expected) < 0.7
     assert tw.ConjunctionClassifier(degree=4, threshold=3).fit(X, y).score(new, expected) > 0.97
 

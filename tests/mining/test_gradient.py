@@ -15,14 +15,14 @@ from treewright.mining.space import Growth
 SEEDS = range(12)
 
 
-def random_rows(seed, n_rows=40, n_columns=9, density=0.35):
-    rng = np.random.default_rng(seed)
+def random_rows(random_state, n_rows=40, n_columns=9, density=0.35):
+    rng = np.random.default_rng(random_state)
     return (rng.random((n_rows, n_columns)) < density).astype(np.int8), rng
 
 
-def random_problem(seed, n_classes):
+def random_problem(random_state, n_classes):
     """Draw rows whose label depends on a conjunction, with some noise."""
-    rows, rng = random_rows(seed)
+    rows, rng = random_rows(random_state)
     labels = rows[:, 0] & rows[:, 1]
     if n_classes > 2:
         labels = labels + (rows[:, 2] & rows[:, 3])
@@ -90,11 +90,11 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_algorithm_1_equals_a_version_that_visits_the_whole_space(seed, n_classes):
-    rows, labels = random_problem(seed, n_classes)
-    threshold = [0.5, 1, 2.5, 4][seed % 4]
-    pretrain_order = seed % 3
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_algorithm_1_equals_a_version_that_visits_the_whole_space(random_state, n_classes):
+    rows, labels = random_problem(random_state, n_classes)
+    threshold = [0.5, 1, 2.5, 4][random_state % 4]
+    pretrain_order = random_state % 3
     options = {"step": 0.5, "refine": 0, "tolerance": 0, "path": False}
     miner = GradientMiner(degree=3, threshold=threshold, max_iter=4, pretrain_order=pretrain_order, **options)
     mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, n_classes))
@@ -122,19 +122,21 @@ def test_algorithm_1_equals_a_version_that_visits_the_whole_space(seed, n_classe
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_refined_weights_are_the_same_without_pruning(seed, n_classes):
-    rows, labels = random_problem(seed, n_classes)
-    miner = GradientMiner(degree=3, threshold=[0.5, 1, 1.5][seed % 3], max_iter=5, pretrain_order=seed % 2)
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_refined_weights_are_the_same_without_pruning(random_state, n_classes):
+    rows, labels = random_problem(random_state, n_classes)
+    miner = GradientMiner(
+        degree=3, threshold=[0.5, 1, 1.5][random_state % 3], max_iter=5, pretrain_order=random_state % 2
+    )
     problem = label_problem(labels, n_classes)
     mined = miner.fit(PolynomialSpace(csr_matrix(rows)), problem)
     assert_same(mined, miner.fit(EverythingSpace(rows), problem))
     assert mined.n_selected
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_lists_are_learnt_as_without_pruning(seed):
-    rows, rng = random_rows(seed, n_rows=60)
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_lists_are_learnt_as_without_pruning(random_state):
+    rows, rng = random_rows(random_state, n_rows=60)
     first = np.arange(0, 61, 5)
     right = first[:-1] + rng.integers(5, size=12)
     problem = list_problem(first, right, costs=rng.random(60) + 0.5, given=rng.normal(size=60))
@@ -145,7 +147,7 @@ def test_lists_are_learnt_as_without_pruning(seed):
     assert not mined.intercept.any()
 
 
-@pytest.mark.parametrize("options", [{}, {"jobs": 2}, {"filter_memory": 64}])
+@pytest.mark.parametrize("options", [{}, {"n_jobs": 2}, {"filter_memory": 64}])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads_disk_and_filter_do_not_change_the_result(n_classes, options):
     rows, labels = random_problem(3, n_classes)

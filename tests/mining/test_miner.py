@@ -80,9 +80,9 @@ def test_scikit_learn_accepts_the_estimators_if_numbers_are_binarised(estimator,
     check(estimator)
 
 
-def conjunction_data(seed=0, n_samples=400):
+def conjunction_data(random_state=0, n_samples=400):
     """Draw samples whose class is decided by two conjunctions and nothing else."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     X = (rng.random((n_samples, 12)) < 0.5).astype(int)
     return X, np.where(X[:, 1] & X[:, 4] & X[:, 7], "hot", np.where(X[:, 2] & X[:, 5], "cold", "mild"))
 
@@ -113,7 +113,7 @@ def test_two_classes_have_one_row_of_weights():
 def test_transform_tells_which_conjunctions_are_present():
     X, y = conjunction_data()
     miner = tw.ConjunctionMiner(degree=3, threshold=3).fit(X, y)
-    new, _ = conjunction_data(seed=1)
+    new, _ = conjunction_data(random_state=1)
     found = miner.transform(csr_matrix(new))
     expected = np.stack([new[:, each].all(axis=1) for each in map(list, miner.conjunctions_)], axis=1)
     np.testing.assert_array_equal(found.toarray(), expected)
@@ -217,7 +217,7 @@ def test_new_rows_that_are_not_binary_are_refused_too():
         ({"threshold": "best"}, "threshold is 'best'; expected a number or \"auto\""),
         ({"threshold": -1}, "threshold is -1; expected a number from 0 to 2.14748e+09"),
         ({"degree": 0}, "degree is 0; expected an integer of at least 1"),
-        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"memory_limit": 1}, "memory_limit is 1; expected an integer of at least 64"),
         ({"filter_memory": 1.5}, "filter_memory is 1.5; expected an integer of at least 64"),
         ({"validation_fraction": 0}, "validation_fraction is 0; expected a number from 0.01 to 0.9"),
@@ -253,7 +253,7 @@ def test_an_automatic_threshold_finds_what_is_planted():
     assert miner.threshold_ == pytest.approx(good[len(good) // 2] / 0.8)
 
 
-@pytest.mark.parametrize("options", [{"jobs": 2}, {"filter_memory": 1 << 14}, {"memory_limit": 2 << 20}])
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"filter_memory": 1 << 14}, {"memory_limit": 2 << 20}])
 def test_threads_filter_and_disk_do_not_change_what_is_selected(options):
     X, y = conjunction_data()
     plain = tw.ConjunctionMiner(degree=3).fit(X, y)
@@ -332,11 +332,11 @@ def test_many_arrays_on_disk_need_few_open_files():
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class", "ignore:no conjunction is selected")
-@pytest.mark.parametrize("seed", range(10))
-def test_an_automatic_threshold_stands_a_class_with_one_sample(seed):
+@pytest.mark.parametrize("random_state", range(10))
+def test_an_automatic_threshold_stands_a_class_with_one_sample(random_state):
     X, y = conjunction_data(n_samples=60)
     y[7] = "lone"
-    classifier = tw.ConjunctionClassifier(degree=2, seed=seed).fit(X, y)
+    classifier = tw.ConjunctionClassifier(degree=2, random_state=random_state).fit(X, y)
     assert set(classifier.classes_) == {"cold", "hot", "lone", "mild"}
     assert classifier.decision_function(X).shape == (60, 4)
 
@@ -352,13 +352,13 @@ def test_an_automatic_threshold_stands_few_samples(n_samples):
 def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path):
     X, y = conjunction_data()
     options = {"degree": np.int64(2), "threshold": np.float32(5), "filter_memory": np.int64(1 << 12)}
-    miner = tw.ConjunctionMiner(**options, seed=2**40).fit(X, y)
+    miner = tw.ConjunctionMiner(**options, random_state=2**40).fit(X, y)
     miner.save(tmp_path / "m.tw")
     assert tw.load(tmp_path / "m.tw").conjunctions_ == miner.conjunctions_
 
 
 def test_conjunctions_whose_parts_say_nothing_are_found_and_no_others():
-    data = tw.make_conjunctions(6000, 300, n_active=20, orders=(3,) * 8, seed=1)
+    data = tw.make_conjunctions(6000, 300, n_active=20, orders=(3,) * 8, random_state=1)
     classifier = tw.ConjunctionClassifier(degree=4).fit(data.X[:4000], data.y[:4000])
     assert set(classifier.conjunctions_) == set(data.conjunctions)
     assert classifier.score(data.X[4000:], data.y[4000:]) > data.best_accuracy - 0.03

@@ -25,27 +25,27 @@ WORDS = ["He", "won", "the", "game", "today"]
 FIGURE = DepTree(WORDS, [2, 0, 4, 2, 2], xpos=["PRP", "VBD", "DT", "NN", "NN"])
 
 
-def draw_sentences(seed, lists):
+def draw_sentences(random_state, lists):
     """Draw words and tags for lists of trees."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     return [
         DepTree(rng.choice(["a", "b", "c"], size=n).tolist(), xpos=rng.choice(["X", "Y"], size=n).tolist())
         for n in (heads.shape[1] for heads in lists)
     ]
 
 
-def draw_space(seed, *, sizes=None, root=True, jobs=1, keys=None):
+def draw_space(random_state, *, sizes=None, root=True, n_jobs=1, keys=None):
     """Draw lists of trees over few words and tags; return their space and their heads."""
-    lists = forests.draw_lists(seed, sizes)
-    trees = draw_sentences(seed, lists)
+    lists = forests.draw_lists(random_state, sizes)
+    trees = draw_sentences(random_state, lists)
     encoder = ArcEncoder.from_trees(trees, column="xpos", templates=TEMPLATES)
     patterns = None if keys is None else Patterns(keys, [])
-    return SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs, patterns=patterns), lists
+    return SubtreeSpace(trees, lists, encoder=encoder, root=root, n_jobs=n_jobs, patterns=patterns), lists
 
 
-def make_problem(seed, space, lists):
+def make_problem(random_state, space, lists):
     """Let the tree with the shortest arcs be right in each list, and draw costs and scores."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     lengths = [np.abs(trees - np.arange(1, trees.shape[1] + 1)).sum(axis=1) for trees in lists]
     right = space.first[:-1] + np.array([each.argmin() for each in lengths], dtype=np.int64)
     costs, given = rng.integers(1, 9, size=space.n_rows) / 8, rng.integers(-4, 5, size=space.n_rows) / 8
@@ -124,22 +124,24 @@ def list_mined(mined):
 @pytest.mark.parametrize(
     "options", [{"path": False}, {"pretrain_order": 1}, PAPER_SETTINGS], ids=["plain", "path", "paper"]
 )
-@pytest.mark.parametrize("seed", SEEDS)
-def test_features_are_mined_as_without_pruning(seed, options, root):
-    space, lists = draw_space(seed, root=root, sizes=SIZES)
-    miner = GradientMiner(degree=DEGREE, threshold=[0.5, 1, 2][seed % 3], **{**options, "max_iter": 5})
-    problem = make_problem(seed, space, lists)
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_features_are_mined_as_without_pruning(random_state, options, root):
+    space, lists = draw_space(random_state, root=root, sizes=SIZES)
+    miner = GradientMiner(
+        degree=DEGREE, threshold=[0.5, 1, 2][random_state % 3], **{**options, "max_iter": 5}
+    )
+    problem = make_problem(random_state, space, lists)
     mined = miner.fit(space, problem)
     everything = EverythingSpace(lists, read_features(space), DEGREE, root)
     assert_same(mined, miner.fit(everything, problem))
     assert mined.n_selected
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_threads_do_not_change_the_result(seed):
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_threads_do_not_change_the_result(random_state):
     miner = GradientMiner(degree=4, threshold=1, max_iter=4)
-    drawn = [draw_space(seed, sizes=SIZES, jobs=jobs) for jobs in (1, 2)]
-    one, other = (miner.fit(space, make_problem(seed, space, lists)) for space, lists in drawn)
+    drawn = [draw_space(random_state, sizes=SIZES, n_jobs=n_jobs) for n_jobs in (1, 2)]
+    one, other = (miner.fit(space, make_problem(random_state, space, lists)) for space, lists in drawn)
     assert_same(one, other)
     assert one.orders == other.orders
 
@@ -162,18 +164,21 @@ def test_features_of_more_than_one_arc_are_mined():
     assert max(map(len, list_mined(mined))) > 1
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_only_basic_features_that_are_named_are_there(seed):
-    whole, lists = draw_space(seed, sizes=SIZES)
-    keys = whole.keys[:: 2 + seed % 2].copy()
-    space, _ = draw_space(seed, sizes=SIZES, keys=keys)
-    numbers = {number: at for at, number in enumerate(range(0, len(whole.keys), 2 + seed % 2))}
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_only_basic_features_that_are_named_are_there(random_state):
+    whole, lists = draw_space(random_state, sizes=SIZES)
+    keys = whole.keys[:: 2 + random_state % 2].copy()
+    space, _ = draw_space(random_state, sizes=SIZES, keys=keys)
+    numbers = {number: at for at, number in enumerate(range(0, len(whole.keys), 2 + random_state % 2))}
     expected = [
         {arc: [numbers[each] for each in ids if each in numbers] for arc, ids in own.items()}
         for own in read_features(whole)
     ]
     assert read_features(space) == expected
-    miner, problem = GradientMiner(degree=DEGREE, threshold=1, max_iter=3), make_problem(seed, space, lists)
+    miner, problem = (
+        GradientMiner(degree=DEGREE, threshold=1, max_iter=3),
+        make_problem(random_state, space, lists),
+    )
     assert_same(miner.fit(space, problem), miner.fit(EverythingSpace(lists, expected, DEGREE, True), problem))
 
 

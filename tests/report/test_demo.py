@@ -26,9 +26,9 @@ def test_the_demo_shows_trees_scores_and_what_was_found_again():
 
 
 def test_planted_patterns_are_found_word_for_word():
-    bank = tw.make_treebank(900, seed=1)
+    bank = tw.make_treebank(900, random_state=1)
     train, dev = bank.dependencies[:800], bank.dependencies[800:]
-    reranker = learn(Console(file=io.StringIO()), train, dev, seed=0, jobs=2)
+    reranker = learn(Console(file=io.StringIO()), train, dev, random_state=0, n_jobs=2)
     found, n_wanted = find_patterns(reranker, bank, 800)
     assert len(found) > n_wanted / 4
     for find in found:
@@ -39,7 +39,7 @@ def test_planted_patterns_are_found_word_for_word():
 
 
 def test_the_demo_is_the_same_for_the_same_seed():
-    assert run(seed=3) == run(seed=3) != run(seed=4)
+    assert run(random_state=3) == run(random_state=3) != run(random_state=4)
 
 
 def test_the_demo_writes_its_treebank_and_a_page(tmp_path):

@@ -18,8 +18,8 @@ from treewright.report.reproduce import EXPERIMENTS, SETTINGS, reproduce
 from treewright.report.tables import Column, Findings, Table, show_difference, show_score
 
 CHANGED = {
-    "seed": 3,
-    "jobs": 2,
+    "random_state": 3,
+    "n_jobs": 2,
     "epochs": 4,
     "runs": 2,
     "k": 7,
@@ -65,7 +65,7 @@ def make_findings(title="A & B", score=91.25):
         (Table("Scores", columns, rows, ["A note."]),),
         lambda figure: figure.subplots().plot([90, score]),
         "Scores of both.",
-        {"treebank": "toy", "seed": "0"},
+        {"treebank": "toy", "random_state": "0"},
     )
 
 

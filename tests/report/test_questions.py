@@ -23,8 +23,8 @@ OPENINGS = [("What is the", "WP VBZ DT"), ("Which", "WDT")]
 ENDS = [("of Rome ?", "IN NNP ."), ("?", "."), ("in Peru ?", "IN NNP .")]
 
 
-def make_questions(n_questions, seed):
-    rng = np.random.default_rng(seed)
+def make_questions(n_questions, random_state):
+    rng = np.random.default_rng(random_state)
     made = []
     for _ in range(n_questions):
         label = str(rng.choice(list(NOUNS)))

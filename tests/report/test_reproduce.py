@@ -124,7 +124,7 @@ def test_the_page_needs_nothing_from_outside_and_its_tables_say_what_their_cells
     assert page.count("<caption>") == page.count("<table") == 5
     for expected in ('scope="row"', 'scope="col"', 'scope="colgroup" colspan="6"', "<svg", 'name="viewport"'):
         assert expected in page
-    for fact in ("numba", "numpy", "python", tw.__version__, "date", "seed", "scored like words"):
+    for fact in ("numba", "numpy", "python", tw.__version__, "date", "random_state", "scored like words"):
         assert fact in page
 
 

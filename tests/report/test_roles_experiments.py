@@ -38,7 +38,7 @@ def ignore(line):
 def data(tmp_path_factory):
     """Return a folder with a treebank and its roles."""
     folder = tmp_path_factory.mktemp("bank")
-    bank = tw.make_treebank(n_sentences=sum(SIZES.values()), seed=0)
+    bank = tw.make_treebank(n_sentences=sum(SIZES.values()), random_state=0)
     begin = 0
     for part, size in SIZES.items():
         chosen = slice(begin, begin + size)
@@ -155,7 +155,7 @@ def test_a_lost_process_leaves_its_cells_empty_and_is_tried_again(data, tmp_path
 
 def test_a_process_of_its_own_finds_what_this_one_does(bench):
     task = {"arguments": str(bench.path), "system": "linear", "adjuncts": "merged"}
-    here = role_bench.train_roles({**task, "n_sentences": None, "seed": 0, "jobs": 1}, ignore)
+    here = role_bench.train_roles({**task, "n_sentences": None, "random_state": 0, "n_jobs": 1}, ignore)
     alone = bench.outcome("linear", "merged")
     assert alone["predicted"] == here["predicted"]
     assert alone["size"] == here["size"] > 0
@@ -248,7 +248,7 @@ def test_naive_kernel_values_are_those_of_the_fast_kernel(bench):
 
 
 def test_both_kernels_train_the_same_machine(bench):
-    task = {"arguments": str(bench.path), "seed": 0, "first": 20, "most_seconds": 60.0}
+    task = {"arguments": str(bench.path), "random_state": 0, "first": 20, "most_seconds": 60.0}
     found = time_kernels(task, ignore)
     assert [row["n_arguments"] for row in found["rows"]] == [20, 40, 80, 160, found["n_arguments"]]
     for row in found["rows"]:
@@ -322,7 +322,7 @@ def frames(tmp_path, monkeypatch):
 def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, frames, tmp_path):
     settings = RoleSettings(constituent_parser=model)
     parser = OwnParser(Inputs(data, settings, tmp_path, ignore), read_propbank(data).trees["train"])
-    corpus = parse_framenet(read_frames(frames), parser, seed=0)
+    corpus = parse_framenet(read_frames(frames), parser, random_state=0)
     parts = [{" ".join(tree.words()) for tree in part.trees} for part in corpus[1:]]
     assert [len(part) for part in parts] == [9, 2, 2]
     assert len(set.union(*parts)) == 13
@@ -350,7 +350,7 @@ def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monk
     with pytest.raises(
         InputError, match="has no role with 100 examples here; expected at least one such role"
     ):
-        parse_framenet(read_frames(frames), parser, seed=0)
+        parse_framenet(read_frames(frames), parser, random_state=0)
 
 
 def test_trees_without_roles_are_refused(data, tmp_path):

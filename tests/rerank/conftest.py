@@ -8,7 +8,7 @@ import treewright as tw
 @pytest.fixture(scope="session")
 def brackets():
     """Return 50 trees; parsers have seen the first 30 and were judged by the next 6."""
-    return tw.make_treebank(n_sentences=50, seed=0).constituents
+    return tw.make_treebank(n_sentences=50, random_state=0).constituents
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ from treewright.rerank.any_candidates import CandidateReranker
 TRUTH = np.array([1.0, -2.0, 0.5])
 
 
-def make_vectors(seed, n_lists=40, noise=0.5):
+def make_vectors(random_state, n_lists=40, noise=0.5):
     """Return lists of vectors, their losses, and base scores that know the losses not quite."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     lists = [rng.normal(size=(int(rng.integers(1, 7)), 3)) for _ in range(n_lists)]
     losses = [-(rows @ TRUTH) for rows in lists]
     scores = [-each + rng.normal(scale=4 * noise, size=len(each)) for each in losses]
@@ -43,7 +43,7 @@ def mean_loss(places, losses):
     ],
 )
 def test_reranking_is_better_than_the_scores_it_begins_with(kernel, options):
-    training, dev, test = (make_vectors(seed) for seed in range(3))
+    training, dev, test = (make_vectors(random_state) for random_state in range(3))
     reranker = CandidateReranker(kernel, **options).fit(*training, dev=dev)
     lists, losses, scores = test
     base = mean_loss([each.argmax() for each in scores], losses)
@@ -54,7 +54,7 @@ def test_reranking_is_better_than_the_scores_it_begins_with(kernel, options):
 
 
 def test_vectors_and_their_linear_kernel_are_reranked_alike():
-    training, _, test = (make_vectors(seed) for seed in range(3))
+    training, _, test = (make_vectors(random_state) for random_state in range(3))
     primal, dual = (CandidateReranker(kernel).fit(*training) for kernel in (None, VectorKernel()))
     for a, b in zip(
         primal.decision_function(test[0], test[2]), dual.decision_function(test[0], test[2]), strict=True
@@ -80,7 +80,7 @@ def test_candidates_may_be_rows_matrices_or_mappings():
 
 
 def test_the_base_weight_is_the_best_on_dev():
-    training, dev, _ = (make_vectors(seed) for seed in range(3))
+    training, dev, _ = (make_vectors(random_state) for random_state in range(3))
     noisy = (*dev[:2], [np.random.default_rng(9).normal(size=len(each)) * 100 for each in dev[1]])
     reranker = CandidateReranker().fit(*training, dev=noisy)
     assert reranker.base_weight_ < 0.1
@@ -94,7 +94,7 @@ def test_the_base_weight_is_the_best_on_dev():
 
 
 def test_of_several_base_weights_the_dev_lists_choose():
-    training, dev, _ = (make_vectors(seed) for seed in range(3))
+    training, dev, _ = (make_vectors(random_state) for random_state in range(3))
     lines = []
     weights = (0.01, 1.0, 100.0)
     reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev, progress=lines.append)
@@ -147,9 +147,9 @@ def test_rerankers_of_features_are_saved(options, tmp_path):
     assert clone(reranker).get_params()["base_weights"] == (1.0,)
 
 
-def make_decisions(seed, n_lists=30):
+def make_decisions(random_state, n_lists=30):
     """Return lists of a model that is unsure of its second choice, and which candidates are right."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     weights = np.array([[0.5, 0.0], [0.0, 0.4], [0.0, 0.0]])
     lists, losses = [], []
     for _ in range(n_lists):

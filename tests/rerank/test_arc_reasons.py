@@ -21,7 +21,7 @@ ALL = 1_000_000
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(150, seed=2).dependencies
+    return tw.make_treebank(150, random_state=2).dependencies
 
 
 @pytest.fixture(scope="module")

@@ -238,7 +238,7 @@ def test_what_is_interrupted_leaves_the_reranker_as_it_was(both, train, dev, tes
 def test_neither_threads_nor_batches_show_in_the_result(both, test, monkeypatch):
     expected = both.kbest(test)
     monkeypatch.setattr(constituents, "BATCH_SIZE", 3)
-    monkeypatch.setattr(both, "jobs", 2)
+    monkeypatch.setattr(both, "n_jobs", 2)
     assert both.kbest(test) == expected
 
 
@@ -301,8 +301,8 @@ def test_two_parsers_take_tags_as_they_are_given(both):
         ({"k": 1}, "k is 1; expected an integer of at least 2"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
-        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
-        ({"seed": "x"}, "seed is 'x'; expected an integer"),
+        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"random_state": "x"}, "seed is 'x'; expected an integer"),
         ({"penalty": 0}, "penalty is 0; expected a number from"),
         ({"kernel": "sst", "learner": "svm"}, "kernel is SubsetTreeKernel and learner 'svm'; expected 'per"),
         ({"kernel": "top", "weights": "all"}, "kernel is TopKernel and weights 'all'; expected 'output', or"),

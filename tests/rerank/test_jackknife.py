@@ -11,7 +11,7 @@ OPTIONS = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14}
 
 @pytest.fixture(scope="module")
 def trees():
-    return tw.make_treebank(60, seed=3).dependencies
+    return tw.make_treebank(60, random_state=3).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_each_sentence_is_parsed_by_a_parser_that_has_not_seen_it(trees, monkeyp
 
 
 def test_lists_do_not_depend_on_the_number_of_threads(lists, trees):
-    assert same(jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=4, folds=3, jobs=2), lists)
+    assert same(jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=4, folds=3, n_jobs=2), lists)
 
 
 def test_kept_lists_are_not_made_again(lists, trees, tmp_path, monkeypatch):
@@ -80,7 +80,7 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(lists, trees
     assert len(trained) == 3
 
 
-@pytest.mark.parametrize("change", [{"k": 5}, {"folds": 4}, {"epochs": 2}, {"parser": {"seed": 1}}])
+@pytest.mark.parametrize("change", [{"k": 5}, {"folds": 4}, {"epochs": 2}, {"parser": {"random_state": 1}}])
 def test_other_options_have_other_lists(change, trees, tmp_path):
     def names(**options):
         parser = tw.DependencyParser(**OPTIONS, **options.pop("parser", {}))

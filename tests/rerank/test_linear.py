@@ -10,9 +10,9 @@ from treewright.mining.problem import list_problem
 from treewright.rerank.linear import LinearScorer, drop_lightest, measure_purity, take_columns
 
 
-def draw(seed, n_lists=40, n_features=30):
+def draw(random_state, n_lists=40, n_features=30):
     """Draw rows in lists, the right one anywhere, some of them without features, and given scores."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     first = np.cumsum([0, *rng.integers(1, 6, size=n_lists)])
     dense = (rng.random((first[-1], n_features)) < rng.choice([0, 0.3], size=(first[-1], 1))).astype(np.int8)
     right = np.array([rng.integers(begin, end) for begin, end in pairwise(first)])
@@ -37,10 +37,10 @@ def few_at_once(request, monkeypatch):
     monkeypatch.setattr(linear, "LISTS_AT_ONCE", request.param)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_columns_are_taken_and_rows_ordered_as_a_copy_would_have_them(seed, few_at_once):
-    rows, problem = draw(seed)
-    columns = np.flatnonzero(np.random.default_rng(seed).random(rows.shape[1]) < 0.6)
+@pytest.mark.parametrize("random_state", range(4))
+def test_columns_are_taken_and_rows_ordered_as_a_copy_would_have_them(random_state, few_at_once):
+    rows, problem = draw(random_state)
+    columns = np.flatnonzero(np.random.default_rng(random_state).random(rows.shape[1]) < 0.6)
     expected = rows[:, columns][problem.alternatives.rows]
     taken, alternatives = take_columns(rows.copy(), columns, problem.alternatives)
     assert taken.indices.tolist() == expected.indices.tolist()
@@ -56,9 +56,9 @@ def test_columns_are_taken_without_a_copy():
     assert np.shares_memory(taken.indices, rows.indices)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_purity_is_the_excess_of_one_side_over_the_other(seed, few_at_once):
-    rows, problem = draw(seed)
+@pytest.mark.parametrize("random_state", range(4))
+def test_purity_is_the_excess_of_one_side_over_the_other(random_state, few_at_once):
+    rows, problem = draw(random_state)
     dense, alternatives = rows.toarray().astype(float), problem.alternatives
     excess, total = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))

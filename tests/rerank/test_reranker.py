@@ -18,7 +18,7 @@ QUICK = {"k": 5, "folds": 2, "max_iter": 1, "significance_level": None}
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(260, seed=2).dependencies
+    return tw.make_treebank(260, random_state=2).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +109,9 @@ def test_more_candidates_than_are_reranked_come_after_them(subtrees, parser, tes
 
 
 def test_threads_change_nothing(subtrees, test):
-    subtrees.jobs = 2
+    subtrees.n_jobs = 2
     two = subtrees.predict(test * 5)
-    subtrees.jobs = 1
+    subtrees.n_jobs = 1
     assert two == subtrees.predict(test * 5)
 
 

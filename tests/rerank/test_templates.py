@@ -40,8 +40,8 @@ def random_heads(rng, n):
     return chosen
 
 
-def random_data(seed, n_lists=20, n_words=7, k=4):
-    rng = np.random.default_rng(seed)
+def random_data(random_state, n_lists=20, n_words=7, k=4):
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, n_words + 1, n_lists)
     sentences = [(rng.choice(WORDS, n).tolist(), rng.choice(TAGS, n).tolist()) for n in sizes]
     return sentences, [[random_heads(rng, n) for _ in range(rng.integers(1, k + 1))] for n in sizes]

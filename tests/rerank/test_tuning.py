@@ -31,9 +31,9 @@ def test_equal_votes_are_decided_by_the_mean():
     assert lists.best(final).tolist() == [0]
 
 
-def draw_lists(seed, n_lists=200, size=5, n_words=6):
+def draw_lists(random_state, n_lists=200, size=5, n_words=6):
     """Draw candidates, of which the parser finds the right one no more often than chance, and gold heads."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     trees = [tw.DepTree(["word"] * n_words)] * n_lists
     gold = [np.zeros(n_words, dtype=np.int32)] * n_lists
     heads = [np.zeros((size, n_words), dtype=np.int32) for _ in trees]
@@ -55,9 +55,9 @@ def test_a_real_gain_is_significant():
 
 def test_the_gain_by_chance_of_the_best_of_many_scores_is_not():
     significant = 0
-    for seed in range(20):
-        lists, gold = draw_lists(seed)
-        trials = np.random.default_rng(100 + seed).normal(size=(4, lists.n_candidates, 1))
+    for random_state in range(20):
+        lists, gold = draw_lists(random_state)
+        trials = np.random.default_rng(100 + random_state).normal(size=(4, lists.n_candidates, 1))
         found = tune(lists, gold, list(trials))
         assert found.uas >= found.parser_uas
         significant += found.is_significant(0.05)

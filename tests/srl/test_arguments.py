@@ -96,7 +96,7 @@ def test_the_tree_of_an_argument_is_that_of_the_definition(tree, data):
 
 
 def test_trees_of_many_arguments_are_those_of_each():
-    trees = tw.make_treebank(n_sentences=20, seed=1)
+    trees = tw.make_treebank(n_sentences=20, random_state=1)
     arguments = tw.find_arguments(trees.constituents, trees.propositions).arguments
     assert argument_trees(arguments) == [tw.argument_tree(each) for each in arguments]
 

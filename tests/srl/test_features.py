@@ -93,7 +93,7 @@ def test_a_lemma_that_is_given_stands_for_the_predicate():
 
 @pytest.mark.parametrize("features", SETS)
 def test_rows_have_a_column_for_each_feature_that_was_seen(features):
-    bank = tw.make_treebank(n_sentences=30, seed=2)
+    bank = tw.make_treebank(n_sentences=30, random_state=2)
     arguments = tw.find_arguments(bank.constituents, bank.propositions).arguments
     table = FeatureTable(features)
     rows = table.fit_transform(arguments)

@@ -17,7 +17,7 @@ CLASSES = ["ARG0", "ARG1", "ARGM-TMP", "R-ARG0"]
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(120, seed=0)
+    return tw.make_treebank(120, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +158,8 @@ def test_predicates_with_nothing_beside_them_are_refused():
 
 
 def test_large_seeds_and_iterators_are_taken():
-    bank = tw.make_treebank(30, seed=0)
-    one = RoleLabeler(seed=1 << 40).fit(iter(bank.constituents), iter(bank.propositions))
+    bank = tw.make_treebank(30, random_state=0)
+    one = RoleLabeler(random_state=1 << 40).fit(iter(bank.constituents), iter(bank.propositions))
     assert len(one.predict(bank.constituents[:2])) == 2
 
 
@@ -180,8 +180,8 @@ def test_nothing_to_learn_from_is_refused(times):
         ({"kernel": "x"}, "kernel is 'x'; expected one of linear, "),
         ({"features": "x"}, "features have 'x'; expected 'standard'"),
         ({"C": -1.0}, "C is -1.0; expected"),
-        ({"seed": -1}, "seed is -1; expected"),
-        ({"jobs": 0}, "jobs is 0; expected"),
+        ({"random_state": -1}, "seed is -1; expected"),
+        ({"n_jobs": 0}, "jobs is 0; expected"),
     ],
 )
 def test_options_that_have_no_meaning_are_refused(bank, options, message):

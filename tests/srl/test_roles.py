@@ -8,8 +8,8 @@ from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import KERNELS
 
 
-def arguments(n_sentences=120, seed=0):
-    bank = tw.make_treebank(n_sentences=n_sentences, seed=seed)
+def arguments(n_sentences=120, random_state=0):
+    bank = tw.make_treebank(n_sentences=n_sentences, random_state=random_state)
     return tw.find_arguments(bank.constituents, bank.propositions).arguments
 
 
@@ -20,7 +20,7 @@ def train():
 
 @pytest.fixture(scope="module")
 def test():
-    return arguments(40, seed=1)
+    return arguments(40, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_one_role_alone_is_always_found(train):
 
 
 def test_a_copy_has_the_same_options():
-    options = tw.RoleClassifier("pt", weight=3.0, seed=4).get_params()
-    assert clone(tw.RoleClassifier("pt", weight=3.0, seed=4)).get_params() == options
+    options = tw.RoleClassifier("pt", weight=3.0, random_state=4).get_params()
+    assert clone(tw.RoleClassifier("pt", weight=3.0, random_state=4)).get_params() == options
 
 
 def test_no_argument_has_no_role(train):
@@ -124,7 +124,7 @@ def test_no_argument_has_no_role(train):
         ({"adjuncts": "both"}, "adjuncts is 'both'"),
         ({"C": 0}, "C is 0"),
         ({"weight": -1}, "weight is -1"),
-        ({"jobs": 0}, "jobs is 0"),
+        ({"n_jobs": 0}, "jobs is 0"),
         ({"tol": float("nan")}, "tol is nan"),
         ({"threshold": -1}, "threshold is -1"),
     ],

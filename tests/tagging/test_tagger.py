@@ -14,7 +14,7 @@ SMALL = {"epochs": 3}
 
 @pytest.fixture(scope="module")
 def trees():
-    return tw.make_treebank(n_sentences=120, seed=0).dependencies
+    return tw.make_treebank(n_sentences=120, random_state=0).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_batches_do_not_show(trees, tagger, monkeypatch):
 
 
 def test_the_same_seed_gives_the_same_tagger(trees, tagger):
-    again, other = Tagger(**SMALL).fit(trees[:90]), Tagger(**SMALL, seed=1).fit(trees[:90])
+    again, other = Tagger(**SMALL).fit(trees[:90]), Tagger(**SMALL, random_state=1).fit(trees[:90])
     for name, array in tagger.get_state().arrays.items():
         assert np.array_equal(array, again.get_state().arrays[name])
     assert not np.array_equal(other.classifier_.table_.weights, tagger.classifier_.table_.weights)
@@ -121,7 +121,7 @@ def test_a_loaded_tagger_predicts_the_same(trees, tagger, tmp_path):
     tagger.save(tmp_path / "tagger")
     loaded = Tagger.from_state(load_state(tmp_path / "tagger"))
     assert loaded.predict(trees) == tagger.predict(trees)
-    assert (loaded.epochs, loaded.seed, loaded.labels_) == (3, 0, tagger.labels_)
+    assert (loaded.epochs, loaded.random_state, loaded.labels_) == (3, 0, tagger.labels_)
 
 
 def test_a_tagger_without_lemmas_can_be_saved(tmp_path):
@@ -158,10 +158,10 @@ def test_scores_are_percentages_of_words():
 
 
 def test_jackknifing_does_not_depend_on_the_number_of_jobs(trees):
-    options = {"folds": 3, "seed": 1, "tagger": Tagger(**SMALL)}
-    alone = jackknife(trees[:30], jobs=1, **options)
-    assert alone == jackknife(trees[:30], jobs=2, **options)
-    assert alone != jackknife(trees[:30], jobs=1, **{**options, "seed": 2})
+    options = {"folds": 3, "random_state": 1, "tagger": Tagger(**SMALL)}
+    alone = jackknife(trees[:30], n_jobs=1, **options)
+    assert alone == jackknife(trees[:30], n_jobs=2, **options)
+    assert alone != jackknife(trees[:30], n_jobs=1, **{**options, "random_state": 2})
 
 
 def test_no_sentence_is_tagged_by_a_tagger_that_saw_it():
@@ -197,7 +197,7 @@ def test_fitting_on_nothing_is_refused(trees):
     ("options", "message"),
     [
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
     ],
 )
 def test_options_out_of_range_are_refused(trees, options, message):

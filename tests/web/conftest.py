@@ -13,7 +13,7 @@ RERANKER = {"k": 3, "folds": 2, "threshold": 2.0, "significance_level": None}
 @pytest.fixture(scope="session")
 def models():
     """Train models by name; all find tags by themselves but `gold`."""
-    bank = tw.make_treebank(n_sentences=150, seed=0)
+    bank = tw.make_treebank(n_sentences=150, random_state=0)
     parser = tw.DependencyParser(tags="predicted", **PARSER)
     return {
         "parser": parser.fit(bank.dependencies),

@@ -242,7 +242,7 @@ def test_constituency_models_that_need_tags_give_the_words_back(models):
 
 
 def test_a_tagger_helps_models_that_need_tags(models):
-    tagger = Tagger(epochs=1).fit(tw.make_treebank(20, seed=1).dependencies)
+    tagger = Tagger(epochs=1).fit(tw.make_treebank(20, random_state=1).dependencies)
     with TestClient(make_app({"gold": models["gold"]}, tagger=tagger)) as client:
         assert not client.get("/models").json()["models"][0]["needs_tags"]
         (sentence,) = ask(client, "/parse", text=SENTENCE)["sentences"]
@@ -417,7 +417,7 @@ def test_without_spacy_plain_rules_split_text(monkeypatch):
 @pytest.fixture
 def blocked():
     """Return work that ends when it is let go, and the line of one thread and one place that it is for."""
-    line, go = WorkLine(Limits(jobs=1, queue=1, seconds=0.2)), threading.Event()
+    line, go = WorkLine(Limits(n_jobs=1, queue=1, seconds=0.2)), threading.Event()
     yield line, go
     go.set()
     line.close()
@@ -483,7 +483,7 @@ def test_errors_of_work_come_out_as_they_were_raised(blocked):
 
 def test_a_full_line_and_a_slow_answer_have_codes_of_their_own(models):
     go = threading.Event()
-    limits = Limits(jobs=1, queue=0, seconds=0.1)
+    limits = Limits(n_jobs=1, queue=0, seconds=0.1)
     app = make_app({"parser": models["parser"]}, limits=limits)
     app.state.service.models["parser"].parse = lambda *arguments, **options: go.wait()
     with TestClient(app) as client:

@@ -151,8 +151,8 @@ def constituent(
         max_inferences=max_inferences,
         runs=runs,
         folds=folds,
-        seed=seed,
-        jobs=jobs,
+        random_state=seed,
+        n_jobs=jobs,
     )
     _train(parser, reranking, work)
 
@@ -258,9 +258,9 @@ def leftcorner(
         branching=branching,
         max_projections=max_projections,
         folds=folds,
-        seed=seed,
+        random_state=seed,
         device=device,
-        jobs=jobs,
+        n_jobs=jobs,
     )
     _train(parser, reranking, work)
 
@@ -308,7 +308,11 @@ def _make_reranker(parser: "AnyParser", kernel: str, reranking: Reranking) -> "C
     names = CHOICES if isinstance(parser, LeftCornerParser) else (SST, NO_KERNEL)
     check_choice("--rerank", kernel, names)
     reranker = ConstituentReranker(
-        parser=parser, kernel=kernel, folds=reranking.folds, seed=parser.seed, jobs=parser.jobs
+        parser=parser,
+        kernel=kernel,
+        folds=reranking.folds,
+        random_state=parser.random_state,
+        n_jobs=parser.n_jobs,
     )
     if reranking.parser is not None:
         reranker.parser = _load_parser(reranking.parser, type(parser))

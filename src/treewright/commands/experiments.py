@@ -37,7 +37,7 @@ def demo(
         raise InputError("--resume without --out; expected the folder of the demonstration that goes on")
     checkpoint = begin_checkpoint(out / MODEL, resume=resume) if out is not None else None
     console = Console(record=True)
-    run_demo(console, n_sentences=sentences, seed=seed, out=out, jobs=jobs, checkpoint=checkpoint)
+    run_demo(console, n_sentences=sentences, random_state=seed, out=out, n_jobs=jobs, checkpoint=checkpoint)
     if checkpoint is not None:
         Checkpoint.remove(checkpoint)
 

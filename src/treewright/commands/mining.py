@@ -66,8 +66,8 @@ def mine(
         threshold=_parse_threshold(threshold),
         memory_limit=memory_limit and memory_limit << 20,
         filter_memory=filter_memory and filter_memory << 20,
-        seed=seed,
-        jobs=jobs,
+        random_state=seed,
+        n_jobs=jobs,
         **options,
     )
     samples = read_svmlight(source)

@@ -112,13 +112,13 @@ def dependency(
         decoder=decoder,
         jackknife=jackknife,
         patience=patience,
-        seed=seed,
+        random_state=seed,
         table_bits=table_bits,
         pruning_threshold=pruning_threshold,
         max_heads=max_heads,
         folds=folds,
         lifting=lifting,
-        jobs=jobs,
+        n_jobs=jobs,
     )
     development = read_conllu(dev) if dev else None
     if rerank:
@@ -130,8 +130,8 @@ def dependency(
             significance_level=significance_level if significance_level < 1 else None,
             folds=rerank_folds,
             fold_epochs=fold_epochs,
-            seed=seed,
-            jobs=jobs,
+            random_state=seed,
+            n_jobs=jobs,
         )
         lists = cache_folder("lists")
         fit: Callable[..., DependencyReranker | DependencyParser] = partial(reranker.fit, cache=lists)
@@ -166,7 +166,7 @@ def tagger(
     check_writable(model)
     development = read_conllu(dev, require_heads=False) if dev else None
     sentences = read_conllu(trees, require_heads=False)
-    fresh = Tagger(epochs=epochs, seed=seed)
+    fresh = Tagger(epochs=epochs, random_state=seed)
     fresh.fit(sentences, development, progress=say, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
@@ -247,7 +247,7 @@ def parse(
                 confidence=confidence,
                 fixed_heads=fixed_heads,
                 language=split_as,
-                jobs=jobs,
+                n_jobs=jobs,
                 checkpoint=checkpoint,
                 client=client,
             )
@@ -265,7 +265,7 @@ def parse(
                 tags=tags,
                 kbest=kbest,
                 language=split_as,
-                jobs=jobs,
+                n_jobs=jobs,
                 checkpoint=checkpoint,
                 client=client,
             )

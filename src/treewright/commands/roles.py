@@ -62,7 +62,7 @@ def roles(
     check_results({"--model": model}, inputs)
     check_writable(model)
     labeler = RoleLabeler(
-        predicates=predicates, kernel=kernel, features=features, C=cost, seed=seed, jobs=jobs
+        predicates=predicates, kernel=kernel, features=features, C=cost, random_state=seed, n_jobs=jobs
     )
     labeler.check_options()
     training = read_pairs(trees, props)
@@ -98,4 +98,4 @@ def write_roles(
     """Find the roles in trees and write them as PropBank columns."""
     from treewright.srl.files import label_file
 
-    label_file(labeler, source, output, predicates_from=predicates_from, jobs=jobs, checkpoint=checkpoint)
+    label_file(labeler, source, output, predicates_from=predicates_from, n_jobs=jobs, checkpoint=checkpoint)

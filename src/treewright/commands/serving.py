@@ -46,7 +46,7 @@ def serve(
     from treewright.web.work import Limits
 
     limits = Limits(
-        max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, jobs=jobs
+        max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, n_jobs=jobs
     )
     with listen(host, port) as listener:
         say(f"loading {', '.join(models)}")

@@ -120,7 +120,7 @@ def evaluate(
         max_length=max_length,
         against=against,
         metric=metric,
-        seed=seed,
+        random_state=seed,
         verbs=verbs,
     )
     if plot:

@@ -64,7 +64,7 @@ def make_conjunctions(
     orders: Sequence[int] = (3,) * 8 + (4,) * 4,
     coverage: float = 0.85,
     noise: float = 0.05,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Planted:
     """Make samples whose labels are decided by conjunctions of binary features.
 
@@ -79,7 +79,7 @@ def make_conjunctions(
         Share of the samples in which a conjunction is complete; the other labels are random.
     noise : float
         Share of the labels that are turned over at the end.
-    seed : int
+    random_state : int
         Same seed, same samples.
 
     Examples
@@ -91,10 +91,10 @@ def make_conjunctions(
     >>> planted.best_accuracy
     0.924
     """
-    _check(n_samples, n_features, n_active, orders, seed)
+    _check(n_samples, n_features, n_active, orders, random_state)
     check_number("coverage", coverage, low=0, high=1)
     check_number("noise", noise, low=0, high=1)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     plan = _make_plan(n_samples, np.array(orders, dtype=np.int64), coverage)
     columns = rng.permutation(n_features)
     conjunctions = np.split(columns[: sum(orders)], np.cumsum(orders))[:-1]
@@ -127,10 +127,10 @@ def score_planted(
     return score
 
 
-def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int], seed: int) -> None:
+def _check(n_samples: int, n_features: int, n_active: int, orders: Sequence[int], random_state: int) -> None:
     check_integer("n_features", n_features, minimum=1)
     check_integer("n_active", n_active)
-    check_integer("seed", seed)
+    check_integer("random_state", random_state)
     for order in orders:
         check_integer("an order", order, minimum=1)
     if len(orders) < 2:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright.data.notebook import Drawn
 from treewright.errors import FormatError, InputError, quote
 
 TRACE = "-NONE-"
@@ -27,7 +28,7 @@ class Span(NamedTuple):
     end: int
 
 
-class ConstTree:
+class ConstTree(Drawn):
     """An ordered labelled tree: a parse, the syntax tree of a program, any nested structure.
 
     Words are leaves: nodes without children whose label is the word. The nodes stand in post-order in
@@ -263,11 +264,6 @@ class ConstTree:
         if self.n_nodes > 200 or any("(" in label or ")" in label for label in self.labels):
             return f"<ConstTree {self.label} with {self.n_nodes} nodes>"
         return f"ConstTree.parse({str(self)!r})" if not self.is_leaf else f"ConstTree({self.label!r})"
-
-    def _repr_svg_(self) -> str | None:
-        from treewright.drawing.pictures import notebook_svg  # pictures are built on this module
-
-        return notebook_svg(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle what is under this node only, not the whole tree that it is a view on."""

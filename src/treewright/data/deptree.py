@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright.data.notebook import Drawn
 from treewright.errors import InputError
 
 UNKNOWN_HEAD = -1
@@ -19,7 +20,7 @@ class ExtraLine(NamedTuple):
     text: str
 
 
-class DepTree:
+class DepTree(Drawn):
     """One sentence: its words, their annotation and the head of each.
 
     Columns that are not given are filled with ``"_"``; heads that are not given are unknown (-1).
@@ -106,11 +107,6 @@ class DepTree:
     def __repr__(self) -> str:
         shown = " ".join(self.words[:8]) + (" ..." if len(self) > 8 else "")
         return f"DepTree({shown!r}, n={len(self)})"
-
-    def _repr_svg_(self) -> str | None:
-        from treewright.drawing.pictures import notebook_svg  # pictures are built on this module
-
-        return notebook_svg(self)
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -123,7 +123,7 @@ class Treebank:
         return Description(len(self), lexicon.NOISE, patterns, tuple(met[pattern] for pattern in patterns))
 
 
-def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0.0) -> Treebank:
+def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: float = 0.0) -> Treebank:
     """Make a treebank of English-like sentences with known ambiguities.
 
     The grammar is the same for every seed, so that what is learnt from one treebank can be tested on
@@ -132,7 +132,7 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
     Parameters
     ----------
     n_sentences : int
-    seed : int
+    random_state : int
         Not negative.
     crossing : float
         Share of sentences with an arc that crosses others, from 0 to 1. These hold a phrase that stands
@@ -140,14 +140,14 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
 
     Examples
     --------
-    >>> bank = make_treebank(2, seed=1)
+    >>> bank = make_treebank(2, random_state=1)
     >>> len(bank.dependencies), bank.constituents[0].words() == bank.dependencies[0].words
     (2, True)
     """
     check_integer("n_sentences", n_sentences)
-    check_integer("seed", seed)
+    check_integer("random_state", random_state)
     check_number("crossing", crossing, low=0, high=1)
-    random = Random(int(seed)).random
+    random = Random(int(random_state)).random
     bank = Treebank([], [], [], [])
     for number in track(range(1, n_sentences + 1), "making sentences"):
         draft = _Draft(random)

@@ -46,7 +46,7 @@ class TreeKernel(Kernel):
     normalize: bool
     words: str
     centre: str
-    jobs: int
+    n_jobs: int
 
     @abstractmethod
     def _index_maker(self) -> Callable[[Forest], Index]:
@@ -92,7 +92,7 @@ class TreeKernel(Kernel):
         check_choice("normalize", self.normalize, (False, True))
         check_choice("words", self.words, WORDS)
         check_choice("centre", self.centre, CENTRES)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
 
 
 class PackedTrees(Packed):
@@ -188,14 +188,14 @@ class PackedTrees(Packed):
         """Return the values of others, by their numbers, with all of these, without normalisation."""
         known = self._index.translate(others._index)
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
-        if self._kernel.jobs == 1:
+        if self._kernel.n_jobs == 1:
             batches = [rows]
 
         def work(batch: Integers) -> FloatArray:
             return self._index.compare(others._index, known, batch, is_half)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            found = map_jobs(work, batches, jobs=self._kernel.jobs)
+            found = map_jobs(work, batches, n_jobs=self._kernel.n_jobs)
         return found[0] if len(found) == 1 else np.concatenate([np.empty((0, len(self))), *found])
 
     def _finish(
@@ -251,7 +251,7 @@ class SubtreeKernel(TreeKernel):
         `decay`.
     centre : {"relation", "tag", "word"}
         How a `DepTree` is converted; see `to_constituents`.
-    jobs : int
+    n_jobs : int
         Threads; values do not depend on them.
 
     Examples
@@ -268,13 +268,13 @@ class SubtreeKernel(TreeKernel):
         normalize: bool = False,
         words: str = "nodes",
         centre: str = "relation",
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
         self.words = words
         self.centre = centre
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def _index_maker(self) -> Callable[[Forest], Index]:
         return partial(SubtreeIndex, decay=self.decay, has_bag=self.words == "bag")
@@ -287,7 +287,7 @@ class SubsetTreeKernel(TreeKernel):
     ----------
     decay : float
         A subset tree of n productions weighs `decay` to the power of n.
-    normalize, words, centre, jobs
+    normalize, words, centre, n_jobs
         As in `SubtreeKernel`.
 
     Examples
@@ -304,13 +304,13 @@ class SubsetTreeKernel(TreeKernel):
         normalize: bool = False,
         words: str = "nodes",
         centre: str = "relation",
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
         self.words = words
         self.centre = centre
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def _index_maker(self) -> Callable[[Forest], Index]:
         return partial(SubsetIndex, decay=self.decay, has_bag=self.words == "bag")
@@ -328,7 +328,7 @@ class PartialTreeKernel(TreeKernel):
     max_children : int, optional
         The most children that a node of a partial tree has; without it, any number. SVM-light-TK as it is
         distributed has 5.
-    normalize, centre, jobs
+    normalize, centre, n_jobs
         As in `SubtreeKernel`.
     words : {"nodes", "none", "bag"}
         Whether words are nodes, which count by themselves here as all nodes do, or are left out.
@@ -350,7 +350,7 @@ class PartialTreeKernel(TreeKernel):
         normalize: bool = False,
         words: str = "nodes",
         centre: str = "relation",
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.decay = decay
         self.depth_decay = depth_decay
@@ -358,7 +358,7 @@ class PartialTreeKernel(TreeKernel):
         self.normalize = normalize
         self.words = words
         self.centre = centre
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def _check(self) -> None:
         super()._check()
@@ -385,7 +385,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     ----------
     similarity : dict of str to array, or pair of sequence of str and array
         Vectors of words, whose similarity is the cosine; or words, and the matrix of their similarities.
-    decay, depth_decay, max_children, normalize, words, centre, jobs
+    decay, depth_decay, max_children, normalize, words, centre, n_jobs
         As in `PartialTreeKernel`.
 
     Examples
@@ -406,7 +406,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         normalize: bool = False,
         words: str = "nodes",
         centre: str = "relation",
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.similarity = similarity
         super().__init__(
@@ -416,7 +416,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
             normalize=normalize,
             words=words,
             centre=centre,
-            jobs=jobs,
+            n_jobs=n_jobs,
         )
 
     def _index_maker(self) -> Callable[[Forest], Index]:

@@ -2,7 +2,8 @@
 
 A fragment of a tree is a connected set of arcs in which neighbouring siblings are neighbours in the tree too.
 A sub feature tree is a fragment with one of its basic features for each arc, and the kernel of two trees is
-the number of pairs of equal ones, one from each tree. Its recursion is in `treewright.native.kernels.deptree`.
+the number of pairs of equal ones, one from each tree. The recursion is in
+`treewright.native.kernels.deptree`.
 """
 
 from collections.abc import Sequence

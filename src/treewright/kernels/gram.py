@@ -335,7 +335,7 @@ def _identify(
 def _without_jobs(value: Any) -> Any:  # noqa: ANN401
     """Return parameters of kernels in kernels without the number of threads, on which no value depends."""
     if isinstance(value, dict):
-        return {name: _without_jobs(each) for name, each in value.items() if name != "jobs"}
+        return {name: _without_jobs(each) for name, each in value.items() if name != "n_jobs"}
     return [_without_jobs(each) for each in value] if isinstance(value, list) else value
 
 

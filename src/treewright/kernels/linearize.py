@@ -87,9 +87,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         Factors of the cost, as those of `sklearn.svm.LinearSVC`.
     prefit : bool
         Whether `machine` is trained already. If it is not, a copy is trained, on the same examples.
-    seed : int
+    random_state : int
         Decides in which order the linear model sees the examples.
-    jobs : int
+    n_jobs : int
         Threads.
 
     Attributes
@@ -124,8 +124,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         C: float = 1.0,  # noqa: N803
         class_weight: ClassWeight = None,
         prefit: bool = False,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.machine = machine
         self.n_fragments = n_fragments
@@ -134,8 +134,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         self.C = C
         self.class_weight = class_weight
         self.prefit = prefit
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -172,7 +172,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
             progress(f"{len(self.fragments_)} fragments")
         if not self.fragments_:
             raise InputError("the machine has no fragments; expected one with support vectors")
-        model = LinearSVC(C=self.C, class_weight=self._weight_by_number(), random_state=self.seed, dual=True)
+        model = LinearSVC(
+            C=self.C, class_weight=self._weight_by_number(), random_state=self.random_state, dual=True
+        )
         model.fit(self.transform(examples), numbers, sample_weight=weights)
         self.coef_ = np.atleast_2d(model.coef_)
         self.intercept_ = np.atleast_1d(model.intercept_)
@@ -182,8 +184,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         self._limits().check()
         check_number("C", self.C, low=LEAST, high=MOST)
         check_choice("prefit", self.prefit, (False, True))
-        check_integer("seed", self.seed)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("random_state", self.random_state)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
         if self.machine is not None and not isinstance(self.machine, TreeKernelClassifier):
             raise InputError(f"machine is {self.machine!r}; expected a TreeKernelClassifier or None")
         if self.machine is None and self.prefit:
@@ -227,7 +229,11 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
             return [fragment for fragment, _ in support.find_heaviest(measures, decay, self._limits())]
 
         found = map_jobs(
-            mine_class, list(machine.dual_coef_), jobs=self.jobs, what="heaviest fragments", unit="classes"
+            mine_class,
+            list(machine.dual_coef_),
+            n_jobs=self.n_jobs,
+            what="heaviest fragments",
+            unit="classes",
         )
         return list(dict.fromkeys(fragment for fragments in found for fragment in fragments))
 
@@ -251,9 +257,9 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         """Return what a function makes of trees, batch by batch."""
         examples = check_examples(trees)
         n_examples = count_examples(examples)
-        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.jobs)))
+        size = max(1, min(TREES_AT_A_TIME, -(-n_examples // self.n_jobs)))
         batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
-        return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, jobs=self.jobs)
+        return map_jobs(lambda batch: function(take_examples(examples, batch)), batches, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Return the fragments, as the names of the columns of `transform`."""

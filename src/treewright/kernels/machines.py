@@ -79,9 +79,9 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         Rounds after which a machine stops anyway, with a warning.
     cache_memory : int
         Bytes for kernel values in training.
-    seed : int
+    random_state : int
         Decides which examples are together when probabilities are learnt.
-    jobs : int
+    n_jobs : int
         Threads that compute kernel values.
 
     Attributes
@@ -121,8 +121,8 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         tol: float = 1e-3,
         max_iter: int | None = None,
         cache_memory: int = 1 << 30,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -131,8 +131,8 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_memory = cache_memory
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -160,7 +160,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         """
         self._check()
         check_choice("probability", self.probability, (False, True))
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         examples, given, weights = check_input(trees, labels, sample_weight)
         self.classes_, numbers = check_labels(given, weights)
         check_class_weight(self.class_weight, self.classes_)
@@ -201,7 +201,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         solution = self._solve(problem, cache, name, progress)
         sigmoid = None
         if self.probability:
-            folds = deal_folds(numbers, N_FOLDS, seed=self.seed)
+            folds = deal_folds(numbers, N_FOLDS, random_state=self.random_state)
             decisions = self._unseen_decisions(cache, folds, signs, bounds, name, progress)
             sigmoid = list(map(float, fit_sigmoid(decisions, signs > 0)))
         parts = {"solution": solution_state(solution)}
@@ -337,7 +337,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel, C, tol, max_iter, cache_memory, jobs
+    kernel, C, tol, max_iter, cache_memory, n_jobs
         As those of `TreeKernelClassifier`.
     epsilon : float
 
@@ -356,7 +356,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int | None = None,
         cache_memory: int = 1 << 30,
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -364,7 +364,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self.tol = tol
         self.max_iter = max_iter
         self.cache_memory = cache_memory
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -431,9 +431,9 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         None is ``SubsetTreeKernel(decay=0.4, normalize=True)``.
     n_components : int
         Landmarks, of which there are no more than examples.
-    seed : int
+    random_state : int
         Decides which examples are landmarks.
-    jobs : int
+    n_jobs : int
         Threads that compute kernel values.
 
     Attributes
@@ -447,23 +447,23 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     """
 
     def __init__(
-        self, kernel: Kernel | None = None, *, n_components: int = 100, seed: int = 0, jobs: int = 1
+        self, kernel: Kernel | None = None, *, n_components: int = 100, random_state: int = 0, n_jobs: int = 1
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, trees: Any, y: object = None) -> Self:  # noqa: ANN401
         """Choose the landmarks."""
         check_integer("n_components", self.n_components, minimum=1)
-        check_integer("seed", self.seed)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("random_state", self.random_state)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
         examples = check_examples(trees)
         n_examples = count_examples(examples)
         if n_examples == 0:
             raise InputError("no examples were given; expected at least one")
-        order = np.random.default_rng(self.seed).permutation(n_examples)
+        order = np.random.default_rng(self.random_state).permutation(n_examples)
         self.component_indices_ = np.sort(order[: self.n_components])
         self.components_ = take_examples(examples, self.component_indices_)
         self.kernel_ = make_kernel(self.kernel)
@@ -479,7 +479,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_is_fitted(self)
         if self._packed is None:
             self._packed = self.kernel_.pack(self.components_)
-        return multiply(self._packed, check_examples(trees), self.normalization_, jobs=self.jobs)
+        return multiply(self._packed, check_examples(trees), self.normalization_, n_jobs=self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again when it is needed."""

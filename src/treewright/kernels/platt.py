@@ -50,9 +50,9 @@ def _log_loss(logits: FloatArray, targets: FloatArray) -> float:
     return float(np.sum(np.logaddexp(0.0, logits) - targets * logits))
 
 
-def deal_folds(labels: Integers, n_folds: int, *, seed: int) -> Integers:
+def deal_folds(labels: Integers, n_folds: int, *, random_state: int) -> Integers:
     """Return the fold of each example, of about the same mixture of labels each."""
-    order = np.random.default_rng(seed).permutation(len(labels))
+    order = np.random.default_rng(random_state).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     folds = np.empty(len(labels), dtype=np.int64)
     folds[order] = np.arange(len(labels)) % n_folds

@@ -54,7 +54,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     tol: float
     max_iter: int | None
     cache_memory: int
-    jobs: int
+    n_jobs: int
 
     def _check(self) -> None:
         check_number("C", self.C, low=LEAST, high=MOST)
@@ -62,11 +62,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         if self.max_iter is not None:
             check_integer("max_iter", self.max_iter, minimum=1)
         check_integer("cache_memory", self.cache_memory)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
 
     def _start(self, examples: Any) -> RowCache:  # noqa: ANN401
         self.kernel_ = make_kernel(self.kernel)
-        return RowCache(self.kernel_.pack(examples), self.cache_memory, jobs=self.jobs)
+        return RowCache(self.kernel_.pack(examples), self.cache_memory, n_jobs=self.n_jobs)
 
     def _solve(self, problem: Problem, cache: RowCache, name: str, progress: Progress | None) -> Solution:
         def report(n_iter: int, violation: float) -> None:
@@ -109,7 +109,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         examples = check_examples(trees)
         if len(self.support_) == 0:
             return np.tile(self.intercept_, (count_examples(examples), 1))
-        products = multiply(self._pack_support(), examples, self.dual_coef_.T, jobs=self.jobs)
+        products = multiply(self._pack_support(), examples, self.dual_coef_.T, n_jobs=self.n_jobs)
         return np.asarray(products + self.intercept_, dtype=np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def keep_machines(
     arrays : dict
         What is to be learnt of them.
     """
-    values = {**parameter_values(machine, "kernel"), "jobs": None}
+    values = {**parameter_values(machine, "kernel"), "n_jobs": None}
     parts = {"kernel": kernel_state(machine.kernel_), "examples": examples_state(examples)}
     return Checkpoint(checkpoint, identify(State(__version__, values, arrays, parts)))
 
@@ -315,10 +315,10 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def multiply(packed: Packed, examples: Any, factors: FloatArray, *, jobs: int) -> FloatArray:  # noqa: ANN401
+def multiply(packed: Packed, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
     """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
     n_examples = count_examples(examples)
-    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // jobs)))
+    size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
     batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
 
     def multiply_batch(batch: slice) -> FloatArray:
@@ -328,7 +328,7 @@ def multiply(packed: Packed, examples: Any, factors: FloatArray, *, jobs: int) -
     products = map_jobs(
         multiply_batch,
         batches,
-        jobs=jobs,
+        n_jobs=n_jobs,
         what="comparing",
         unit="examples",
         count=lambda batch: min(batch.stop, n_examples) - batch.start,

@@ -54,7 +54,7 @@ class RowCache:
     packed : Packed
     memory : int
         Bytes that the rows may take; two rows are kept in any case.
-    jobs : int
+    n_jobs : int
         Threads that compute rows.
 
     Attributes
@@ -66,9 +66,9 @@ class RowCache:
         Rows computed so far.
     """
 
-    def __init__(self, packed: Packed, memory: int = 1 << 30, *, jobs: int = 1) -> None:
+    def __init__(self, packed: Packed, memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
         self.packed = packed
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         n_examples = len(packed)
         capacity = min(n_examples, max(2, memory // (BYTES_PER_VALUE * max(n_examples, 1))))
         self.kept = np.empty((capacity, n_examples), dtype=np.float32)
@@ -123,7 +123,7 @@ class RowCache:
         self._fetched[slots] = self._clock
 
     def _fill(self, missing: Integers, slots: Integers) -> None:
-        size = min(max(1, PIECE // len(self)), -(-len(missing) // self.jobs))
+        size = min(max(1, PIECE // len(self)), -(-len(missing) // self.n_jobs))
         pieces = [slice(begin, begin + size) for begin in range(0, len(missing), size)]
 
         def fill(piece: slice) -> None:
@@ -131,7 +131,7 @@ class RowCache:
             _check_finite(values, missing[piece])
             self.kept[slots[piece]] = values
 
-        map_jobs(fill, pieces, jobs=self.jobs)
+        map_jobs(fill, pieces, n_jobs=self.n_jobs)
         self.n_computed += len(missing)
 
     def _evaluate(self, rows: Integers) -> npt.NDArray[np.float32]:

@@ -73,18 +73,18 @@ class CsrExamples:
     ----------
     rows : csr_matrix
         Its values are not looked at.
-    jobs : int
+    n_jobs : int
         Threads for the percolation.
     """
 
-    def __init__(self, rows: csr_matrix, *, jobs: int = 1) -> None:
-        check_integer("jobs", jobs, minimum=1)
+    def __init__(self, rows: csr_matrix, *, n_jobs: int = 1) -> None:
+        check_integer("n_jobs", n_jobs, minimum=1)
         rows = csr_matrix(rows)
         if not rows.has_sorted_indices:
             rows = rows.sorted_indices()
         self._rows = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
         self._shape = rows.shape
-        self._jobs = jobs
+        self._jobs = n_jobs
 
     @property
     def n_examples(self) -> int:
@@ -114,7 +114,7 @@ class CsrExamples:
             wanted = np.zeros(self.n_features, dtype=np.int32)
             native.percolate(rows, tree, wanted, np.zeros(len(tree.features), np.int64), out[part])
 
-        map_slices(fill, self.n_examples, jobs=self._jobs)
+        map_slices(fill, self.n_examples, n_jobs=self._jobs)
 
 
 class Sample(NamedTuple):
@@ -173,7 +173,7 @@ class TreeRecord(NamedTuple):
         return cls._make([*numbers, Seconds(*seconds)])
 
 
-def draw_sample(weights: FloatArray, size: int, *, seed: Sequence[int]) -> Sample:
+def draw_sample(weights: FloatArray, size: int, *, random_state: Sequence[int]) -> Sample:
     """Draw examples by priority; sums of their weights estimate those over all, without bias.
 
     Parameters
@@ -182,13 +182,13 @@ def draw_sample(weights: FloatArray, size: int, *, seed: Sequence[int]) -> Sampl
         Not below zero.
     size : int
         How many examples to draw; all are taken if there are no more.
-    seed : sequence of int
+    random_state : sequence of int
         Same seed, same sample.
     """
     n_examples = len(weights)
     if size >= n_examples:
         return Sample(np.arange(n_examples), weights, 0.0)
-    uniform = 1.0 - np.random.default_rng(list(seed)).random(n_examples)
+    uniform = 1.0 - np.random.default_rng(list(random_state)).random(n_examples)
     priorities = weights / uniform
     ranks = np.argpartition(priorities, n_examples - size - 1)
     numbers = np.sort(ranks[n_examples - size :])
@@ -236,7 +236,7 @@ class BoostedTrees:
     least_gain : float
         By how much a split below the root must gain, as a share of the penalty. The paper asks for any gain;
         then trees ask for a hundred rare features where a few tell as much, and take ten times longer.
-    seed : int
+    random_state : int
         Same seed, same trees.
 
     Attributes
@@ -278,18 +278,18 @@ class BoostedTrees:
         prune: bool = True,
         slack: float = 0.01,
         least_gain: float = 0.0,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         check_number("eta", eta, low=1e-6, high=0.999)
         check_number("slack", slack, low=0, high=1)
         check_number("least_gain", least_gain, low=0, high=10)
-        check_integer("seed", seed)
+        check_integer("random_state", random_state)
         check_choice("prune", prune, (True, False))
         if sample_size is not None:
             check_integer("sample_size", sample_size, minimum=1)
         if eta * (1 + slack) >= 1:
             raise InputError(f"eta is {eta!r} with a slack of {slack!r}; expected eta * (1 + slack) below 1")
-        self.eta, self.sample_size, self.slack, self.seed = eta, sample_size, slack, seed
+        self.eta, self.sample_size, self.slack, self.random_state = eta, sample_size, slack, random_state
         self.prune, self.least_gain = prune, least_gain
         self._examples = examples
         self._labels, self._biases = _checked_labels(examples.n_examples, labels, biases)
@@ -344,7 +344,7 @@ class BoostedTrees:
         if self.is_sampled and (self._is_misled or np.isinf(self.penalty)):
             return self._grow_from_all(clock, 0.0, 0.0)
         size = self.sample_size if self.sample_size is not None else self._examples.n_examples
-        sample = draw_sample(np.abs(self._signed), size, seed=(self.seed, len(self.records)))
+        sample = draw_sample(np.abs(self._signed), size, random_state=(self.random_state, len(self.records)))
         sampling = clock.lap()
         rows = Rows(*self._examples.extract(sample.numbers))
         extraction = clock.lap()
@@ -456,7 +456,7 @@ class BoostedTrees:
             "prune": self.prune,
             "slack": self.slack,
             "least_gain": self.least_gain,
-            "seed": self.seed,
+            "random_state": self.random_state,
             "penalty": None if np.isinf(self.penalty) else self.penalty,
             "norm": self.norm,
             "largest": self.largest,
@@ -474,7 +474,8 @@ class BoostedTrees:
         """Make it again, to go on with the same examples."""
         values = state.values
         options = {
-            name: values[name] for name in ("eta", "sample_size", "prune", "slack", "least_gain", "seed")
+            name: values[name]
+            for name in ("eta", "sample_size", "prune", "slack", "least_gain", "random_state")
         }
         self = cls(examples, labels, biases=biases, **options)
         if state.arrays["confidences"].shape != self.confidences.shape:

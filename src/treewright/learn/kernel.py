@@ -38,7 +38,7 @@ class KernelPerceptron:
         Passes over the lists, each in another order.
     memory : int
         MiB of kernel values to keep, at the most.
-    seed : int
+    random_state : int
         Same seed, same coefficients.
 
     Attributes
@@ -50,10 +50,10 @@ class KernelPerceptron:
         Mistakes in each epoch.
     """
 
-    def __init__(self, *, epochs: int = 5, memory: int = 2048, seed: int = 0) -> None:
+    def __init__(self, *, epochs: int = 5, memory: int = 2048, random_state: int = 0) -> None:
         self.epochs = epochs
         self.memory = memory
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self, kernel: Blocks, first: npt.ArrayLike, right: npt.ArrayLike, given: npt.ArrayLike | None = None
@@ -72,11 +72,11 @@ class KernelPerceptron:
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_integer("memory", self.memory)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         bounds, rows = _checked_lists(first, right)
         scores = _checked_scores(given, int(bounds[-1]))
         ranking = _Ranking(kernel, bounds, scores, self.memory * BYTES_PER_MIB)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         self.n_updates_: list[int] = []
         for _ in range(self.epochs):
             order = track(rng.permutation(len(rows)), "kernel perceptron", unit="lists")

@@ -29,7 +29,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         beside weights to start from.
     margin : float
         An update follows unless the right class wins by more than this.
-    seed : int
+    random_state : int
         Same seed, same weights.
 
     Attributes
@@ -47,11 +47,13 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['a']
     """
 
-    def __init__(self, *, epochs: int = 10, rate: float = 1, margin: float = 0, seed: int = 0) -> None:
+    def __init__(
+        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: int = 0
+    ) -> None:
         self.epochs = epochs
         self.rate = rate
         self.margin = margin
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -76,7 +78,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
         check_number("margin", self.margin, low=0, high=1e12)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y if classes is None else classes)
@@ -99,7 +101,7 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train(self, rows: csr_matrix, labels: npt.NDArray[np.int64], start: FloatArray) -> FloatArray:
         weights = Weights(start / self.rate, np.zeros_like(start))
         sparse = Sparse(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         scores = np.zeros(start.shape[1])
         margin = self.margin / self.rate
         self.n_updates_: list[int] = []

@@ -34,7 +34,7 @@ class AveragedRanker:
         from.
     margin : float
         An update follows unless the right row wins by more than this times the cost of each other.
-    seed : int
+    random_state : int
         Same seed, same weights.
 
     Attributes
@@ -44,11 +44,13 @@ class AveragedRanker:
         Updates in each epoch.
     """
 
-    def __init__(self, *, epochs: int = 10, rate: float = 1, margin: float = 0, seed: int = 0) -> None:
+    def __init__(
+        self, *, epochs: int = 10, rate: float = 1, margin: float = 0, random_state: int = 0
+    ) -> None:
         self.epochs = epochs
         self.rate = rate
         self.margin = margin
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -74,7 +76,7 @@ class AveragedRanker:
         check_integer("epochs", self.epochs, minimum=1)
         check_number("rate", self.rate, low=1e-12, high=1e12)
         check_number("margin", self.margin, low=0, high=1e12)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         _check_rows(rows, alternatives)
         start = np.zeros(rows.shape[1]) if coef_init is None else np.asarray(coef_init) / self.rate
         if start.shape != (rows.shape[1],):
@@ -84,7 +86,7 @@ class AveragedRanker:
         scaled = alternatives._replace(given=alternatives.given / self.rate)
         design = Design(rows.indptr, rows.indices)
         n_lists = len(alternatives.first) - 1
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         self.n_updates_: list[int] = []
         for epoch in track(range(self.epochs), "averaged perceptron", unit="epochs"):
             order, step = rng.permutation(n_lists), float(epoch * n_lists)

@@ -41,7 +41,7 @@ class StructuredSVM:
         Passes over the lists at the most.
     tol : float
         How far above its minimum the objective may be, as a share of it.
-    seed : int
+    random_state : int
         Of the order of the lists.
 
     Attributes
@@ -62,12 +62,12 @@ class StructuredSVM:
     """
 
     def __init__(
-        self, *, penalty: float = 1.0, max_iter: int = 100, tol: float = 1e-3, seed: int = 0
+        self, *, penalty: float = 1.0, max_iter: int = 100, tol: float = 1e-3, random_state: int = 0
     ) -> None:
         self.penalty = penalty
         self.max_iter = max_iter
         self.tol = tol
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -80,10 +80,10 @@ class StructuredSVM:
         check_number("penalty", self.penalty, low=LEAST, high=MOST)
         check_integer("max_iter", self.max_iter, minimum=1)
         check_number("tol", self.tol, low=0, high=MOST)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         lists = check_lists(first, losses, given)
         check_row_count(rows, lists)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         search = _Search(rows, lists, float(self.penalty))
         self.n_iter_, self.gap_, self.objective_ = 0, np.inf, 0.0
         with task("structured machine", total=self.max_iter, unit="passes") as counted:

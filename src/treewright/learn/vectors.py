@@ -28,7 +28,12 @@ Integers = npt.NDArray[np.int64]
 
 
 def learn_vectors(
-    sentences: Sequence[Sequence[str]], *, size: int = 100, window: int = 3, min_count: int = 2, seed: int = 0
+    sentences: Sequence[Sequence[str]],
+    *,
+    size: int = 100,
+    window: int = 3,
+    min_count: int = 2,
+    random_state: int = 0,
 ) -> dict[str, Floats]:
     """Return a vector of length 1 for each word that is frequent enough and has neighbours.
 
@@ -42,7 +47,7 @@ def learn_vectors(
         How far neighbours are away at the most. One at the distance d counts 1/d.
     min_count : int
         How often a word must occur.
-    seed : int
+    random_state : int
         Where the search for the dimensions begins.
 
     Examples
@@ -55,7 +60,7 @@ def learn_vectors(
     """
     for name, value in {"size": size, "window": window, "min_count": min_count}.items():
         check_integer(name, value, minimum=1)
-    check_integer("seed", seed, minimum=0)
+    check_integer("random_state", random_state, minimum=0)
     counts = Counter(word for sentence in sentences for word in sentence)
     words = sorted(word for word, count in counts.items() if count >= min_count)
     size = min(size, len(words) - 1)
@@ -64,7 +69,7 @@ def learn_vectors(
     information = _mutual_information(_count_neighbours(sentences, words, window))
     if not information.nnz:
         return {}
-    start = np.random.default_rng(seed).normal(size=len(words))
+    start = np.random.default_rng(random_state).normal(size=len(words))
     left, values, _ = svds(information, k=size, v0=start)
     vectors = left * values**DIMENSION_POWER
     lengths = np.linalg.norm(vectors, axis=1)

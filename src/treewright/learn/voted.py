@@ -90,18 +90,20 @@ class _Voted:
     coef_: FloatArray
     n_updates_: list[int]
 
-    def __init__(self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self, *, epochs: int = 1, voting: bool = False, shuffle: bool = True, random_state: int = 0
+    ) -> None:
         self.epochs = epochs
         self.voting = voting
         self.shuffle = shuffle
-        self.seed = seed
+        self.random_state = random_state
 
     def _train(self, weights: _Weights, lists: CandidateLosses) -> None:
         check_integer("epochs", self.epochs, minimum=1)
         check_choice("voting", self.voting, (False, True))
         check_choice("shuffle", self.shuffle, (False, True))
-        check_integer("seed", self.seed)
-        rng = np.random.default_rng(self.seed)
+        check_integer("random_state", self.random_state)
+        rng = np.random.default_rng(self.random_state)
         numbers = np.arange(len(lists.best))
         n_comparisons = len(lists.excess) - len(lists.best)
         updates: list[Update] = []
@@ -157,7 +159,7 @@ class VotedPerceptron(_Voted):
         that it has lived. If not, their mean decides, which is much faster, and smaller to keep.
     shuffle : bool
         Whether each pass is in another order, or as the lists come.
-    seed : int
+    random_state : int
         Same seed, same weights.
 
     Attributes
@@ -233,7 +235,7 @@ class KernelVotedPerceptron(_Voted):
 
     Parameters
     ----------
-    epochs, voting, shuffle, seed
+    epochs, voting, shuffle, random_state
         As those of `VotedPerceptron`.
 
     Attributes

@@ -78,7 +78,7 @@ def significance(
     *,
     metric: str = "uas",
     n_shuffles: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
     confidence: float = 0.95,
     punctuation: bool | str = True,
     max_length: int | None = None,
@@ -95,18 +95,18 @@ def significance(
         "role-precision", "role-recall", "role-perfect" or "role-classification".
     n_shuffles : int
         Random exchanges, and as many bootstrap samples.
-    seed : int
+    random_state : int
     confidence : float
         Of the interval, between 0 and 1.
     punctuation, max_length
         As for `attachment` and `parseval`.
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
-    check_integer("seed", seed)
+    check_integer("random_state", random_state)
     check_number("confidence", confidence, low=0, high=1)
     counts_a, counts_b, score = _count(gold, a, b, metric, punctuation, max_length)
     score_a, score_b = float(score(counts_a.sum(axis=0))), float(score(counts_b.sum(axis=0)))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     exchanged = _exchanged_differences(counts_a, counts_b, score, n_shuffles, rng)
     n_as_large = int((exchanged >= abs(score_a - score_b) - ROUNDING).sum())
     resampled = _resampled_differences(counts_a, counts_b, score, n_shuffles, rng)
@@ -130,7 +130,7 @@ def accuracy_significance(
     *,
     groups: Sequence[int] | None = None,
     n_shuffles: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
     confidence: float = 0.95,
 ) -> SignificanceResult:
     """Test whether the accuracies of two systems on the same examples differ.
@@ -142,11 +142,11 @@ def accuracy_significance(
     groups : sequence of int, optional
         The number, from 0, of what each example belongs to, such as a sentence, where examples depend on each
         other: all of a group are exchanged together. Without it, each is its own.
-    n_shuffles, seed, confidence
+    n_shuffles, random_state, confidence
         As for `significance`.
     """
     check_integer("n_shuffles", n_shuffles, minimum=1)
-    check_integer("seed", seed)
+    check_integer("random_state", random_state)
     check_number("confidence", confidence, low=0, high=1)
     right_a, right_b = (np.asarray(each, dtype=np.bool_) for each in (is_right_a, is_right_b))
     n = len(right_a)
@@ -156,7 +156,7 @@ def accuracy_significance(
     won = np.bincount(numbers, right_a.astype(np.float64) - right_b)
     sizes = np.bincount(numbers)
     won, sizes = won[sizes > 0], sizes[sizes > 0]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     times = track(range(n_shuffles), "exchanging examples", unit="times")
     exchanged = np.array([won @ rng.choice((-1.0, 1.0), size=len(won)) for _ in times])
     counts = (

@@ -68,10 +68,10 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         it, trees are built on all.
     validation_fraction : float
         The share of samples that is held out to choose the penalty.
-    jobs : int
+    n_jobs : int
         Threads, for classes or, where there are two of these, for samples.
-    seed : int
-        Same seed, same model, whatever `jobs`.
+    random_state : int
+        Same seed, same model, whatever `n_jobs`.
 
     Attributes
     ----------
@@ -106,16 +106,16 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         eta: float = 0.9,
         sample_size: int | None = None,
         validation_fraction: float = 0.2,
-        jobs: int = 1,
-        seed: int = 0,
+        n_jobs: int = 1,
+        random_state: int = 0,
     ) -> None:
         self.penalty = penalty
         self.max_trees = max_trees
         self.eta = eta
         self.sample_size = sample_size
         self.validation_fraction = validation_fraction
-        self.jobs = jobs
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: ANN401
         """Grow trees.
@@ -143,7 +143,9 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ensembles = self._ensembles(rows, labels)
         with task("growing trees", unit="trees") as counted:
             tell = _counting(counted, progress)
-            is_done = map_jobs(lambda each: self._grow(each, self.penalty_, tell), ensembles, jobs=self.jobs)
+            is_done = map_jobs(
+                lambda each: self._grow(each, self.penalty_, tell), ensembles, n_jobs=self.n_jobs
+            )
         if self.penalty != "auto" and not all(is_done):
             found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
             warnings.warn(f"{found}; a larger max_trees is", ConvergenceWarning, stacklevel=2)
@@ -166,16 +168,16 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.sample_size is not None:
             check_integer("sample_size", self.sample_size, minimum=1)
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
-        check_integer("jobs", self.jobs, minimum=1)
-        check_integer("seed", self.seed)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
+        check_integer("random_state", self.random_state)
 
     def _ensembles(self, rows: csr_matrix, labels: Integers) -> list[BoostedTrees]:
         """Return an ensemble without trees for each class, or for the second of two."""
         signs = self._signs(labels)
-        examples = CsrExamples(rows, jobs=self.jobs if len(signs) == 1 else 1)
+        examples = CsrExamples(rows, n_jobs=self.n_jobs if len(signs) == 1 else 1)
         options = {"eta": float(self.eta), "sample_size": self.sample_size}
         return [
-            BoostedTrees(examples, each, seed=self.seed + number, **options)  # type: ignore[arg-type]
+            BoostedTrees(examples, each, random_state=self.random_state + number, **options)  # type: ignore[arg-type]
             for number, each in enumerate(signs)
         ]
 
@@ -193,7 +195,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.penalty != "auto":
             return float(self.penalty)
-        train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
+        train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         paths = [
             _HeldOutPath(ensemble, rows[held_out], signs)
             for ensemble, signs in zip(
@@ -206,7 +208,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         while n_worse < PATIENCE and penalty > SMALLEST_SHARE * first and first > 0:
             penalty *= self.eta
             follow = [(path, penalty, self.max_trees, progress) for path in paths]
-            is_open = map_jobs(lambda each: each[0].follow(*each[1:]), follow, jobs=self.jobs)
+            is_open = map_jobs(lambda each: each[0].follow(*each[1:]), follow, n_jobs=self.n_jobs)
             loss = sum(path.loss() for path in paths)
             n_nonzero = sum(path.ensemble.n_nonzero for path in paths)
             self.steps_.append(PenaltyStep(penalty, loss, n_nonzero))

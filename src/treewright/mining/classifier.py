@@ -45,7 +45,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
     Parameters
     ----------
     degree, threshold, max_iter, step, refine, pretrain_order, tolerance, path, validation_fraction, \
-memory_limit, filter_memory, jobs, seed
+memory_limit, filter_memory, n_jobs, random_state
         As those of `ConjunctionMiner`.
     final_estimator : estimator, optional
         A linear classifier that is trained on the selected conjunctions. Without it, an `AveragedPerceptron`
@@ -87,8 +87,8 @@ memory_limit, filter_memory, jobs, seed
         validation_fraction: float = 0.2,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
-        jobs: int = 1,
-        seed: int = 0,
+        n_jobs: int = 1,
+        random_state: int = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -101,8 +101,8 @@ memory_limit, filter_memory, jobs, seed
         self.validation_fraction = validation_fraction
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
-        self.jobs = jobs
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.final_estimator = final_estimator
 
     def fit(
@@ -136,7 +136,9 @@ memory_limit, filter_memory, jobs, seed
         found = found.astype(np.float64)
         if self.final_estimator is None:
             labels = np.searchsorted(self.classes_, y)
-            weights = train_perceptron(found, labels, mined, len(self.classes_), seed=self.seed)
+            weights = train_perceptron(
+                found, labels, mined, len(self.classes_), random_state=self.random_state
+            )
             self.final_estimator_ = _Linear(self.classes_, *weights)
         elif mined.n_selected:
             self.final_estimator_ = clone(self.final_estimator).fit(found, y)

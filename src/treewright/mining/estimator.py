@@ -54,8 +54,8 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float
     memory_limit: int | None
     filter_memory: int | None
-    jobs: int
-    seed: int
+    n_jobs: int
+    random_state: int
 
     def _mine(
         self,
@@ -93,7 +93,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
         for name in ("memory_limit", "filter_memory"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), minimum=64)
@@ -114,13 +114,13 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             pretrain_order=self.pretrain_order,
             tolerance=self.tolerance,
             path=path,
-            seed=self.seed,
+            random_state=self.random_state,
         )
 
     def _space(self, rows: csr_matrix, client: Client | None) -> PolynomialSpace:
         return PolynomialSpace(
             rows,
-            jobs=self.jobs,
+            n_jobs=self.n_jobs,
             client=client,
             memory_limit=self.memory_limit,
             filter_memory=self.filter_memory,
@@ -128,7 +128,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _identity(self, rows: csr_matrix, labels: npt.NDArray[np.int64]) -> str:
         """Return a name for the data and options, another one after any change that matters."""
-        ignored = ("jobs", "memory_limit", "filter_memory", "sparse_output", "final_estimator")
+        ignored = ("n_jobs", "memory_limit", "filter_memory", "sparse_output", "final_estimator")
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in ignored}
         digest = hashlib.sha256(repr(sorted(options.items())).encode())
         for array in (rows.indptr, rows.indices, labels):
@@ -151,7 +151,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if self.threshold != "auto":
             return float(self.threshold), bool(self.path)
-        train, held_out = hold_out(labels, self.validation_fraction, seed=self.seed)
+        train, held_out = hold_out(labels, self.validation_fraction, random_state=self.random_state)
         space = self._space(rows[train], client)
         # What is held out is also copied, when it is looked at.
         space.memory.hold("copies", sum(each.nbytes for each in (rows.data, rows.indices, rows.indptr)))
@@ -271,7 +271,7 @@ def require_final(memory: Memory, found: csr_matrix) -> None:
 
 
 def train_perceptron(
-    found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, n_classes: int, *, seed: int = 0
+    found: csr_matrix, labels: npt.NDArray[np.int64], mined: Mined, n_classes: int, *, random_state: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weights and intercepts of an averaged perceptron that starts from those that were mined.
 
@@ -282,7 +282,7 @@ def train_perceptron(
         shares = np.bincount(labels, minlength=n_classes) / len(labels)
         return coef, shares if n_classes > 2 else shares[1:] - shares[:1]
     rate = FINAL_RATE * found.shape[0] / max(1, found.nnz)
-    perceptron = AveragedPerceptron(rate=rate, margin=FINAL_MARGIN, seed=seed)
+    perceptron = AveragedPerceptron(rate=rate, margin=FINAL_MARGIN, random_state=random_state)
     classes = np.arange(n_classes)
     perceptron.fit(found, labels, coef_init=coef, intercept_init=intercept, classes=classes)
     return perceptron.coef_, perceptron.intercept_
@@ -297,7 +297,7 @@ def choose(scores: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def hold_out(
-    labels: npt.NDArray[np.int64], share: float, *, seed: int
+    labels: npt.NDArray[np.int64], share: float, *, random_state: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Divide samples into those to learn from and those held out, with all classes in both if that can be."""
     counts = np.bincount(labels)
@@ -306,7 +306,7 @@ def hold_out(
     train, held_out = train_test_split(
         np.arange(len(labels)),
         test_size=n_held_out,
-        random_state=seed % (1 << 32),
+        random_state=random_state % (1 << 32),
         stratify=labels if can_stratify else None,
     )
     return np.sort(train), np.sort(held_out)

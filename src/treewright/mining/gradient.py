@@ -69,7 +69,7 @@ class GradientMiner:
     path : bool
         Whether the threshold is approached from above, halving it, with at most four rounds each: then
         features enter when nothing else explains the samples, not all at once at the beginning.
-    seed : int
+    random_state : int
         Of the order in which samples are passed.
     """
 
@@ -81,7 +81,7 @@ class GradientMiner:
     pretrain_order: int = 0
     tolerance: float = 1e-3
     path: bool = True
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_integer("degree", self.degree, minimum=1)
@@ -90,7 +90,7 @@ class GradientMiner:
         check_integer("refine", self.refine)
         check_integer("pretrain_order", self.pretrain_order)
         check_number("tolerance", self.tolerance, low=0, high=1)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         if self.step not in ("auto", "decreasing"):
             check_number("step", self.step, low=1e-12, high=1e12)
 
@@ -184,7 +184,7 @@ class MiningRun:
         self._memory: Memory = getattr(space, "memory", None) or Memory()
         self._active = ActiveFeatures(space, problem, self._memory)
         self._threshold = miner.threshold
-        self._rng = np.random.default_rng(miner.seed)
+        self._rng = np.random.default_rng(miner.random_state)
         self._iterations: list[IterationReport] = []
         self._orders: list[OrderReport] = []
         self._stage, self._position = 0, _Position()

@@ -42,9 +42,9 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         depend on it.
     sparse_output : bool
         Whether `transform` returns a sparse matrix.
-    jobs : int
+    n_jobs : int
         Threads; the result does not depend on them.
-    seed : int
+    random_state : int
         Same seed, same result.
 
     Attributes
@@ -88,8 +88,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         memory_limit: int | None = None,
         filter_memory: int | None = None,
         sparse_output: bool = True,
-        jobs: int = 1,
-        seed: int = 0,
+        n_jobs: int = 1,
+        random_state: int = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -102,8 +102,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self.validation_fraction = validation_fraction
         self.memory_limit = memory_limit
         self.filter_memory = filter_memory
-        self.jobs = jobs
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.sparse_output = sparse_output
 
     def fit(

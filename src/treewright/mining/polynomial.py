@@ -55,7 +55,7 @@ class PolynomialSpace:
         Of zeros and ones.
     names : sequence of str, optional
         Names of the columns; ``x0``, ``x1``, ... without them.
-    jobs : int
+    n_jobs : int
         Threads that count; the result does not depend on them.
     client : distributed.Client, optional
         A cluster that counts instead, but for the filter; the result is the same.
@@ -80,7 +80,7 @@ class PolynomialSpace:
         rows: Any,  # noqa: ANN401
         *,
         names: Sequence[str] | None = None,
-        jobs: int = 1,
+        n_jobs: int = 1,
         client: Client | None = None,
         memory_limit: int | None = None,
         filter_memory: int | None = None,
@@ -90,7 +90,7 @@ class PolynomialSpace:
             raise InputError(f"budget is {budget} and memory_limit {memory_limit}; expected one of them")
         self.rows = as_binary(rows)
         self.names = names
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.client = client
         self.memory = Memory(memory_limit)
         self.filter_memory = filter_memory
@@ -192,12 +192,12 @@ class PolynomialSearch:
         if self._space.client is not None:
             yield from iter_jobs(counting.count, map(cut, groups), client=self._space.client)
             return
-        jobs = self._space.jobs
-        n_at_once = jobs if self._space.memory.is_limited else JOBS_AT_ONCE * jobs
+        n_jobs = self._space.n_jobs
+        n_at_once = n_jobs if self._space.memory.is_limited else JOBS_AT_ONCE * n_jobs
         for begin in range(0, len(groups), n_at_once):
             batch = groups[begin : begin + n_at_once]
-            yield from map_jobs(lambda group: counting.count(cut(group)), batch, jobs=jobs)
-            if jobs > 1:
+            yield from map_jobs(lambda group: counting.count(cut(group)), batch, n_jobs=n_jobs)
+            if n_jobs > 1:
                 # Each thread has memory of its own that it keeps.
                 self._space.memory.trim()
 
@@ -245,20 +245,20 @@ class PolynomialSearch:
         Jobs have half of it, or what the largest needs. They are of about the same work, but for the last
         conjunction of each.
         """
-        memory, jobs, n_counters = self._space.memory, self._space.jobs, self._violations.n_counters
+        memory, n_jobs, n_counters = self._space.memory, self._space.n_jobs, self._violations.n_counters
         of_feature = FEATURE_BYTES + 24 * (self._degree + n_counters)
         of_filter = FILTER_BYTES if self._space.filter_memory else 0
         weights = CANDIDATE_BYTES + of_filter + of_feature // (int(self._threshold) + 1), PLACE_BYTES
         largest = singles.largest_work(weights)
         scratch = (SCRATCH_BYTES + 4 * n_counters) * len(self._columns)
         # What threads free is given back after their jobs; the calling thread uses it again.
-        jobs = jobs if jobs == 1 else 2 * jobs
-        least = jobs * (largest + largest // 4 + 1 + scratch)
+        n_jobs = n_jobs if n_jobs == 1 else 2 * n_jobs
+        least = n_jobs * (largest + largest // 4 + 1 + scratch)
         needed = singles.n_bytes + max(least, singles.n_bytes_to_start)
         memory.require(f"{len(self._violations.rows):,} rows that are searched", needed)
         free = memory.free - singles.n_bytes
-        for_jobs = min(max(least, free // 2), jobs * (largest + WORK * weights[0] + scratch))
-        work = for_jobs // jobs - scratch - largest
+        for_jobs = min(max(least, free // 2), n_jobs * (largest + WORK * weights[0] + scratch))
+        work = for_jobs // n_jobs - scratch - largest
         return Shares((free - for_jobs) // 2, for_jobs // BYTES_TO_FIND, work, weights)
 
     def _plan(self, levels: Sequence[KeptLevel]) -> list[Task]:

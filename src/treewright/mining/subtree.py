@@ -96,7 +96,7 @@ class SubtreeSpace:
         Of features that tell apart the same trees of the same violating lists, how many may enter in one
         round, those of few arcs first. They move alike, and most fragments have thousands of them; without a
         limit all enter, as in the paper.
-    jobs : int
+    n_jobs : int
         Threads; results do not depend on them.
     client : distributed.Client, optional
         A cluster that counts features instead; results are the same.
@@ -116,12 +116,12 @@ class SubtreeSpace:
         patterns: Patterns | None = None,
         root: bool = True,
         copies: int | None = None,
-        jobs: int = 1,
+        n_jobs: int = 1,
         client: Client | None = None,
     ) -> None:
         self.encoder = encoder or ArcEncoder.from_trees(trees)
         self.copies = copies
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.client = client
         self._lists = _flatten(trees, heads)
         self.first = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
@@ -171,7 +171,7 @@ class SubtreeSpace:
         parts = map_jobs(
             lambda span: self._match(span, patterns.marked),
             spans,
-            jobs=self.jobs,
+            n_jobs=self.n_jobs,
             what="finding subtrees",
             unit="lists",
             count=lambda span: span[1] - span[0],
@@ -309,7 +309,7 @@ class SubtreeSearch:
         found = map_jobs(
             Counting(job, roots, ends, self._space.copies).count,
             _divide(ends - roots.first[:-1]),
-            jobs=self._space.jobs,
+            n_jobs=self._space.n_jobs,
             client=self._space.client,
             what="counting subtrees",
             unit="parts",

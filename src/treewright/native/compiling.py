@@ -16,7 +16,7 @@ logger = logging.getLogger("treewright")
 def fingerprint(folder):
     """Return a name for the source code in `folder`, another one after any change."""
     digest = hashlib.sha256()
-    for path in sorted(Path(folder).glob("*.py")):
+    for path in sorted(Path(folder).rglob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -31,7 +31,7 @@ Sentence: TypeAlias = ConstTree | DepTree
 class TreeParser(Protocol):
     """What finds constituency trees: a parser, or a reranker of its trees."""
 
-    jobs: int
+    n_jobs: int
     tags: str
     tagger_: Tagger | None
 
@@ -71,7 +71,7 @@ def parse_to_brackets(
     tags: str | None = None,
     kbest: int = 1,
     language: str | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -90,7 +90,7 @@ def parse_to_brackets(
         score and the tree, with tabs between them.
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
-    jobs : int
+    n_jobs : int
         Threads; with a client, of each of its workers.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, parsing goes on from it, to the
@@ -104,7 +104,7 @@ def parse_to_brackets(
             f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
             "(--tags predicted in training)"
         )
-    parser.jobs = jobs
+    parser.n_jobs = n_jobs
     with _open_sentences(source, language) as sentences:
         checked = _checked(sentences, source, needs_tags=parser.needs_tags)
         unfinished = None

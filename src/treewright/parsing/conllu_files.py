@@ -38,7 +38,7 @@ Parsed = TypeVar("Parsed")
 class Parser(Protocol):
     """What finds trees: a parser, or a reranker of its trees."""
 
-    jobs: int
+    n_jobs: int
     tags: str
 
     @property
@@ -84,7 +84,7 @@ def parse_file(
     confidence: bool = False,
     fixed_heads: bool = False,
     language: str | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -105,7 +105,7 @@ def parse_file(
         Keep the heads that `source` has, and find those of the other words.
     language : str, optional
         `source` is plain text in this language, as spaCy names it.
-    jobs : int
+    n_jobs : int
         Threads; with a client, of each of its workers.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, parsing goes on from it, to the
@@ -119,7 +119,7 @@ def parse_file(
             raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
         parse: Callable[[list[DepTree]], list[list[DepTree]]] = partial(_tag, model)
     else:
-        model.jobs = jobs
+        model.n_jobs = n_jobs
         if tags is not None:
             check_choice("tags", tags, ("gold", "predicted"))
             model.tags = tags

@@ -42,7 +42,7 @@ def find_root(trees: Sequence[ConstTree]) -> str | None:
 
 
 def split_dev(
-    trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, seed: int
+    trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None, random_state: int
 ) -> tuple[list[ConstTree], list[ConstTree]]:
     """Return what is to be learnt from and what tells how well that goes, as trees with words."""
     check_trees([*trees, *(dev or [])])
@@ -50,16 +50,16 @@ def split_dev(
     if not whole:
         raise InputError("no training trees with words were given; expected at least one")
     if dev is None:
-        return hold_out(whole, seed)
+        return hold_out(whole, random_state)
     held_out = with_words(dev)
     if not held_out:
         raise InputError("no dev trees with words were given; expected at least one, or None")
     return whole, held_out
 
 
-def hold_out(trees: list[ConstTree], seed: int) -> tuple[list[ConstTree], list[ConstTree]]:
+def hold_out(trees: list[ConstTree], random_state: int) -> tuple[list[ConstTree], list[ConstTree]]:
     """Set some trees aside, where there are more than one."""
-    order = np.random.default_rng(seed).permutation(len(trees)).tolist()
+    order = np.random.default_rng(random_state).permutation(len(trees)).tolist()
     n_aside = min(len(trees) - 1, max(1, round(HELD_OUT * len(trees))))
     if n_aside < 1:
         return trees, trees
@@ -67,15 +67,15 @@ def hold_out(trees: list[ConstTree], seed: int) -> tuple[list[ConstTree], list[C
 
 
 def learn_tags(
-    trees: list[ConstTree], *, folds: int, seed: int, jobs: int, tell: Progress
+    trees: list[ConstTree], *, folds: int, random_state: int, n_jobs: int, tell: Progress
 ) -> tuple[Tagger, list[ConstTree]]:
     """Return a tagger, and the trees with the tags of taggers that have not seen them."""
     sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
-    tagger = Tagger(seed=seed).fit(sentences)
+    tagger = Tagger(random_state=random_state).fit(sentences)
     n_folds = min(folds, len(trees))
     if n_folds < 2:
         return tagger, trees
-    tagged = jackknife(sentences, folds=n_folds, jobs=jobs, seed=seed)
+    tagged = jackknife(sentences, folds=n_folds, n_jobs=n_jobs, random_state=random_state)
     n_right = sum(
         left == right
         for tree, other in zip(sentences, tagged, strict=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treewright._validate import check_choice, check_integer, check_number
+from treewright.checkpoint import fingerprint
 from treewright.data.bracketed import read_brackets
 from treewright.data.consttree import ConstTree
 from treewright.data.files import replacing
@@ -20,7 +21,6 @@ from treewright.errors import InputError
 from treewright.metrics.parseval import parseval, sentence_length
 from treewright.parsing.constituent.parser import STRATEGIES, ConstituentParser
 from treewright.parsing.constituent.training import Step
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import load_state
 from treewright.report.corpora import CorpusFiles
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
@@ -68,7 +68,9 @@ class ConstituentSettings(Settings):
 
     def check(self) -> None:
         """Raise InputError for a value that cannot be used."""
-        Settings(seed=self.seed, jobs=self.jobs, runs=self.runs, n_sentences=self.n_sentences).check()
+        Settings(
+            random_state=self.random_state, n_jobs=self.n_jobs, runs=self.runs, n_sentences=self.n_sentences
+        ).check()
         check_choice("tags", self.tags, ("both", *TAGS))
         for strategy in self.strategies or ():
             check_choice("strategy", strategy, STRATEGIES)
@@ -216,7 +218,11 @@ class ConstituentBench:
             if getattr(settings, name) is not None
         }
         return ConstituentParser(
-            strategy=system.strategy, tags=system.tags, seed=settings.seed, jobs=settings.jobs, **chosen
+            strategy=system.strategy,
+            tags=system.tags,
+            random_state=settings.random_state,
+            n_jobs=settings.n_jobs,
+            **chosen,
         )
 
     def sentences(self, max_length: int | None) -> Treebank:
@@ -242,7 +248,7 @@ class ConstituentBench:
         if not path.exists():
             self._train(system, path)
         parser = ConstituentParser.from_state(load_state(path))
-        parser.jobs = self.settings.jobs
+        parser.n_jobs = self.settings.n_jobs
         kept = self.kept(name) or {}
         if "step_seconds" in kept:
             steps = zip(parser.history_, kept["step_seconds"], strict=True)
@@ -293,12 +299,12 @@ class ConstituentBench:
 
 def _test(trained: Trained, test: Sequence[ConstTree]) -> Values:
     parser = trained.parser
-    jobs, parser.jobs = parser.jobs, 1
+    n_jobs, parser.n_jobs = parser.n_jobs, 1
     parser.predict(test[:2])  # compiles
     start = time.perf_counter()
     parsed = parser.predict(test)
     rate = len(test) / (time.perf_counter() - start)
-    parser.jobs = jobs
+    parser.n_jobs = n_jobs
     score = parseval(test, parsed)
     best = trained.best
     return {

@@ -35,9 +35,9 @@ def run_demo(
     console: Console,
     *,
     n_sentences: int = 2000,
-    seed: int = 0,
+    random_state: int = 0,
     out: Path | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     checkpoint: Path | None = None,
 ) -> None:
     """Train a tagger, a parser and a reranker on a made-up treebank, and show what they have found.
@@ -46,25 +46,25 @@ def run_demo(
     ----------
     console : rich.console.Console
         One that records, if `out` is given.
-    n_sentences, seed : int
+    n_sentences, random_state : int
         Of the treebank.
     out : Path, optional
         Folder for the treebank in three formats, the model, and a page with all that was shown.
-    jobs : int
+    n_jobs : int
         Threads.
     checkpoint : Path, optional
         Folder for what is learnt step by step. If it exists, learning goes on from it.
     """
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    bank = make_treebank(n_sentences, seed)
-    show_treebank(console, bank, seed)
+    bank = make_treebank(n_sentences, random_state)
+    show_treebank(console, bank, random_state)
     n_test, n_dev = int(n_sentences * TEST_SHARE), int(n_sentences * DEV_SHARE)
     n_train = n_sentences - n_test - n_dev
     train, dev = bank.dependencies[:n_train], bank.dependencies[n_train : n_train + n_dev]
     test = bank.dependencies[n_train + n_dev :]
     console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
-    reranker = learn(console, train, dev, seed=seed, jobs=jobs, checkpoint=checkpoint)
+    reranker = learn(console, train, dev, random_state=random_state, n_jobs=n_jobs, checkpoint=checkpoint)
     console.print(f"\nOn {n_test} other sentences, tagged by what was learnt, punctuation left out:")
     console.print(score_table(reranker, train, test))
     show_patterns(console, reranker, bank, n_train)
@@ -72,9 +72,9 @@ def run_demo(
         save_demo(console, bank, reranker, out)
 
 
-def show_treebank(console: Console, bank: Treebank, seed: int) -> None:
+def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
     """Describe the treebank and draw one of its sentences."""
-    console.print(f"A treebank of {len(bank)} made-up sentences (seed {seed}).\n")
+    console.print(f"A treebank of {len(bank)} made-up sentences (seed {random_state}).\n")
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
     shown = next((k for k, tree in enumerate(bank.dependencies) if len(tree) in SHOWN_LENGTHS), 0)
     console.print("\nOne of its constituency trees:\n")
@@ -88,13 +88,19 @@ def learn(
     train: Sequence[DepTree],
     dev: Sequence[DepTree],
     *,
-    seed: int,
-    jobs: int,
+    random_state: int,
+    n_jobs: int,
     checkpoint: Path | None = None,
 ) -> DependencyReranker:
     """Train tagger, parser, candidates, miner and reranker; print the lines that say most."""
     parser = DependencyParser(
-        epochs=N_EPOCHS, runs=1, tags="predicted", folds=N_FOLDS, table_bits=20, seed=seed, jobs=jobs
+        epochs=N_EPOCHS,
+        runs=1,
+        tags="predicted",
+        folds=N_FOLDS,
+        table_bits=20,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
     reranker = DependencyReranker(
         parser=parser,
@@ -103,8 +109,8 @@ def learn(
         folds=N_FOLDS,
         # What a reranker does is to be shown, also with few sentences.
         significance_level=None,
-        seed=seed,
-        jobs=jobs,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
 
     def tell(line: str) -> None:

@@ -17,11 +17,11 @@ from scipy.sparse import issparse
 
 from treewright._validate import check_choice, check_integer
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.derived import DerivedKernel
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
-from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.leftcorner.network import CELLS
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
@@ -276,13 +276,13 @@ class DerivedBench(ConstituentBench):
         """Return a left-corner parser: the one given, or one that is trained if it is not kept."""
         settings = self.settings
         if settings.leftcorner_parser:
-            return _load(settings.leftcorner_parser, LeftCornerParser, settings.jobs)
+            return _load(settings.leftcorner_parser, LeftCornerParser, settings.n_jobs)
         parser = self.make_leftcorner(threshold)
         name = parser.identity(self.treebank.train, self.treebank.dev)[:NAME_LENGTH]
         path = self.folder("parsers") / f"{name}.tw"
         if not path.exists():
             self._train_leftcorner(parser, path)
-        return _load(path, LeftCornerParser, settings.jobs)
+        return _load(path, LeftCornerParser, settings.n_jobs)
 
     def make_leftcorner(self, threshold: int) -> LeftCornerParser:
         """Return a left-corner parser that has learnt nothing yet."""
@@ -291,8 +291,8 @@ class DerivedBench(ConstituentBench):
         return LeftCornerParser(
             cell=settings.cell,
             threshold=threshold,
-            seed=settings.seed,
-            jobs=settings.jobs,
+            random_state=settings.random_state,
+            n_jobs=settings.n_jobs,
             **{name: value for name, value in chosen.items() if value is not None},
         )
 
@@ -307,7 +307,7 @@ class DerivedBench(ConstituentBench):
         """Return a parser by classification: the one given, or one that is trained if it is not kept."""
         path = self.settings.constituent_parser
         if path:
-            return _load(path, ConstituentParser, self.settings.jobs)
+            return _load(path, ConstituentParser, self.settings.n_jobs)
         return self.trained(System("shift-reduce", "gold", None)).parser
 
 
@@ -343,8 +343,8 @@ class Candidates:
             epochs=settings.reranker_epochs,
             k=settings.k,
             folds=settings.folds,
-            seed=settings.seed,
-            jobs=settings.jobs,
+            random_state=settings.random_state,
+            n_jobs=settings.n_jobs,
         )
         reranker.parser_ = self.parser
         return reranker
@@ -395,7 +395,9 @@ class Candidates:
         if wanted not in self._training:
             trees = bench.treebank.train[:wanted]
             bench.tell(f"{bench.treebank.name}: candidates of {len(trees):,} training sentences")
-            name = self._name(self.name, settings.folds, settings.seed, wanted, bench.part_names["train"])
+            name = self._name(
+                self.name, settings.folds, settings.random_state, wanted, bench.part_names["train"]
+            )
             folder = bench.folder("lists") / name
             lists = self._reranker(SST).list_training(trees, bench.treebank.dev, bench.tell, folder)
             self._training[wanted] = Listed(trees, lists)
@@ -427,7 +429,7 @@ class Candidates:
             kernel,
             weights,
             settings.reranker_epochs,
-            settings.seed,
+            settings.random_state,
             SST_DECAY,
             DERIVED_WEIGHT,
             SAMPLE,
@@ -477,7 +479,7 @@ def _divide(treebank: Treebank, *, is_dev_scored: bool) -> Treebank:
     return Treebank(treebank.name, rest, aside, treebank.dev if is_dev_scored else treebank.test)
 
 
-def _load(path: Path, model: type[Parser], jobs: int) -> Parser:
+def _load(path: Path, model: type[Parser], n_jobs: int) -> Parser:
     """Return a parser that was saved, is of some class, and takes tags as they are given."""
     state = load_state(path)
     if state.kind != model.__name__:
@@ -485,5 +487,5 @@ def _load(path: Path, model: type[Parser], jobs: int) -> Parser:
     parser = model.from_state(state)
     if not parser.needs_tags:
         raise InputError(f"{path} predicts tags of its own; expected a parser that takes tags as they are")
-    parser.jobs = jobs
+    parser.n_jobs = n_jobs
     return parser

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
 from treewright.metrics import SignificanceResult, attachment, significance
 from treewright.metrics.attachment import PUNCTUATION_RULES
 from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import load_state
 from treewright.report.corpora import CorpusFiles, read_corpus
 from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
@@ -42,9 +42,9 @@ class Settings:
 
     Attributes
     ----------
-    seed : int
+    random_state : int
         Of the parser, the reranker and the tests of significance.
-    jobs : int
+    n_jobs : int
         Threads; results do not depend on them.
     epochs, runs : int, optional
         Of the training of the parser; its own defaults without them.
@@ -67,8 +67,8 @@ class Settings:
         Train on the first sentences only.
     """
 
-    seed: int = 0
-    jobs: int = 1
+    random_state: int = 0
+    n_jobs: int = 1
     epochs: int | None = None
     runs: int | None = None
     k: int = 10
@@ -83,9 +83,9 @@ class Settings:
 
     def check(self) -> None:
         """Raise InputError for a value that cannot be used."""
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         for name, minimum in {
-            "jobs": 1,
+            "n_jobs": 1,
             "epochs": 1,
             "runs": 1,
             "k": 2,
@@ -104,7 +104,9 @@ class Settings:
     def make_parser(self) -> DependencyParser:
         """Make the third-order parser that all experiments start from."""
         own = {name: getattr(self, name) for name in ("epochs", "runs") if getattr(self, name) is not None}
-        return DependencyParser(order=3, tags=self.tags, seed=self.seed, jobs=self.jobs, **own)
+        return DependencyParser(
+            order=3, tags=self.tags, random_state=self.random_state, n_jobs=self.n_jobs, **own
+        )
 
 
 class Inputs(NamedTuple):
@@ -174,7 +176,7 @@ class Bench:
         name = self._name("base")
         if (kept := self._kept(name)) is None:
             path = self._trained_parser()
-            trees = _load_parser(path, self.settings.jobs).predict(self.corpus.test)
+            trees = _load_parser(path, self.settings.n_jobs).predict(self.corpus.test)
             kept = self._keep(name, {**_columns(trees), **(self._kept(path.stem) or {"seconds": None})})
         return self._outcome(kept)
 
@@ -204,7 +206,7 @@ class Bench:
             outcome.trees,
             base.trees,
             metric=metric,
-            seed=self.settings.seed,
+            random_state=self.settings.random_state,
             punctuation=self.settings.punctuation,
         )
 
@@ -247,11 +249,11 @@ class Bench:
         if not self._has_lists:
             self._tell(f"{self.corpus.name}: candidate lists of the training sentences")
             jackknife_lists(
-                _load_parser(parser, settings.jobs),
+                _load_parser(parser, settings.n_jobs),
                 self.corpus.train,
                 k=settings.k,
                 folds=min(settings.folds, len(self.corpus.train)),
-                jobs=settings.jobs,
+                n_jobs=settings.n_jobs,
                 cache=lists,
                 progress=self._tell,
             )
@@ -266,7 +268,7 @@ class Bench:
         }
 
     def _options(self, ranking: Ranking) -> Values:
-        shared = {name: getattr(self.settings, name) for name in ("k", "folds", "seed", "jobs")}
+        shared = {name: getattr(self.settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
         return {**ranking._asdict(), **shared}
 
     def _outcome(self, kept: Values) -> Outcome:
@@ -293,7 +295,7 @@ def train_reranker(task: Values, tell: Progress) -> Values:
     name, train, dev, test = task["files"]
     files = CorpusFiles(name, Path(train), dev and Path(dev), Path(test))
     corpus = read_corpus(files, task["n_sentences"])
-    parser = _load_parser(Path(task["parser"]), task["options"]["jobs"])
+    parser = _load_parser(Path(task["parser"]), task["options"]["n_jobs"])
     # Tables show what a reranker does, be it good or bad.
     reranker = DependencyReranker(parser=parser, significance_level=None, **task["options"])
     start = time.perf_counter()
@@ -313,9 +315,9 @@ def train_reranker(task: Values, tell: Progress) -> Values:
     }
 
 
-def _load_parser(path: Path, jobs: int) -> DependencyParser:
+def _load_parser(path: Path, n_jobs: int) -> DependencyParser:
     parser = DependencyParser.from_state(load_state(path))
-    parser.jobs = jobs
+    parser.n_jobs = n_jobs
     return parser
 
 

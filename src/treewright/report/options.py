@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 SHOWN = {
-    "seed": "--seed",
-    "jobs": "--jobs",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
     "epochs": "--epochs",
     "runs": "--runs",
     "k": "--k",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.bracketed import read_brackets, write_brackets
 from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
@@ -17,7 +18,6 @@ from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import load_state
 from treewright.report.constituents import find_treebank, read_treebank
 from treewright.report.corpora import Corpus, find_corpora, find_corpus, read_corpus
@@ -167,7 +167,9 @@ class Readers:
         return fingerprint(options, self.corpus.train, self.corpus.dev)
 
     def _untrained_constituent(self) -> ConstituentParser:
-        return ConstituentParser(tags="predicted", seed=self.settings.seed, jobs=self.settings.jobs)
+        return ConstituentParser(
+            tags="predicted", random_state=self.settings.random_state, n_jobs=self.settings.n_jobs
+        )
 
     def _parse_dependencies(self) -> list[DepTree]:
         parser = self._parser("dependency", DependencyParser, self._train_dependency)
@@ -199,7 +201,7 @@ class Readers:
                 unfinished = self._cache / "unfinished" / path.stem
                 train(unfinished).save(path)
                 shutil.rmtree(unfinished, ignore_errors=True)
-        return load_parser(path, model, jobs=self.settings.jobs)
+        return load_parser(path, model, n_jobs=self.settings.n_jobs)
 
     def _train_dependency(self, unfinished: Path) -> DependencyParser:
         assert self.corpus
@@ -239,13 +241,13 @@ class Readers:
         return f"trained on {self.corpus.name}, {len(self.corpus.train):,} sentences"
 
 
-def load_parser(path: Path, model: type[Parser], *, jobs: int) -> Parser:
+def load_parser(path: Path, model: type[Parser], *, n_jobs: int) -> Parser:
     """Return a parser that was saved, and is of some class."""
     state = load_state(path)
     if state.kind != model.__name__:
         raise InputError(f"{path} is a {state.kind}; expected a {model.__name__}")
     parser = model.from_state(state)
-    parser.jobs = jobs
+    parser.n_jobs = n_jobs
     return parser
 
 

@@ -81,7 +81,7 @@ def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> Boosted
         sample_size=parser.sample_size,
         least_gain=parser.least_gain,
         slack=parser.slack,
-        seed=parser.seed,
+        random_state=parser.random_state,
     )
 
 
@@ -111,7 +111,13 @@ def compare_trees(
     builder = TreeBuilder(examples.n_features)
     # The first takes memory that the others use again.
     trees = [
-        build_sampled(examples, target, builder, size=size, seed=(ensemble.seed, len(ensemble.records), at))
+        build_sampled(
+            examples,
+            target,
+            builder,
+            size=size,
+            random_state=(ensemble.random_state, len(ensemble.records), at),
+        )
         for at in range(N_SAMPLED + 1)
     ][1:]
     whole = UncachedBuilder(examples, target, most_seconds=most_seconds).build()

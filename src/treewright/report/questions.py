@@ -21,6 +21,7 @@ from scipy.stats import binomtest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
@@ -33,7 +34,6 @@ from treewright.kernels.gram import gram
 from treewright.kernels.platt import deal_folds
 from treewright.kernels.svm import RowCache, classification_problem, solve
 from treewright.learn.vectors import learn_vectors
-from treewright.parsing.fingerprint import fingerprint
 from treewright.progress import track
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.focus import lemma_of, list_features
@@ -168,12 +168,14 @@ def _tree_of_lemmas(tree: DepTree) -> ConstTree:
     return to_constituents(lower, centre="word", words="lemma")
 
 
-def make_kernels(vectors: dict[str, FloatArray], *, jobs: int = 1) -> dict[str, Kernel]:
+def make_kernels(vectors: dict[str, FloatArray], *, n_jobs: int = 1) -> dict[str, Kernel]:
     """Return kernels of examples, by name; `vectors` are those of lemmas in lower case."""
-    subset = SubsetTreeKernel(decay=SUBSET_DECAY, normalize=True, jobs=jobs)
-    partial_trees = PartialTreeKernel(decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY, normalize=True, jobs=jobs)
+    subset = SubsetTreeKernel(decay=SUBSET_DECAY, normalize=True, n_jobs=n_jobs)
+    partial_trees = PartialTreeKernel(
+        decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY, normalize=True, n_jobs=n_jobs
+    )
     smoothed = SmoothedPartialTreeKernel(
-        vectors, decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY, normalize=True, jobs=jobs
+        vectors, decay=PARTIAL_DECAY, depth_decay=DEPTH_DECAY, normalize=True, n_jobs=n_jobs
     )
     return {
         "counts": Part(VectorKernel(), "bag"),
@@ -213,12 +215,14 @@ class Matrices:
         settings, corpus = self._readers.settings, self._readers.corpus
         known = [*(corpus.train if corpus else []), *self._parses.dependencies[: self._n_train]]
         sentences = [_lower_lemmas(tree) for tree in known]
-        vectors = learn_vectors(sentences, size=VECTOR_SIZE, window=WINDOW, seed=settings.seed)
+        vectors = learn_vectors(
+            sentences, size=VECTOR_SIZE, window=WINDOW, random_state=settings.random_state
+        )
         used = {lemma for tree in self._parses.dependencies for lemma in _lower_lemmas(tree)}
         kept = {lemma: vector for lemma, vector in vectors.items() if lemma in used}
         if not kept:
             raise InputError("no lemma of the questions occurs twice; expected some that have vectors")
-        return make_kernels(kept, jobs=settings.jobs)
+        return make_kernels(kept, n_jobs=settings.n_jobs)
 
     @property
     def _n_train(self) -> int:
@@ -294,7 +298,7 @@ class Trial:
         self._inputs = inputs
         self._matrices = Matrices(self.readers, inputs.tell)
         _, numbers = np.unique(self.labels, return_inverse=True)
-        self._folds = deal_folds(numbers, inputs.settings.folds, seed=inputs.settings.seed)
+        self._folds = deal_folds(numbers, inputs.settings.folds, random_state=inputs.settings.random_state)
 
     def tried(self, system: System) -> Values:
         """Return the cost with the best cross-validation, and the classes found with it."""
@@ -314,7 +318,15 @@ class Trial:
     def _path(self, system: System) -> Path:
         settings, corpus = self._inputs.settings, self.readers.corpus
         fixed = [COSTS, N_GRAM, VECTOR_SIZE, WINDOW, SUBSET_DECAY, PARTIAL_DECAY, DEPTH_DECAY, TOLERANCE]
-        options = [__version__, self.readers.name, system, settings.seed, settings.folds, fixed, self.labels]
+        options = [
+            __version__,
+            self.readers.name,
+            system,
+            settings.random_state,
+            settings.folds,
+            fixed,
+            self.labels,
+        ]
         name = fingerprint(options, corpus.train if corpus else [])[:NAME_LENGTH]
         return self._inputs.cache / "questions" / f"{name}.json"
 
@@ -441,7 +453,7 @@ def _facts(trial: Trial) -> dict[str, str]:
         "decay": f"{SUBSET_DECAY} (SST), {PARTIAL_DECAY} and {DEPTH_DECAY} (PT, SPT)",
         "C tried": ", ".join(map(show_number, COSTS)),
         "folds": str(settings.folds),
-        "seed": str(settings.seed),
+        "random_state": str(settings.random_state),
     }
 
 

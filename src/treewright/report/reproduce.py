@@ -18,14 +18,14 @@ from treewright.report.role_data import RoleSettings
 from treewright.report.separate_process import Progress
 from treewright.report.tables import check_extras
 
-TREES = frozenset({"seed", "n_sentences"})
-RERANKING = TREES | {"jobs", "epochs", "runs", "k", "folds", "tags", "punctuation"}
-PARSED = TREES | {"jobs", "epochs", "runs", "folds", "systems"}
+TREES = frozenset({"random_state", "n_sentences"})
+RERANKING = TREES | {"n_jobs", "epochs", "runs", "k", "folds", "tags", "punctuation"}
+PARSED = TREES | {"n_jobs", "epochs", "runs", "folds", "systems"}
 QUESTIONS = PARSED | {"treebank", "constituent_parser", "dependency_parser"}
-ROLES = TREES | {"jobs", "systems"}
-TRAINING = TREES | {"jobs", "runs", "strategies", "max_lengths", "lowest_penalty", "sample_size"}
+ROLES = TREES | {"n_jobs", "systems"}
+TRAINING = TREES | {"n_jobs", "runs", "strategies", "max_lengths", "lowest_penalty", "sample_size"}
 DERIVED = TREES | {
-    *("jobs", "epochs", "k", "folds", "systems", "large_threshold", "units", "cell", "list_sentences"),
+    *("n_jobs", "epochs", "k", "folds", "systems", "large_threshold", "units", "cell", "list_sentences"),
     "reranker_epochs",
 }
 EXPERIMENTS = {

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.files import replacing
 from treewright.errors import InputError
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
-from treewright.parsing.fingerprint import fingerprint
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.role_data import KeptArguments, RoleCorpus, read_arguments, write_arguments
 from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
@@ -45,10 +45,12 @@ class RoleSystem(NamedTuple):
         """What it is compared with: the linear system with the same features."""
         return "linear-extended" if self.features == "extended" else "linear"
 
-    def make(self, adjuncts: str, *, seed: int, jobs: int = 1) -> RoleClassifier:
+    def make(self, adjuncts: str, *, random_state: int, n_jobs: int = 1) -> RoleClassifier:
         """Return a classifier that has learnt nothing yet."""
         features = self.features or "standard"
-        return RoleClassifier(self.kernel, features=features, adjuncts=adjuncts, seed=seed, jobs=jobs)
+        return RoleClassifier(
+            self.kernel, features=features, adjuncts=adjuncts, random_state=random_state, n_jobs=n_jobs
+        )
 
 
 SYSTEMS = {
@@ -119,8 +121,8 @@ class RoleBench:
             "system": name,
             "adjuncts": adjuncts,
             "n_sentences": n_sentences,
-            "seed": settings.seed,
-            "jobs": settings.jobs,
+            "random_state": settings.random_state,
+            "n_jobs": settings.n_jobs,
         }
         try:
             found = run_alone(f"{__name__}:train_roles", task, self._tell)
@@ -156,7 +158,9 @@ class RoleBench:
         rights = (self.is_right(each, adjuncts) for each in (predicted, base))
         trees = [argument.tree for argument in self.corpus.test.arguments]
         groups = np.cumsum([False, *(one is not other for one, other in pairwise(trees))])
-        return accuracy_significance(*rights, groups=groups.tolist(), seed=self._settings.seed)
+        return accuracy_significance(
+            *rights, groups=groups.tolist(), random_state=self._settings.random_state
+        )
 
     def scores(self, predicted: Sequence[str], adjuncts: str) -> dict[str, RoleScore]:
         """Return how well each role is found, in alphabetical order."""
@@ -167,7 +171,7 @@ class RoleBench:
         return {name: RoleScore(n_gold[name], n_predicted[name], n_right[name]) for name in names}
 
     def _name(self, system: RoleSystem, adjuncts: str, n_sentences: int | None) -> str:
-        made = system.make(adjuncts, seed=self._settings.seed)
+        made = system.make(adjuncts, random_state=self._settings.random_state)
         own = [getattr(made, name) for name in OPTIONS if name not in (*WITHOUT_RESULT, "features")]
         kernels = {name: kernel.get_params() for name, kernel in TREE_KERNELS.items()}
         fixed = [COSTS, TREE_COST, MOST_ROUNDS, kernels, system.features and SETS[system.features]]
@@ -197,9 +201,9 @@ class RoleBench:
 def train_roles(task: Values, tell: Progress) -> Values:
     """Train and test a classifier, as told by JSON; `run_alone` calls this."""
     parts = read_arguments(Path(task["arguments"]))
-    train = choose_arguments(parts["train"], task["n_sentences"], task["seed"])
+    train = choose_arguments(parts["train"], task["n_sentences"], task["random_state"])
     system: RoleSystem = SYSTEMS[task["system"]]
-    classifier = system.make(task["adjuncts"], seed=task["seed"], jobs=task["jobs"])
+    classifier = system.make(task["adjuncts"], random_state=task["random_state"], n_jobs=task["n_jobs"])
     start = time.perf_counter()
     classifier.fit(train, progress=tell)
     trained = time.perf_counter()
@@ -214,11 +218,11 @@ def train_roles(task: Values, tell: Progress) -> Values:
     }
 
 
-def choose_arguments(part: KeptArguments, n_sentences: int | None, seed: int) -> list[Argument]:
+def choose_arguments(part: KeptArguments, n_sentences: int | None, random_state: int) -> list[Argument]:
     """Return the arguments of the first sentences in an order that the seed decides; all without a number."""
     if n_sentences is None:
         return part.arguments
-    order = np.random.default_rng(seed).permutation(part.n_sentences)
+    order = np.random.default_rng(random_state).permutation(part.n_sentences)
     return part.take(order[:n_sentences].tolist())
 
 

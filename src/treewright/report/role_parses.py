@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright._version import __version__
+from treewright.checkpoint import fingerprint
 from treewright.data.bracketed import read_brackets, write_brackets
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.framenet import FrameAnnotation, FrameSentence, iter_framenet
 from treewright.errors import InputError
 from treewright.parsing.constituent.parser import ConstituentParser
-from treewright.parsing.fingerprint import fingerprint
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.parses import hash_file, load_parser
@@ -50,7 +50,9 @@ class OwnParser:
     @cached_property
     def _bench(self) -> ConstituentBench:
         settings = self._settings
-        own = ConstituentSettings(seed=settings.seed, jobs=settings.jobs, n_sentences=settings.n_sentences)
+        own = ConstituentSettings(
+            random_state=settings.random_state, n_jobs=settings.n_jobs, n_sentences=settings.n_sentences
+        )
         data = settings.treebank or self._inputs.data
         return ConstituentBench(own, self._inputs._replace(data=data, settings=own))
 
@@ -60,13 +62,13 @@ class OwnParser:
         path = self._settings.constituent_parser
         if path is None:
             return self._bench.trained(TRAINED).parser
-        return load_parser(path, ConstituentParser, jobs=self._settings.jobs)
+        return load_parser(path, ConstituentParser, n_jobs=self._settings.n_jobs)
 
     @cached_property
     def _identity(self) -> str:
         path = self._settings.constituent_parser
         name = hash_file(path) if path else self._bench.name(TRAINED)
-        return fingerprint([__version__, name, self._settings.seed, FOLDS], self._gold)
+        return fingerprint([__version__, name, self._settings.random_state, FOLDS], self._gold)
 
     def parse_training(self) -> list[ConstTree]:
         """Return trees of the sentences to train on; their tags are by taggers that have not seen them."""
@@ -96,11 +98,13 @@ class OwnParser:
         if not self.parser.needs_tags or len(self._gold) < FOLDS:
             return [DepTree(tree.words, xpos=tree.xpos) for tree in self._gold]
         self._tell("tagging the training sentences")
-        return jackknife(self._gold, folds=FOLDS, jobs=self._settings.jobs, seed=self._settings.seed)
+        return jackknife(
+            self._gold, folds=FOLDS, n_jobs=self._settings.n_jobs, random_state=self._settings.random_state
+        )
 
     @cached_property
     def _tagger(self) -> Tagger:
-        return Tagger(seed=self._settings.seed).fit(self._gold)
+        return Tagger(random_state=self._settings.random_state).fit(self._gold)
 
     def _tag(self, sentences: Sequence[DepTree]) -> Sequence[DepTree]:
         return self._tagger.predict(sentences) if self.parser.needs_tags else sentences
@@ -160,7 +164,11 @@ def read_frames(folder: Path) -> list[FrameSentence]:
 
 
 def parse_framenet(
-    sentences: Sequence[FrameSentence], parser: OwnParser, *, seed: int, n_sentences: int | None = None
+    sentences: Sequence[FrameSentence],
+    parser: OwnParser,
+    *,
+    random_state: int,
+    n_sentences: int | None = None,
 ) -> RoleCorpus:
     """Return the frame elements of FrameNet in automatic parses, the most frequent roles only.
 
@@ -169,7 +177,7 @@ def parse_framenet(
     sentences : sequence of FrameSentence
         From `read_frames`.
     parser : OwnParser
-    seed : int
+    random_state : int
         Decides which sentences are in which part.
     n_sentences : int, optional
         Train on the first sentences only.
@@ -181,7 +189,7 @@ def parse_framenet(
         raise InputError(
             f"FrameNet has no role with {LEAST_EXAMPLES} examples here; expected at least one such role"
         )
-    order = np.random.default_rng(seed).permutation(len(parsed)).tolist()
+    order = np.random.default_rng(random_state).permutation(len(parsed)).tolist()
     bounds = [round(share * len(order)) for share in SHARES]
     ends = (order[: bounds[0]][:n_sentences], order[bounds[0] : bounds[1]], order[bounds[1] :])
     parts = [_make_part([parsed[number] for number in numbers], roles) for numbers in ends]

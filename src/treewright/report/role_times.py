@@ -99,7 +99,7 @@ def measure_size(kinds: Sequence[str], trees: Sequence[ConstTree], signs: FloatA
 def time_kernels(task: Values, tell: Progress) -> Values:
     """Measure problems of growing size until time is up; `run_alone` calls this."""
     arguments = read_arguments(Path(task["arguments"]))["train"].arguments
-    order = np.random.default_rng(task["seed"]).permutation(len(arguments))
+    order = np.random.default_rng(task["random_state"]).permutation(len(arguments))
     trees = argument_trees(arguments)
     signs = np.array([1.0 if one.label == LABEL else -1.0 for one in arguments])
 
@@ -145,12 +145,12 @@ def timed(bench: RoleBench, settings: RoleSettings, tell: Progress) -> Values:
     """Return the times of both kernels, which are measured if they are not kept."""
     task = {
         "arguments": str(bench.path),
-        "seed": settings.seed,
+        "random_state": settings.random_state,
         "first": FIRST,
         "most_seconds": settings.most_seconds,
     }
     fixed = [FIRST, GROWTH, SUBSET_DECAY, TREE_COST, TOLERANCE, CACHE_MEMORY]
-    name = bench.name("times", settings.seed, settings.most_seconds, fixed)
+    name = bench.name("times", settings.random_state, settings.most_seconds, fixed)
     if (kept := bench.kept(name)) is not None:
         return kept
     tell(f"{LABEL} against all others: time of the fast and of the naive kernel")

@@ -134,7 +134,11 @@ def table2(inputs: Inputs) -> Findings:
     tables = [Table(f"Accuracy on {bench.corpus.name}, automatic parses", columns, rows, notes)]
     corpora = [bench.corpus]
     if frames:
-        corpora.append(parse_framenet(frames, parser, seed=settings.seed, n_sentences=settings.n_sentences))
+        corpora.append(
+            parse_framenet(
+                frames, parser, random_state=settings.random_state, n_sentences=settings.n_sentences
+            )
+        )
         tables.append(_frame_table(RoleBench(corpora[-1], inputs), names))
     return Findings(
         f"{PAPER}, Table 2: semantic roles in automatic parses",
@@ -349,13 +353,13 @@ def _time_table(found: Values) -> Table:
 
 def _facts(settings: RoleSettings) -> dict[str, str]:
     sentences = "all" if settings.n_sentences is None else f"the first {settings.n_sentences:,}"
-    made = SYSTEMS["sst"].make(MERGED, seed=settings.seed)
+    made = SYSTEMS["sst"].make(MERGED, random_state=settings.random_state)
     return {
         "training sentences": sentences,
         **{f"decay, {name.upper()}": _show_decay(kernel) for name, kernel in TREE_KERNELS.items()},
         "tolerance of machines": f"{made.tol:g}",
-        "seed": str(settings.seed),
-        "jobs": str(settings.jobs),
+        "random_state": str(settings.random_state),
+        "n_jobs": str(settings.n_jobs),
     }
 
 

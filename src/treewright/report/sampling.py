@@ -80,11 +80,11 @@ class Sampled(NamedTuple):
 
 
 def build_sampled(
-    examples: Examples, target: Target, builder: TreeBuilder, *, size: int, seed: Sequence[int]
+    examples: Examples, target: Target, builder: TreeBuilder, *, size: int, random_state: Sequence[int]
 ) -> Sampled:
     """Draw a sample, extract its features and build a tree on it, as training does."""
     times = [time.thread_time()]
-    sample = draw_sample(np.abs(target.signed), size, seed=seed)
+    sample = draw_sample(np.abs(target.signed), size, random_state=random_state)
     times.append(time.thread_time())
     rows = Rows(*examples.extract(sample.numbers))
     times.append(time.thread_time())

@@ -54,7 +54,7 @@ def score_files(
     max_length: int | None = None,
     against: str | None = None,
     metric: str | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     verbs: bool = False,
 ) -> Scores:
     """Score a file of predictions, and compare it with another if one is given.
@@ -81,7 +81,12 @@ def score_files(
     if kind == "propositions":
         metric = ROLE + metric.removeprefix(ROLE)
     test = significance(
-        right, *guesses, metric=metric, seed=seed, punctuation=punctuation, max_length=max_length
+        right,
+        *guesses,
+        metric=metric,
+        random_state=random_state,
+        punctuation=punctuation,
+        max_length=max_length,
     )
     return Scores(found[0], found[1], test, sure)
 

@@ -1,7 +1,8 @@
 """One piece of work in a process of its own, so that its time and memory are its alone.
 
-The process is ``python -m treewright.report.separate_process MODULE:FUNCTION``. It reads the argument of the function as
-JSON, and writes a JSON object a line: what the function tells, how far it has come, then what it returns.
+The process is ``python -m treewright.report.separate_process MODULE:FUNCTION``. It reads the argument of the
+function as JSON, and writes a JSON object a line: what the function tells, how far it has come, then what it
+returns.
 """
 
 import json

@@ -228,7 +228,9 @@ def _score(bench: DerivedBench, outcome: Outcome, base: Outcome | None) -> dict[
 
 
 def _test(bench: DerivedBench, trees: list[ConstTree], others: list[ConstTree]) -> dict[str, float]:
-    found = significance(bench.treebank.test, trees, others, metric="f1", seed=bench.settings.seed)
+    found = significance(
+        bench.treebank.test, trees, others, metric="f1", random_state=bench.settings.random_state
+    )
     return {"difference": found.difference, "p_value": found.p_value}
 
 
@@ -307,8 +309,8 @@ def _facts(bench: DerivedBench, *, has_small: bool) -> dict[str, str]:
         else "by parsers that have learnt from the sentences, as in the paper",
         "lists": "all" if settings.list_sentences is None else f"the first {settings.list_sentences:,}",
         "reranker epochs": str(settings.reranker_epochs),
-        "seed": str(settings.seed),
-        "jobs": str(settings.jobs),
+        "random_state": str(settings.random_state),
+        "n_jobs": str(settings.n_jobs),
         "torch": _torch_version(),
     }
 

@@ -182,8 +182,8 @@ def _facts(bench: ConstituentBench, systems: Sequence[System]) -> dict[str, str]
         "lowest penalty": f"{parser.lowest_penalty:g}",
         "runs": str(parser.runs),
         "inferences scored at the most": f"{parser.max_inferences:,} a sentence",
-        "seed": str(settings.seed),
-        "jobs": str(settings.jobs),
+        "random_state": str(settings.random_state),
+        "n_jobs": str(settings.n_jobs),
     }
 
 

@@ -84,7 +84,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
     memory : int
         MiB of features of derived kernels to keep, at the most; those for which there is no room are made
         again whenever their list is looked at. With one epoch, each is looked at once.
-    seed : int
+    random_state : int
         Of the order of the lists.
 
     Attributes
@@ -121,7 +121,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         max_iter: int = 100,
         base_weights: Sequence[float] = (1.0,),
         memory: int = 1024,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.learner = learner
@@ -132,7 +132,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.base_weights = base_weights
         self.memory = memory
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -212,7 +212,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
     def _check(self, *, has_dev: bool) -> None:
         check_choice("learner", self.learner, LEARNERS)
         check_integer("memory", self.memory)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         weights = self.base_weights
         if not isinstance(weights, list | tuple | np.ndarray) or not len(weights):
             raise InputError(f"base_weights is {weights!r}; expected a sequence of at least one number")
@@ -229,9 +229,11 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
 
     def _make_ranker(self) -> Any:  # noqa: ANN401
         if self.learner == "svm":
-            return StructuredSVM(penalty=self.penalty, max_iter=self.max_iter, seed=self.seed)
+            return StructuredSVM(penalty=self.penalty, max_iter=self.max_iter, random_state=self.random_state)
         kind = VotedPerceptron if self._view.has_features else KernelVotedPerceptron
-        return kind(epochs=self.epochs, voting=self.voting, shuffle=self.shuffle, seed=self.seed)
+        return kind(
+            epochs=self.epochs, voting=self.voting, shuffle=self.shuffle, random_state=self.random_state
+        )
 
     def _gather(self, lists: Sequence[Any], losses: Numbers | None, scores: Numbers | None) -> _Lists:
         """Return lists of candidates with flat numbers, checked."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
@@ -25,7 +25,6 @@ from treewright.kernels.derived import (
 )
 from treewright.kernels.examples import kernel_from_state, kernel_state
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
-from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
     Input,
@@ -71,7 +70,7 @@ CHOICES = (*KERNELS, SST, NO_KERNEL)
 DERIVED_WEIGHT = 10.0
 """With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds; with
 100 and more, thousands of lists are not enough to learn what they could teach."""
-OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "seed")
+OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "random_state")
 BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
 
@@ -107,8 +106,8 @@ class ConstituentReranker:
     folds : int, optional
         Parts into which the training sentences are divided. Each is parsed by a parser that learns from the
         others; without it all are parsed by the parser that has learnt from them, as in the paper.
-    seed : int
-    jobs : int
+    random_state : int
+    n_jobs : int
         Threads; results do not depend on them.
 
     Attributes
@@ -138,8 +137,8 @@ class ConstituentReranker:
         score_weight: float | None = None,
         k: int = 20,
         folds: int | None = None,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.parser = parser
         self.second = second
@@ -151,8 +150,8 @@ class ConstituentReranker:
         self.score_weight = score_weight
         self.k = k
         self.folds = folds
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -176,7 +175,7 @@ class ConstituentReranker:
             A folder in which each step is kept. If it exists, training goes on from it.
         """
         self._check()
-        training, tuning = split_dev(trees, dev, self.seed)
+        training, tuning = split_dev(trees, dev, self.random_state)
         # What is interrupted leaves the reranker as it was.
         fresh = copy(self)
         fresh._fit(training, tuning, progress or ignore, None if checkpoint is None else Path(checkpoint))
@@ -197,10 +196,10 @@ class ConstituentReranker:
             check_choice("kernel", self.kernel, CHOICES)
         check_choice("weights", self.weights, ("output", "all"))
         check_choice("learner", self.learner, LEARNERS)
-        for name in ("epochs", "jobs"):
+        for name in ("epochs", "n_jobs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("k", self.k, minimum=2)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         check_number("penalty", self.penalty, low=1e-12, high=1e12)
         if self.score_weight is not None:
             check_number("score_weight", self.score_weight, low=0, high=1e12)
@@ -245,13 +244,13 @@ class ConstituentReranker:
             return self.kernel
         if self.kernel == SST:
             # Not normalised, long sentences, which have many more fragments, would count for the most.
-            return SubsetTreeKernel(decay=SST_DECAY, normalize=True, jobs=self.jobs)
+            return SubsetTreeKernel(decay=SST_DECAY, normalize=True, n_jobs=self.n_jobs)
         return None if self.kernel == NO_KERNEL else KERNELS[self.kernel]()
 
     def _fitted_parser(
         self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
     ) -> AnyParser:
-        parser = self.parser or LeftCornerParser(seed=self.seed, jobs=self.jobs)
+        parser = self.parser or LeftCornerParser(random_state=self.random_state, n_jobs=self.n_jobs)
         if parser.is_fitted:
             return parser
         return parser.untrained().fit(trees, dev, progress=tell, checkpoint=steps and steps / "parser")
@@ -265,7 +264,7 @@ class ConstituentReranker:
         """Return the lists of training sentences, by the parser, or by those of folds."""
         if self.folds is None:
             return self._list([self.parser_], trees, tell, steps and steps / "lists")
-        order = np.random.default_rng(self.seed).permutation(len(trees))
+        order = np.random.default_rng(self.random_state).permutation(len(trees))
         lists: dict[int, ParseList] = {}
         parts = np.array_split(order, min(self.folds, len(trees)))
         for number, part in enumerate(track(parts, "lists of candidates", unit="folds"), 1):
@@ -310,7 +309,7 @@ class ConstituentReranker:
 
     def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
         for parser in parsers:
-            parser.jobs = self.jobs
+            parser.n_jobs = self.n_jobs
         return list_parses(parsers, sentences, self.k)
 
     def _learn(
@@ -334,7 +333,7 @@ class ConstituentReranker:
             epochs=self.epochs,
             penalty=self.penalty,
             base_weights=(self._score_weight,),
-            seed=self.seed,
+            random_state=self.random_state,
         )
         if self.folds is not None and isinstance(self._make_kernel(), DerivedKernel):
             # Learning begins at the network from which features are derived.

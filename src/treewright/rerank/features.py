@@ -79,16 +79,16 @@ class SubtreeFeatures:
         How they are selected.
     copies : int, optional
         Of features that tell the same trees apart, how many may enter in a round.
-    jobs : int
+    n_jobs : int
         Threads.
     """
 
     def __init__(
-        self, miner: GradientMiner | None = None, *, copies: int | None = None, jobs: int = 1
+        self, miner: GradientMiner | None = None, *, copies: int | None = None, n_jobs: int = 1
     ) -> None:
         self.miner = miner
         self.copies = copies
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def select(
         self,
@@ -107,7 +107,7 @@ class SubtreeFeatures:
             lists.heads,
             encoder=encoder,
             copies=self.copies,
-            jobs=self.jobs,
+            n_jobs=self.n_jobs,
             client=client,
         )
         mined = _mine(self.miner, space, problem, progress, checkpoint)
@@ -133,7 +133,7 @@ class SubtreeFeatures:
 
     def _space(self, lists: CandidateLists) -> SubtreeSpace:
         return SubtreeSpace(
-            lists.trees, lists.heads, encoder=self.encoder, patterns=self._prepared, jobs=self.jobs
+            lists.trees, lists.heads, encoder=self.encoder, patterns=self._prepared, n_jobs=self.n_jobs
         )
 
     @property
@@ -215,7 +215,7 @@ class ConjunctionFeatures:
         How they are selected.
     budget : int, optional
         How many candidates of an order are counted at the most.
-    jobs : int
+    n_jobs : int
         Threads.
 
     Attributes
@@ -225,11 +225,11 @@ class ConjunctionFeatures:
     """
 
     def __init__(
-        self, miner: GradientMiner | None = None, *, budget: int | None = None, jobs: int = 1
+        self, miner: GradientMiner | None = None, *, budget: int | None = None, n_jobs: int = 1
     ) -> None:
         self.miner = miner
         self.budget = budget
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.reached = ""
 
     def select(
@@ -247,7 +247,7 @@ class ConjunctionFeatures:
         self.keys, rows = basic_rows(lists, self.encoder)
         frequent = np.flatnonzero(np.bincount(rows.indices, minlength=len(self.keys)) > self.miner.threshold)
         self.keys, rows = self.keys[frequent], rows[:, frequent]
-        space = PolynomialSpace(rows, jobs=self.jobs, client=client, budget=self.budget)
+        space = PolynomialSpace(rows, n_jobs=self.n_jobs, client=client, budget=self.budget)
         mined = _mine(self.miner, space, problem, progress, checkpoint)
         self.reached = _describe_reach(mined)
         self.features = list(mined.features.values())

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from treewright._validate import check_integer
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.parsing.dependency.features import TemplateSet
 from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
-from treewright.parsing.fingerprint import fingerprint
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
@@ -30,7 +29,7 @@ def jackknife_lists(
     k: int = 10,
     folds: int = 10,
     epochs: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     client: Client | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
@@ -50,7 +49,7 @@ def jackknife_lists(
     folds : int
     epochs : int, optional
         Of the training of each fold; those of the parser without it.
-    jobs : int
+    n_jobs : int
         Folds that are parsed side by side.
     client : distributed.Client, optional
         A cluster that parses the folds instead; the lists are the same.
@@ -65,11 +64,11 @@ def jackknife_lists(
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
     tell = progress or (lambda line: None)
-    fold_parser = parser.untrained(epochs=epochs or parser.epochs, jackknife=False, patience=None, jobs=1)
+    fold_parser = parser.untrained(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
     chosen = [getattr(fold_parser, name) for name in OPTIONS]
     options = [__version__, k, folds, *chosen, fold_parser.templates or TemplateSet()]
     identity = fingerprint(options, trees)
-    order = np.random.default_rng(parser.seed).permutation(len(trees))
+    order = np.random.default_rng(parser.random_state).permutation(len(trees))
     parts = [np.sort(part) for part in np.array_split(order, folds)]
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     kept = _KeptFolds(folder, tell, with_tags=parser.tags == "predicted")
@@ -80,7 +79,7 @@ def jackknife_lists(
     made = map_jobs(
         _FoldWork(fold_parser, trees, parts, k, *here).parse,
         missing,
-        jobs=jobs,
+        n_jobs=n_jobs,
         client=client,
         what="lists of candidates",
         unit="folds",

@@ -36,9 +36,9 @@ class KernelScorer:
         Into how many parts the lists are divided, each with a perceptron of its own.
     epochs : int
         Passes of each perceptron over its lists.
-    jobs : int
+    n_jobs : int
         Chunks that are learnt side by side.
-    seed : int
+    random_state : int
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class KernelScorer:
         *,
         chunks: int = 10,
         epochs: int = 5,
-        jobs: int = 1,
-        seed: int = 0,
+        n_jobs: int = 1,
+        random_state: int = 0,
     ) -> None:
         self.degree = degree
         self.chunks = chunks
         self.epochs = epochs
-        self.jobs = jobs
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @property
     def n_features(self) -> int:
@@ -65,7 +65,7 @@ class KernelScorer:
         self, lists: CandidateLists, right: Integers, *, progress: Tell, client: Client | None = None
     ) -> Self:
         """Learn from lists of which the right candidates are known; with a client, on its cluster."""
-        order = np.random.default_rng(self.seed).permutation(len(lists))
+        order = np.random.default_rng(self.random_state).permutation(len(lists))
         parts = np.array_split(order, min(self.chunks, len(lists)))
 
         def learn(number: int) -> tuple[list[DepTree], FloatArray]:
@@ -78,7 +78,7 @@ class KernelScorer:
         voters = map_jobs(
             learn,
             range(len(parts)),
-            jobs=self.jobs,
+            n_jobs=self.n_jobs,
             client=client,
             what="reranker",
             unit="perceptrons",
@@ -95,7 +95,7 @@ class KernelScorer:
     def _fit_chunk(self, lists: CandidateLists, ranks: Integers) -> tuple[list[DepTree], FloatArray]:
         """Return the trees of past mistakes in some lists, and their coefficients."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
-        perceptron = KernelPerceptron(epochs=self.epochs, seed=self.seed)
+        perceptron = KernelPerceptron(epochs=self.epochs, random_state=self.random_state)
         perceptron.fit(self._pack(trees), lists.first, lists.first[:-1] + ranks)
         return [trees[number] for number in perceptron.support_], perceptron.coef_
 
@@ -126,7 +126,7 @@ class KernelScorer:
         """Return all that the scorer is."""
         support = [[getattr(tree, name) for name in SUPPORT_COLUMNS] for tree in self._support]
         heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in self._support)])
-        options = {name: getattr(self, name) for name in ("degree", "chunks", "epochs", "seed")}
+        options = {name: getattr(self, name) for name in ("degree", "chunks", "epochs", "random_state")}
         values = {"options": options, "support": support}
         return State("KernelScorer", values, {"heads": heads, "coef": self._coef})
 

@@ -58,7 +58,7 @@ class LinearScorer:
         log-linear model learns what is to be added to them.
     epochs : int
         Passes of the perceptron over the lists.
-    seed : int
+    random_state : int
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class LinearScorer:
         *,
         ranker: str = "loglinear",
         epochs: int = 10,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.space = space
         self.features = features
         self.ranker = ranker
         self.epochs = epochs
-        self.seed = seed
+        self.random_state = random_state
         self._choices: list[FloatArray] = []
 
     @property
@@ -102,7 +102,9 @@ class LinearScorer:
         self._choices = []
         if self.ranker == "perceptron":
             bare = alternatives._replace(given=np.zeros_like(alternatives.given))
-            perceptron = AveragedRanker(epochs=self.epochs, seed=self.seed).fit(rows, bare, trust=trust)
+            perceptron = AveragedRanker(epochs=self.epochs, random_state=self.random_state).fit(
+                rows, bare, trust=trust
+            )
             self._choices.append(drop_lightest(perceptron.coef_))
             progress(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
         else:
@@ -157,7 +159,7 @@ class LinearScorer:
 
     def get_state(self) -> State:
         """Return all that the scorer is."""
-        values = {name: getattr(self, name) for name in ("space", "ranker", "epochs", "seed")}
+        values = {name: getattr(self, name) for name in ("space", "ranker", "epochs", "random_state")}
         return State("LinearScorer", values, {"coef": self.coef}, {"features": self.features.get_state()})
 
     @classmethod

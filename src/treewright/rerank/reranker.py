@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_integer
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.rerank.candidates import CandidateLists, FloatArray
 from treewright.rerank.features import SubtreeFeatures
@@ -74,8 +73,8 @@ class DependencyReranker(RerankerTraining):
     significance_level : float, optional
         The reranker is trusted if its gain on the dev set has a p-value of at most this; if not, it has no
         say, and trees are ranked as by the parser. None always trusts it.
-    seed : int
-    jobs : int
+    random_state : int
+    n_jobs : int
         Threads; results do not depend on them.
 
     Attributes
@@ -121,8 +120,8 @@ class DependencyReranker(RerankerTraining):
         epochs: int = 10,
         chunks: int = 10,
         significance_level: float | None = 0.05,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.parser = parser
         self.space = space
@@ -139,8 +138,8 @@ class DependencyReranker(RerankerTraining):
         self.epochs = epochs
         self.chunks = chunks
         self.significance_level = significance_level
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -180,7 +179,7 @@ class DependencyReranker(RerankerTraining):
             k=self.k,
             folds=min(self.folds, len(trees)),
             epochs=self.fold_epochs,
-            jobs=self.jobs,
+            n_jobs=self.n_jobs,
             client=client,
             cache=cache if cache is not None else steps / "lists" if steps else None,
             progress=tell,
@@ -391,7 +390,9 @@ class DependencyReranker(RerankerTraining):
         def work(span: slice) -> list[Any]:
             return function(trees[span], fixed[span] if fixed is not None else None)
 
-        results = map_jobs(work, spans, jobs=self.jobs, what="reranking", count=lambda span: len(trees[span]))
+        results = map_jobs(
+            work, spans, n_jobs=self.n_jobs, what="reranking", count=lambda span: len(trees[span])
+        )
         return [found for batch in results for found in batch]
 
     @property
@@ -457,7 +458,7 @@ class DependencyReranker(RerankerTraining):
 
 OPTIONS = (
     *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "target", "copies"),
-    *("max_iter", "ranker", "epochs", "chunks", "seed"),
+    *("max_iter", "ranker", "epochs", "chunks", "random_state"),
 )
 """The parameters on which the features and weights of a reranker depend."""
 FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_", "gain_", "p_value_", "is_trusted_")

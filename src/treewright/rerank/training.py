@@ -52,8 +52,8 @@ class RerankerTraining:
     epochs: int
     chunks: int
     significance_level: float | None
-    seed: int
-    jobs: int
+    random_state: int
+    n_jobs: int
     _scorer: LinearScorer | KernelScorer
 
     def _check(self) -> None:
@@ -63,12 +63,12 @@ class RerankerTraining:
         check_choice("target", self.target, TARGETS)
         if self.space == "template" and self.learner == "kernel":
             raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
-        for name in ("k", "max_iter", "epochs", "chunks", "jobs"):
+        for name in ("k", "max_iter", "epochs", "chunks", "n_jobs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("folds", self.folds, minimum=2)
         check_number("k", self.k, low=1, high=MAX_TREES - 1)
         check_number("threshold", self.threshold, low=0, high=1e9)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         if self.significance_level is not None:
             check_number("significance_level", self.significance_level, low=0, high=1)
         if self.degree is not None:
@@ -84,7 +84,7 @@ class RerankerTraining:
         steps: Path | None,
         client: Client | None,
     ) -> DependencyParser:
-        parser = self.parser or DependencyParser(seed=self.seed, jobs=self.jobs)
+        parser = self.parser or DependencyParser(random_state=self.random_state, n_jobs=self.n_jobs)
         if parser.is_fitted:
             return parser
         folder = steps / "parser" if steps else None
@@ -106,7 +106,7 @@ class RerankerTraining:
         if dev:
             tuning = CandidateLists.from_structures(self.parser_.structures(dev, self.k))
             return self._with_target(lists, gold), tuning, [self.parser_.lifted(tree).heads for tree in dev]
-        order = np.random.default_rng(self.seed).permutation(len(lists))
+        order = np.random.default_rng(self.random_state).permutation(len(lists))
         n_aside = max(1, int(len(lists) * HELD_OUT_SHARE))
         aside, rest = np.sort(order[:n_aside]).tolist(), np.sort(order[n_aside:]).tolist()
         training = self._with_target(lists.select(rest), [gold[number] for number in rest])
@@ -127,11 +127,15 @@ class RerankerTraining:
         tell(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.learner == "kernel":
             degree = None if self.space == "subtree" else self._degree
-            options = {"chunks": self.chunks, "jobs": self.jobs, "seed": self.seed}
+            options = {"chunks": self.chunks, "n_jobs": self.n_jobs, "random_state": self.random_state}
             return KernelScorer(degree, **options).fit(lists, right, progress=tell, client=client)
         problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
         scorer = LinearScorer(
-            self.space, self._features(), ranker=self.ranker, epochs=self.epochs, seed=self.seed
+            self.space,
+            self._features(),
+            ranker=self.ranker,
+            epochs=self.epochs,
+            random_state=self.random_state,
         )
         return scorer.fit(lists, problem, progress=tell, checkpoint=kept, client=client)
 
@@ -146,19 +150,19 @@ class RerankerTraining:
             max_iter=self.max_iter,
             path=self.max_iter > 1,
             refine=REFINING if self.max_iter > 1 else 0,
-            seed=self.seed,
+            random_state=self.random_state,
         )
         if self.space == "subtree":
-            return SubtreeFeatures(miner, copies=self.copies, jobs=self.jobs)
+            return SubtreeFeatures(miner, copies=self.copies, n_jobs=self.n_jobs)
         if self.space == "polynomial":
             budget = LARGE_BUDGET if self._degree <= 2 else BUDGET
-            return ConjunctionFeatures(miner, budget=budget, jobs=self.jobs)
+            return ConjunctionFeatures(miner, budget=budget, n_jobs=self.n_jobs)
         return HandFeatures()
 
     def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
         """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
         trials = self._scorer.trials(lists)
-        found = tune(lists, gold, trials, seed=self.seed)
+        found = tune(lists, gold, trials, random_state=self.random_state)
         self._scorer.choose(found.number)
         self.gain_, self.p_value_ = found.gain, found.p_value
         level = self.significance_level

@@ -51,7 +51,7 @@ class Tuning(NamedTuple):
 
 
 def tune(
-    lists: CandidateLists, gold: Sequence[IntArray], trials: Sequence[FloatArray], *, seed: int = 0
+    lists: CandidateLists, gold: Sequence[IntArray], trials: Sequence[FloatArray], *, random_state: int = 0
 ) -> Tuning:
     """Find which of several scores, and what multiple of the parser's beside it, finds the best trees.
 
@@ -61,7 +61,7 @@ def tune(
     gold : sequence of ndarray of int
         The right heads of each sentence.
     trials : sequence of ndarray of float, (n_candidates, n_votes)
-    seed : int
+    random_state : int
         Of the randomisation test.
     """
     choices, best = _try_betas(lists, trials)
@@ -73,7 +73,7 @@ def tune(
         [lists.candidate(at) for at in numbers.tolist()]
         for numbers in (lists.first[:-1], best[across, np.arange(len(lists))])
     )
-    tested = significance(right, reranked, parsed, seed=seed)
+    tested = significance(right, reranked, parsed, random_state=random_state)
     uas = percent(int(n_right.sum(axis=1).max()), sum(map(len, gold)))
     return Tuning(number, beta, tested.score_b, uas, tested.difference, tested.p_value)
 

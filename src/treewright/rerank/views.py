@@ -195,7 +195,7 @@ class _KernelView(View):
         packed = self._kernel.pack(support)
         if ranker.voting:
             return np.asarray(ranker.evidence(packed.compare(examples)))
-        return multiply(packed, examples, ranker.coef_[:, np.newaxis], jobs=1)[:, 0]
+        return multiply(packed, examples, ranker.coef_[:, np.newaxis], n_jobs=1)[:, 0]
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
         self._examples = take_examples(self._examples, ranker.support_)

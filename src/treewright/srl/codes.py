@@ -64,7 +64,7 @@ class Decider:
         The cost of an example on the wrong side.
     min_count : int
         How often a feature must be seen in training.
-    seed : int
+    random_state : int
 
     Attributes
     ----------
@@ -73,16 +73,16 @@ class Decider:
     machine_ : LinearMachine
     """
 
-    def __init__(self, *, C: float = 0.1, min_count: int = 2, seed: int = 0) -> None:  # noqa: N803
+    def __init__(self, *, C: float = 0.1, min_count: int = 2, random_state: int = 0) -> None:  # noqa: N803
         self.C = C
         self.min_count = min_count
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, codes: Codes, is_true: Sequence[bool]) -> Self:
         """Learn from rows of features."""
         found, counts = np.unique(codes, return_counts=True)
         self.codes_ = found[counts >= self.min_count]
-        self.machine_ = LinearMachine(loss="log", C=self.C, seed=self.seed)
+        self.machine_ = LinearMachine(loss="log", C=self.C, random_state=self.random_state)
         self.machine_.fit(self._make_rows(codes), [YES if one else NO for one in is_true])
         return self
 
@@ -104,7 +104,7 @@ class Decider:
 
     def get_state(self) -> State:
         """Return all that is needed to make it again."""
-        values = {"C": self.C, "min_count": self.min_count, "seed": self.seed}
+        values = {"C": self.C, "min_count": self.min_count, "random_state": self.random_state}
         return State("Decider", values, {"codes": self.codes_}, {"machine": self.machine_.get_state()})
 
     @classmethod

@@ -60,7 +60,7 @@ def label_file(
     target: str,
     *,
     predicates_from: str | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> None:
     """Find the roles in a file of trees and write PropBank columns.
@@ -72,7 +72,7 @@ def label_file(
         Files, or ``"-"``; `source` in Penn brackets.
     predicates_from : str, optional
         PropBank columns of the same sentences, whose predicates are taken as known.
-    jobs : int
+    n_jobs : int
         Threads.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, work goes on from it, to the
@@ -80,7 +80,7 @@ def label_file(
     """
     if source == predicates_from == "-":
         raise InputError("standard input can stand for one file only")
-    labeler.jobs = jobs
+    labeler.n_jobs = n_jobs
     unfinished = None
     if checkpoint is not None:
         name = partial(_name_work, labeler, source, predicates_from)

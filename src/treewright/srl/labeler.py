@@ -10,11 +10,10 @@ from scipy.optimize import linear_sum_assignment
 
 from treewright._validate import check_choice, check_integer
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -42,7 +41,7 @@ COST = 0.5
 """Of the model that tells arguments from other constituents."""
 BATCH_SIZE = 500
 """Sentences that are labelled at a time."""
-OPTIONS = ("predicates", "kernel", "features", "C", "seed")
+OPTIONS = ("predicates", "kernel", "features", "C", "random_state")
 
 
 class RoleLabeler:
@@ -64,8 +63,8 @@ class RoleLabeler:
         What is asked of arguments; see `treewright.srl.features`.
     C : float, optional
         The cost of an argument with a wrong name; None is a good one for the kernel.
-    seed : int
-    jobs : int
+    random_state : int
+    n_jobs : int
         Threads.
 
     Attributes
@@ -77,7 +76,7 @@ class RoleLabeler:
     Examples
     --------
     >>> import treewright as tw
-    >>> bank = tw.make_treebank(30, seed=0)
+    >>> bank = tw.make_treebank(30, random_state=0)
     >>> labeler = RoleLabeler().fit(bank.constituents, bank.propositions)
     >>> found = labeler.predict(bank.constituents)
     >>> found[0].propositions[0].lemma == bank.propositions[0].propositions[0].lemma
@@ -91,15 +90,15 @@ class RoleLabeler:
         kernel: str = "linear",
         features: str = "extended",
         C: float | None = None,  # noqa: N803
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.predicates = predicates
         self.kernel = kernel
         self.features = features
         self.C = C
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -159,7 +158,7 @@ class RoleLabeler:
         if state is not None:
             self.finder_ = PredicateFinder.from_state(state)
             return
-        self.finder_ = PredicateFinder(self.predicates, seed=self.seed).fit(shapes, sentences)
+        self.finder_ = PredicateFinder(self.predicates, random_state=self.random_state).fit(shapes, sentences)
         if kept:
             kept.save("predicates", self.finder_.get_state())
 
@@ -186,14 +185,18 @@ class RoleLabeler:
         tell(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
         if not candidates:
             raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
-        self.identifier_ = Decider(C=COST, seed=self.seed)
+        self.identifier_ = Decider(C=COST, random_state=self.random_state)
         self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
         if kept:
             kept.save("arguments", self.identifier_.get_state())
 
     def _make_classifier(self) -> RoleClassifier:
         return RoleClassifier(
-            kernel=self.kernel, features=self.features, C=self.C, seed=self.seed, jobs=self.jobs
+            kernel=self.kernel,
+            features=self.features,
+            C=self.C,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
 
     def predict(
@@ -249,7 +252,7 @@ class RoleLabeler:
 
     def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
         """Yield the nodes of the arguments of each predicate, with their roles."""
-        self.classifier_.jobs = self.jobs
+        self.classifier_.n_jobs = self.n_jobs
         values = self.classifier_.decision_function([one for arguments in chosen for one in arguments])
         begin = 0
         for arguments in chosen:
@@ -262,8 +265,8 @@ class RoleLabeler:
         """Check what the constructor was given, as `fit` does first of all."""
         check_choice("predicates", self.predicates, KINDS)
         check_choice("kernel", self.kernel, KERNELS)
-        check_integer("seed", self.seed)
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("random_state", self.random_state)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
         self._make_classifier().check()
 
     def _check_fitted(self) -> None:

@@ -28,7 +28,7 @@ class LinearMachine:
         That of support vector machines (squared), or that of logistic regression.
     C : float
         The cost of an example on the wrong side.
-    seed : int
+    random_state : int
 
     Attributes
     ----------
@@ -37,22 +37,22 @@ class LinearMachine:
     intercept_ : ndarray of float, (n_classes,)
     """
 
-    def __init__(self, *, loss: str = "hinge", C: float = 0.1, seed: int = 0) -> None:  # noqa: N803
+    def __init__(self, *, loss: str = "hinge", C: float = 0.1, random_state: int = 0) -> None:  # noqa: N803
         self.loss = loss
         self.C = C
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, rows: csr_matrix, labels: list[str]) -> Self:
         """Learn from rows of features and their classes."""
         self.classes_ = sorted(set(labels))
         if len(self.classes_) == 1:
             return self._set(np.zeros((1, rows.shape[1])), np.zeros(1))
-        seed = self.seed % MOST_SEEDS
+        random_state = self.random_state % MOST_SEEDS
         model: Any = (
-            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=seed)
+            LinearSVC(C=self.C, max_iter=MOST_ROUNDS, random_state=random_state)
             if self.loss == "hinge"
             else LogisticRegression(
-                C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS, random_state=seed
+                C=self.C, solver="liblinear", dual=True, max_iter=MOST_ROUNDS, random_state=random_state
             )
         )
         with warnings.catch_warnings(), task("linear machine", unit="machines"):
@@ -78,7 +78,7 @@ class LinearMachine:
 
     def get_state(self) -> State:
         """Return all that is needed to make it again."""
-        values = {"loss": self.loss, "C": self.C, "seed": self.seed, "classes": self.classes_}
+        values = {"loss": self.loss, "C": self.C, "random_state": self.random_state, "classes": self.classes_}
         return State("LinearMachine", values, {"coef": self.coef_, "intercept": self.intercept_})
 
     @classmethod

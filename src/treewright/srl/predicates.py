@@ -214,12 +214,12 @@ class PredicateFinder:
     predicates : {"verbs", "all"}
         Words that may be predicates: verbs by their tags, or also all those that have been some in training,
         or whose lemmas have been.
-    seed : int
+    random_state : int
     """
 
-    def __init__(self, predicates: str = VERBS, *, seed: int = 0) -> None:
+    def __init__(self, predicates: str = VERBS, *, random_state: int = 0) -> None:
         self.predicates = predicates
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, shapes: Sequence[Shape], sentences: Sequence[PropSentence]) -> Self:
         """Learn from sentences of which all predicates are known."""
@@ -237,7 +237,9 @@ class PredicateFinder:
             places = {one.predicate for one in sentence.propositions}
             words += found
             is_true += [word.place in places for word in found]
-        self.decider_ = Decider(C=COST, seed=self.seed).fit(_encode(words), is_true) if words else None
+        self.decider_ = (
+            Decider(C=COST, random_state=self.random_state).fit(_encode(words), is_true) if words else None
+        )
         return self
 
     def _set_lemmas(self, lemmas: Iterable[tuple[str, str, str]]) -> None:
@@ -271,7 +273,7 @@ class PredicateFinder:
         """Return all that is needed to make it again."""
         values = {
             "predicates": self.predicates,
-            "seed": self.seed,
+            "random_state": self.random_state,
             "lemmas": [[word, tag, lemma] for (word, tag), lemma in sorted(self.table_.known.items())],
             "senses": self.senses_,
         }
@@ -281,7 +283,7 @@ class PredicateFinder:
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Make it again."""
-        finder = cls(state.values["predicates"], seed=state.values["seed"])
+        finder = cls(state.values["predicates"], random_state=state.values["random_state"])
         finder._set_lemmas((word, tag, lemma) for word, tag, lemma in state.values["lemmas"])
         finder.senses_ = state.values["senses"]
         finder.decider_ = Decider.from_state(state.parts["decider"]) if state.parts else None

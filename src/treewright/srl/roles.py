@@ -44,7 +44,7 @@ COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
 TREE_COST = 5.0
 OPTIONS = (
     "kernel", "features", "weight", "C", "adjuncts", "n_fragments", "degree", "threshold", "tol",
-    "cache_memory", "seed",
+    "cache_memory", "random_state",
 )  # fmt: skip
 
 
@@ -83,8 +83,8 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         By how much the conditions of optimality of a machine may be violated.
     cache_memory : int
         Bytes for kernel values in training.
-    seed : int
-    jobs : int
+    random_state : int
+    n_jobs : int
         Threads.
 
     Attributes
@@ -113,8 +113,8 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         threshold: float | str = 10.0,
         tol: float = 1e-2,
         cache_memory: int = 4 << 30,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
         self.features = features
@@ -126,8 +126,8 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self.threshold = threshold
         self.tol = tol
         self.cache_memory = cache_memory
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -205,8 +205,8 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
             C=TREE_COST if self._parts[1] == FRAGMENTS else self._cost(),
             tol=self.tol,
             cache_memory=self.cache_memory,
-            seed=self.seed,
-            jobs=self.jobs,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
 
     def _make_model(self) -> Any:  # noqa: ANN401
@@ -216,11 +216,11 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
                 degree=self.degree,
                 threshold=self.threshold,
                 final_estimator=None,
-                jobs=self.jobs,
-                seed=self.seed,
+                n_jobs=self.n_jobs,
+                random_state=self.random_state,
             )
         if other in (None, FRAGMENTS):
-            return LinearMachine(C=self._cost(), seed=self.seed)
+            return LinearMachine(C=self._cost(), random_state=self.random_state)
         if not is_linear:
             return self._make_machine(self._tree_kernel())
         parts = [Part(self._tree_kernel(), 0), Part(VectorKernel(normalize=True), 1)]
@@ -242,7 +242,7 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         trees = argument_trees(arguments) if other is not None else []
         if other == FRAGMENTS:
             self._fragments = LinearizedTreeClassifier(
-                self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, jobs=self.jobs
+                self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, n_jobs=self.n_jobs
             ).fit(trees, labels, progress=progress, checkpoint=checkpoint)
         return self._join(rows, trees)
 
@@ -269,7 +269,7 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         if self._model is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
         if isinstance(self._model, TreeKernelClassifier):
-            self._model.jobs = self.jobs
+            self._model.n_jobs = self.n_jobs
         values = np.asarray(self._model.decision_function(self._encode(arguments)), dtype=np.float64)
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
@@ -357,9 +357,9 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         check_number("tol", self.tol, low=1e-12, high=1)
         if self.threshold != "auto":
             check_number("threshold", self.threshold, low=0, high=1e12)
-        for name in ("n_fragments", "degree", "cache_memory", "jobs"):
+        for name in ("n_fragments", "degree", "cache_memory", "n_jobs"):
             check_integer(name, getattr(self, name), minimum=1)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):

@@ -98,7 +98,7 @@ class WordClassifier:
         n_seen: npt.NDArray[np.int64],
         *,
         epochs: int,
-        seed: int,
+        random_state: int,
         min_count: int = 1,
         after_epoch: Callable[[int, float], None] | None = None,
         checkpoint: Checkpoint | None = None,
@@ -117,7 +117,7 @@ class WordClassifier:
         n_seen : ndarray of int
             How often each word is in the training data; rare ones are hidden at times, so that weights
             for unknown words are learnt too.
-        epochs, seed : int
+        epochs, random_state : int
         min_count : int
             How often a feature must occur.
         after_epoch : callable, optional
@@ -131,7 +131,7 @@ class WordClassifier:
         keys = self._keys(self._fixed, text, given)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
         rows = _find_rows(table, keys)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(random_state)
         hiding = HIDING / np.sqrt(np.maximum(1, n_seen))
         saved = checkpoint.load(what) if checkpoint else None
         n_done = saved.values["epochs"] if saved else 0

@@ -102,7 +102,7 @@ class Lemmatizer:
     ----------
     epochs : int
         Passes over the distinct pairs of a word and a label.
-    seed : int
+    random_state : int
 
     Attributes
     ----------
@@ -110,9 +110,9 @@ class Lemmatizer:
     classifier_ : WordClassifier
     """
 
-    def __init__(self, *, epochs: int = 8, seed: int = 0) -> None:
+    def __init__(self, *, epochs: int = 8, random_state: int = 0) -> None:
         self.epochs = epochs
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -139,7 +139,7 @@ class Lemmatizer:
             gold,
             n_seen,
             epochs=self.epochs,
-            seed=self.seed,
+            random_state=self.random_state,
             checkpoint=checkpoint,
             what="learning lemmas",
             unit="words",
@@ -160,7 +160,7 @@ class Lemmatizer:
         """Return all that the lemmatizer is."""
         values = {
             "epochs": self.epochs,
-            "seed": self.seed,
+            "random_state": self.random_state,
             "scripts": [list(script) for script in self.scripts_],
         }
         return State("Lemmatizer", values, self.classifier_.arrays())
@@ -168,7 +168,7 @@ class Lemmatizer:
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Make the lemmatizer again."""
-        lemmatizer = cls(epochs=state.values["epochs"], seed=state.values["seed"])
+        lemmatizer = cls(epochs=state.values["epochs"], random_state=state.values["random_state"])
         lemmatizer.scripts_ = [Script(*script) for script in state.values["scripts"]]
         lemmatizer.classifier_ = WordClassifier(
             TEMPLATES, "", [[number] for number in range(len(lemmatizer.scripts_))]

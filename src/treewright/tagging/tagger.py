@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from treewright._validate import check_integer
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.scale import Client, map_jobs
 from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, word_attributes
@@ -133,7 +132,7 @@ class Tagger:
     ----------
     epochs : int
         Passes over the training sentences.
-    seed : int
+    random_state : int
 
     Attributes
     ----------
@@ -146,9 +145,9 @@ class Tagger:
         None if there were no lemmas in the training data.
     """
 
-    def __init__(self, *, epochs: int = 8, seed: int = 0) -> None:
+    def __init__(self, *, epochs: int = 8, random_state: int = 0) -> None:
         self.epochs = epochs
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -176,7 +175,7 @@ class Tagger:
         gold = _labels(trees)
         if not gold:
             raise InputError("no training sentences with words were given; expected at least one")
-        identity = fingerprint([__version__, self.epochs, self.seed], trees) if checkpoint else ""
+        identity = fingerprint([__version__, self.epochs, self.random_state], trees) if checkpoint else ""
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         self._set_labels(_most_frequent(gold))
         numbers = {label: number for number, label in enumerate(self.labels_)}
@@ -215,7 +214,7 @@ class Tagger:
     def get_state(self) -> State:
         """Return all that the tagger is."""
         values = {
-            "options": {"epochs": self.epochs, "seed": self.seed},
+            "options": {"epochs": self.epochs, "random_state": self.random_state},
             "labels": [list(label) for label in self.labels_],
         }
         arrays = {**self.classifier_.arrays(), "forms": self.lexicon_.forms, "classes": self.lexicon_.classes}
@@ -235,7 +234,7 @@ class Tagger:
 
     def _check(self) -> None:
         check_integer("epochs", self.epochs, minimum=1)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
 
     def _set_labels(self, labels: list[Label]) -> None:
         self.labels_ = labels
@@ -271,7 +270,7 @@ class Tagger:
             gold,
             n_seen,
             epochs=self.epochs,
-            seed=self.seed,
+            random_state=self.random_state,
             min_count=MIN_COUNT,
             after_epoch=after_epoch,
             checkpoint=kept,
@@ -288,7 +287,7 @@ class Tagger:
     ) -> None:
         self.lemmatizer_: Lemmatizer | None = None
         if any(lemma != "_" for lemma in lemmas):
-            lemmatizer = Lemmatizer(seed=self.seed)
+            lemmatizer = Lemmatizer(random_state=self.random_state)
             self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
             tell(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
 
@@ -310,8 +309,8 @@ def jackknife(
     trees: Sequence[DepTree],
     *,
     folds: int,
-    jobs: int = 1,
-    seed: int = 0,
+    n_jobs: int = 1,
+    random_state: int = 0,
     tagger: Tagger | None = None,
     client: Client | None = None,
 ) -> list[DepTree]:
@@ -323,9 +322,9 @@ def jackknife(
     folds : int
         The sentences are dealt out into so many parts at random; each part is tagged by a tagger that
         learns from the others.
-    jobs : int
+    n_jobs : int
         How many threads work; the result does not depend on it.
-    seed : int
+    random_state : int
         Decides which sentences are together.
     tagger : Tagger, optional
         Its parameters are used; it is not changed.
@@ -333,18 +332,18 @@ def jackknife(
         A cluster that does the work instead; the result is the same.
     """
     check_integer("folds", folds, minimum=2)
-    check_integer("seed", seed)
+    check_integer("random_state", random_state)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
     tagger = tagger or Tagger()
-    options = {"epochs": tagger.epochs, "seed": tagger.seed}
-    parts = np.array_split(np.random.default_rng(seed).permutation(len(trees)), folds)
+    options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
+    parts = np.array_split(np.random.default_rng(random_state).permutation(len(trees)), folds)
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
     found = map_jobs(
         partial(_tag_part, bare, options),
         parts,
-        jobs=jobs,
+        n_jobs=n_jobs,
         client=client,
         what="tagging as if new",
         unit="folds",

@@ -367,7 +367,7 @@ def _taking_tags(parser: Any) -> Any:  # noqa: ANN401
     if isinstance(parser, DependencyReranker | ConstituentReranker):
         taking.parser_ = copy(parser.parser_)
     taking.tags = "gold"
-    taking.jobs = 1
+    taking.n_jobs = 1
     return taking
 
 

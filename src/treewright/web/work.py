@@ -30,7 +30,7 @@ class Limits:
         For one request, waiting included.
     queue : int
         Requests that may wait while all threads are at work.
-    jobs : int
+    n_jobs : int
         Threads.
     """
 
@@ -40,10 +40,10 @@ class Limits:
     max_trees: int = 500
     seconds: float = 20.0
     queue: int = 32
-    jobs: int = 2
+    n_jobs: int = 2
 
     def __post_init__(self) -> None:
-        for name in ("max_characters", "max_words", "max_sentences", "max_trees", "jobs"):
+        for name in ("max_characters", "max_words", "max_sentences", "max_trees", "n_jobs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("queue", self.queue)
         check_number("seconds", self.seconds, low=1e-3, high=86_400)
@@ -86,12 +86,12 @@ class WorkLine:
     @property
     def running(self) -> int:
         """Number of threads at work."""
-        return min(self._n_unfinished, self._limits.jobs)
+        return min(self._n_unfinished, self._limits.n_jobs)
 
     @property
     def waiting(self) -> int:
         """Number of pieces of work that wait for a thread."""
-        return max(0, self._n_unfinished - self._limits.jobs)
+        return max(0, self._n_unfinished - self._limits.n_jobs)
 
     async def run(self, function: Callable[[], Result]) -> Result:
         """Call `function` in a thread and return what it returns.
@@ -116,11 +116,11 @@ class WorkLine:
 
     def _submit(self, function: Callable[[], Result]) -> Future[Result]:
         with self._lock:
-            if self._n_unfinished >= self._limits.jobs + self._limits.queue:
+            if self._n_unfinished >= self._limits.n_jobs + self._limits.queue:
                 found = f"{self.running} requests are being worked on and {self.waiting} wait"
                 raise BusyError(f"{found}; expected fewer, so try again later")
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._limits.jobs, thread_name_prefix="treewright")
+                self._threads = ThreadPoolExecutor(self._limits.n_jobs, thread_name_prefix="treewright")
             future = self._threads.submit(function)
             self._n_unfinished += 1
         future.add_done_callback(self._leave)

@@ -18,8 +18,8 @@ def draw_tree(rng, depth=3, width=3):
     return Node(str(rng.choice(list(LABELS))), tuple(children))
 
 
-def draw_trees(seed, n_trees=8, depth=3, width=3):
-    rng = np.random.default_rng(seed)
+def draw_trees(random_state, n_trees=8, depth=3, width=3):
+    rng = np.random.default_rng(random_state)
     return [draw_tree(rng, depth, width) for _ in range(n_trees)]
 
 

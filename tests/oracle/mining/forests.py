@@ -62,16 +62,16 @@ def draw_trees(rng, n, n_trees):
     return trees
 
 
-def draw_lists(seed, sizes=None):
+def draw_lists(random_state, sizes=None):
     """Draw lists of trees as arrays of heads; `sizes` are the numbers of words and trees of each."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = sizes or [(int(rng.integers(1, 7)), int(rng.integers(2, 5))) for _ in range(6)]
     return [np.array(draw_trees(rng, n, n_trees), dtype=np.int32).reshape(n_trees, n) for n, n_trees in sizes]
 
 
-def draw_features(seed, lists, root, n_features=4):
+def draw_features(random_state, lists, root, n_features=4):
     """Draw up to two features for each arc of each list; return a dictionary for each list."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     return [
         {
             arc: sorted(rng.choice(n_features, size=rng.choice(3, p=[0.1, 0.5, 0.4]), replace=False).tolist())

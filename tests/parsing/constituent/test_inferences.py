@@ -145,7 +145,9 @@ def test_with_the_original_strategy_starts_never_grow():
 
 
 def treebank(n_sentences):
-    return [prepare(tree).tree for tree in tw.make_treebank(n_sentences=n_sentences, seed=5).constituents]
+    return [
+        prepare(tree).tree for tree in tw.make_treebank(n_sentences=n_sentences, random_state=5).constituents
+    ]
 
 
 def test_shift_reduce_has_fewer_examples_for_long_sentences():

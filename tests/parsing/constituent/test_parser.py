@@ -25,7 +25,7 @@ ODD_SENTENCES = {
 
 @pytest.fixture(scope="module")
 def treebank():
-    return tw.make_treebank(n_sentences=80, seed=0).constituents
+    return tw.make_treebank(n_sentences=80, random_state=0).constituents
 
 
 def make_parser(**options):
@@ -254,7 +254,9 @@ def test_the_atoms_of_all_parsers_are_saved_too(parsers, treebank, tmp_path, mon
 def test_two_runs_have_the_trees_of_two_parsers_at_half_their_value(treebank):
     trees, dev = treebank[:20], treebank[60:65]
     options = {"lowest_penalty": 10.0, "sample_size": 100}
-    one, other = (make_parser(seed=seed, **options).fit(trees, dev) for seed in (0, 1))
+    one, other = (
+        make_parser(random_state=random_state, **options).fit(trees, dev) for random_state in (0, 1)
+    )
     both = make_parser(runs=2, **options).fit(trees, dev)
     step = max(both.history_, key=lambda step: step.f1)
     sizes = np.reshape(step.sizes, (2, -1)).tolist()
@@ -332,14 +334,14 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
 
 def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(lowest_penalty=20.0).fit(treebank[:20], checkpoint=tmp_path / "kept")
-    for trees, options in ((treebank[:21], {}), (treebank[:20], {"seed": 1})):
+    for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
         with pytest.raises(InputError, match="is of a training with other data or options; give those, or"):
             make_parser(lowest_penalty=20.0, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
 @pytest.mark.parametrize("options", [{}, {"tags": "predicted", "folds": 2, "sample_size": 300}])
 def test_threads_change_nothing(treebank, options):
-    one, two = (make_parser(jobs=jobs, **options).fit(treebank[:30]) for jobs in (1, 2))
+    one, two = (make_parser(n_jobs=n_jobs, **options).fit(treebank[:30]) for n_jobs in (1, 2))
     assert as_bytes(one) == as_bytes(two)
     assert one.kbest(treebank[60:], k=2) == two.kbest(treebank[60:], k=2)
 
@@ -411,11 +413,11 @@ def test_wide_nodes_are_learnt_around():
         ({"sample_size": 2.5}, "sample_size is 2.5; expected an integer of at least 1"),
         ({"patience": 0}, "patience is 0; expected an integer of at least 1"),
         ({"max_inferences": 0}, "max_inferences is 0; expected an integer of at least 1"),
-        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"runs": 0}, "runs is 0; expected an integer of at least 1"),
         ({"atoms": "child label"}, "'child' has no number in 'child label'; expected one from 1 to 100"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
-        ({"seed": "x"}, "seed is 'x'; expected an integer"),
+        ({"random_state": "x"}, "seed is 'x'; expected an integer"),
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
         ({"eta": 0.96}, "eta is 0.96 with a slack of 0.05; expected eta"),
         ({"slack": 2}, "slack is 2; expected a number from 0 to 1"),

@@ -57,7 +57,7 @@ def test_nothing_is_left_of_punctuation():
 
 @pytest.mark.parametrize("n", [200])
 def test_a_prepared_tree_comes_back_with_all_words_and_brackets(n):
-    for tree in tw.make_treebank(n_sentences=n, seed=3).constituents:
+    for tree in tw.make_treebank(n_sentences=n, random_state=3).constituents:
         found = prepare(tree)
         whole = restore(found.tree, found.kept, tree.words(), tree.tags())
         assert (whole.words(), whole.tags()) == (tree.words(), tree.tags())
@@ -95,7 +95,7 @@ def test_a_sentence_of_punctuation_gets_a_flat_tree():
 
 
 def test_a_parser_is_given_the_words_that_trees_keep():
-    for tree in tw.make_treebank(n_sentences=100, seed=4).constituents:
+    for tree in tw.make_treebank(n_sentences=100, random_state=4).constituents:
         assert keep_inside(tree.tags()) == prepare(tree).kept
 
 

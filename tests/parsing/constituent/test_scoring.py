@@ -200,7 +200,7 @@ def test_trees_of_a_parser_without_a_root_are_scored_as_the_search_scores_them()
 def test_threads_change_no_score(parser):
     trees = [each.tree for found in parser.kbest(read(*TRAINING), k=4) for each in found]
     other = tw.ConstituentParser.from_state(parser.get_state())
-    other.jobs = 2
+    other.n_jobs = 2
     assert other.scores(trees).tolist() == parser.scores(trees).tolist()
 
 

@@ -37,8 +37,8 @@ TAGS = ["CC", "NN", "VBD"]
 class Problem:
     """A model of random trees, and the same as dictionaries and nested tuples."""
 
-    def __init__(self, seed, *, labels=("NP",), is_shifting=True, max_children=5, known=1.0):
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, random_state, *, labels=("NP",), is_shifting=True, max_children=5, known=1.0):
+        self.rng = np.random.default_rng(random_state)
         self.encoder = Encoder(Symbols(["TOP", *labels], TAGS, TAGS, ["a", "b"]))
         table = read_atoms(TABLE, self.encoder.sizes())
         n_labels, names = self.encoder.n_labels, self.encoder.symbol_names
@@ -120,8 +120,8 @@ strategies = pytest.mark.parametrize("is_shifting", [True, False])
 @strategies
 @pytest.mark.parametrize(("labels", "n_words"), [(["NP"], 1), (["NP"], 3), (["NP"], 4), (["NP", "VP"], 2)])
 def test_the_best_parse_is_that_of_all_parses(is_shifting, labels, n_words):
-    for seed in range(4):
-        problem = Problem(seed, labels=labels, is_shifting=is_shifting)
+    for random_state in range(4):
+        problem = Problem(random_state, labels=labels, is_shifting=is_shifting)
         check(problem, problem.draw_sentence(n_words), k=1)
 
 
@@ -135,16 +135,16 @@ def test_the_best_parse_of_five_words_is_that_of_all_parses(is_shifting):
 
 @strategies
 def test_the_best_parses_are_those_of_all_parses(is_shifting):
-    for seed, k in ((0, 2), (1, 7), (2, 30), (3, 10_000)):
-        problem = Problem(seed, labels=["NP"], is_shifting=is_shifting)
+    for random_state, k in ((0, 2), (1, 7), (2, 30), (3, 10_000)):
+        problem = Problem(random_state, labels=["NP"], is_shifting=is_shifting)
         check(problem, problem.draw_sentence(3 if k > 100 else 4), k=k)
 
 
 @strategies
 def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
     n_found = []
-    for seed in range(5):
-        problem = Problem(seed, labels=["NP", "S", "VP"], is_shifting=is_shifting, known=0.4)
+    for random_state in range(5):
+        problem = Problem(random_state, labels=["NP", "S", "VP"], is_shifting=is_shifting, known=0.4)
         rows = problem.draw_sentence(3)
         check(problem, rows, k=5)
         n_found.append(len(problem.list_parses(rows)))
@@ -153,8 +153,8 @@ def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
 
 @strategies
 def test_only_the_top_has_more_children_than_are_allowed(is_shifting):
-    for seed in range(3):
-        problem = Problem(seed, is_shifting=is_shifting, max_children=2)
+    for random_state in range(3):
+        problem = Problem(random_state, is_shifting=is_shifting, max_children=2)
         rows = problem.draw_sentence(4)
         check(problem, rows, k=400)
         sizes = {
@@ -193,8 +193,8 @@ def test_starts_of_items_never_grow():
 @strategies
 def test_a_search_that_ends_early_says_so_and_has_a_whole_parse(is_shifting):
     are_exact = []
-    for seed in range(10):
-        problem = Problem(seed, labels=["NP", "VP"], is_shifting=is_shifting)
+    for random_state in range(10):
+        problem = Problem(random_state, labels=["NP", "VP"], is_shifting=is_shifting)
         rows = problem.draw_sentence(6)
         outcome = problem.search(rows, max_inferences=1)
         are_exact.append(outcome.is_exact)
@@ -218,8 +218,8 @@ def test_room_that_is_used_again_changes_no_parse(is_shifting):
 
 @strategies
 def test_where_no_label_is_known_all_goes_under_the_top(is_shifting):
-    for seed in range(4):
-        problem = Problem(seed, is_shifting=is_shifting, known=0.0)
+    for random_state in range(4):
+        problem = Problem(random_state, is_shifting=is_shifting, known=0.0)
         rows = problem.draw_sentence(3)
         (found,) = problem.search(rows, k=5).parses
         assert found.actions == [(0, 3, 0)]
@@ -230,8 +230,10 @@ def test_where_no_label_is_known_all_goes_under_the_top(is_shifting):
 @pytest.mark.parametrize("known", [0.1, 0.25])
 def test_every_way_ends_and_costs_what_its_inferences_do(is_shifting, known):
     n_ends = 0
-    for seed in range(8):
-        problem = Problem(seed, labels=["NP", "S"], is_shifting=is_shifting, known=known, max_children=3)
+    for random_state in range(8):
+        problem = Problem(
+            random_state, labels=["NP", "S"], is_shifting=is_shifting, known=known, max_children=3
+        )
         rows = problem.draw_sentence(4)
         check(problem, rows, k=50)
         for found in problem.search(rows, k=50).parses:
@@ -244,8 +246,8 @@ def test_every_way_ends_and_costs_what_its_inferences_do(is_shifting, known):
 
 @strategies
 def test_where_the_top_is_known_over_nothing_every_parse_still_ends_in_it(is_shifting):
-    for seed in range(3):
-        problem = Problem(seed, is_shifting=is_shifting)
+    for random_state in range(3):
+        problem = Problem(random_state, is_shifting=is_shifting)
         problem.forget_top()
         check(problem, problem.draw_sentence(3), k=20)
 
@@ -254,8 +256,8 @@ def test_where_the_top_is_known_over_nothing_every_parse_still_ends_in_it(is_shi
 def test_where_there_is_no_room_the_state_with_the_fewest_items_goes_under_the_top(is_shifting, monkeypatch):
     monkeypatch.setattr(Searcher, "_count_states", lambda searcher, n_words: 3)
     n_closed = 0
-    for seed in range(8):
-        problem = Problem(seed, labels=["NP", "VP"], is_shifting=is_shifting)
+    for random_state in range(8):
+        problem = Problem(random_state, labels=["NP", "VP"], is_shifting=is_shifting)
         outcome = problem.search(problem.draw_sentence(6))
         ((cost, actions),) = outcome.parses
         assert not outcome.is_exact

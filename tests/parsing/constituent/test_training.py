@@ -25,7 +25,7 @@ def short_warm_up(monkeypatch):
 
 @pytest.fixture(scope="module", params=["shift-reduce", "original"])
 def training(request):
-    trees = tw.make_treebank(n_sentences=8, seed=0).constituents
+    trees = tw.make_treebank(n_sentences=8, random_state=0).constituents
     return tw.ConstituentParser(strategy=request.param).make_training(trees)
 
 
@@ -36,8 +36,8 @@ def make_learners(training, **options):
         "sample_size": 60,
         "least_gain": 0.1,
         "slack": 0.05,
-        "seed": 0,
-        "jobs": 1,
+        "random_state": 0,
+        "n_jobs": 1,
     }
     return Learners(training, **(chosen | {"checkpoint": None} | options))
 
@@ -71,8 +71,8 @@ def score(trees, features):
 
 
 def test_two_runs_are_the_mean_of_two_trainings(training):
-    one, other = (learn(training, seed=seed).forests() for seed in (3, 4))
-    both = learn(training, runs=2, seed=3).forests()
+    one, other = (learn(training, random_state=random_state).forests() for random_state in (3, 4))
+    both = learn(training, runs=2, random_state=3).forests()
     assert [len(each) for each in both] == [len(a) + len(b) for a, b in zip(one, other, strict=True)]
     n_different = 0
     for label in range(training.n_classifiers):
@@ -128,7 +128,7 @@ def test_where_nothing_was_sampled_nothing_was_lost(training):
 
 
 def test_threads_change_no_tree(training):
-    assert as_bytes(learn(training, jobs=2)) == as_bytes(learn(training))
+    assert as_bytes(learn(training, n_jobs=2)) == as_bytes(learn(training))
 
 
 class StoppedError(Exception):

@@ -23,7 +23,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(60, seed=0).dependencies
+    return tw.make_treebank(60, random_state=0).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def strict(bank):
     return tw.DependencyParser(order=2, max_heads=1, **OPTIONS).fit(bank)
 
 
-def draw(bank, seed, sizes):
+def draw(bank, random_state, sizes):
     """Return sentences of random words of a treebank."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     words = [token for tree in bank for token in zip(tree.words, tree.upos, tree.xpos, strict=True)]
     drawn = [[words[at] for at in rng.integers(len(words), size=size)] for size in sizes]
     columns = [list(zip(*tokens, strict=True)) for tokens in drawn]
@@ -121,9 +121,9 @@ def test_threads_and_batches_do_not_mix_up_what_is_fixed(parsers, bank):
     many = draw(bank, 5, [4] * 12)
     fixed = [{1 + number % 4: 0} for number in range(12)]
     alone = [parser.kbest([tree], 200, fixed=[heads])[0] for tree, heads in zip(many, fixed, strict=True)]
-    parser.jobs = 2
+    parser.n_jobs = 2
     together = parser.kbest(many, 200, fixed=fixed)
-    parser.jobs = 1
+    parser.n_jobs = 1
     assert together == alone
 
 

@@ -15,7 +15,7 @@ SMALL = {"epochs": 3, "table_bits": 16}
 
 @pytest.fixture(scope="module")
 def trees():
-    return tw.make_treebank(n_sentences=60, seed=0).dependencies
+    return tw.make_treebank(n_sentences=60, random_state=0).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_relations_of_the_input_are_not_looked_at(trees, labeler):
 
 def test_the_same_seed_gives_the_same_weights(trees, labeler):
     again = Labeler(**SMALL).fit(trees[:40], labeler.encoder_)
-    other = Labeler(**SMALL, seed=1).fit(trees[:40], labeler.encoder_)
+    other = Labeler(**SMALL, random_state=1).fit(trees[:40], labeler.encoder_)
     assert np.array_equal(again.weights_, labeler.weights_)
     assert not np.array_equal(other.weights_, labeler.weights_)
 
@@ -79,7 +79,7 @@ def test_a_loaded_labeler_predicts_the_same(trees, labeler, tmp_path):
     save_state(labeler.get_state(), tmp_path / "labeler")
     loaded = Labeler.from_state(load_state(tmp_path / "labeler"))
     assert loaded.predict(trees) == labeler.predict(trees)
-    assert (loaded.epochs, loaded.table_bits, loaded.seed) == (3, 16, 0)
+    assert (loaded.epochs, loaded.table_bits, loaded.random_state) == (3, 16, 0)
 
 
 def test_an_encoder_kept_elsewhere_can_be_given_back(trees, labeler):
@@ -126,7 +126,7 @@ def test_fitting_on_nothing_is_refused():
     [
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"table_bits": 40}, "table_bits is 40; expected a number from 10 to 28"),
-        ({"seed": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
     ],
 )
 def test_options_out_of_range_are_refused(trees, options, message):

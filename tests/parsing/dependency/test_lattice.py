@@ -77,7 +77,7 @@ def test_arcs_that_allow_no_tree_have_none():
 
 
 def test_a_parsers_own_scores_give_its_own_trees():
-    bank = tw.make_treebank(120, seed=0).dependencies
+    bank = tw.make_treebank(120, random_state=0).dependencies
     parser = tw.DependencyParser(epochs=2, runs=1, table_bits=16, folds=2).fit(bank[:100])
     for lattice, candidates in zip(parser.lattices(bank[100:]), parser.kbest(bank[100:], k=3), strict=True):
         heads, totals = lattice.best_trees(3)

@@ -11,7 +11,7 @@ from treewright.parsing.dependency.long_sentences import best_sums, cut
 
 @pytest.fixture(scope="module")
 def bank():
-    return tw.make_treebank(40, seed=0).dependencies
+    return tw.make_treebank(40, random_state=0).dependencies
 
 
 @pytest.fixture(scope="module")

@@ -24,12 +24,12 @@ def fit_until(parser, line, *data, checkpoint):
 
 @pytest.fixture(scope="module")
 def train():
-    return tw.make_treebank(250, seed=0).dependencies
+    return tw.make_treebank(250, random_state=0).dependencies
 
 
 @pytest.fixture(scope="module")
 def test():
-    return tw.make_treebank(60, seed=1).dependencies
+    return tw.make_treebank(60, random_state=1).dependencies
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,9 @@ def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_
     np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
 
 
-@pytest.mark.parametrize("change", [{"table_bits": 17}, {"seed": 1}, {"epochs": 2}, {"n_sentences": 29}])
+@pytest.mark.parametrize(
+    "change", [{"table_bits": 17}, {"random_state": 1}, {"epochs": 2}, {"n_sentences": 29}]
+)
 def test_a_checkpoint_of_another_training_is_refused(train, tmp_path, change):
     checkpoint = tmp_path / "training"
 
@@ -172,8 +174,8 @@ def test_a_checkpoint_of_another_training_is_refused(train, tmp_path, change):
 
 
 def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
-    train = tw.make_treebank(400, seed=2, crossing=0.5).dependencies
-    unseen = tw.make_treebank(80, seed=3, crossing=0.5).dependencies
+    train = tw.make_treebank(400, random_state=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(80, random_state=3, crossing=0.5).dependencies
     parsed = tw.DependencyParser(**OPTIONS).fit(train).predict(unseen)
     assert any(not tw.is_projective(tree) for tree in parsed)
     assert not any("↑" in relation or "↓" in relation for tree in parsed for relation in tree.deprels)
@@ -181,8 +183,8 @@ def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
 
 
 def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
-    train = tw.make_treebank(400, seed=2, crossing=0.5).dependencies
-    unseen = tw.make_treebank(80, seed=3, crossing=0.5).dependencies
+    train = tw.make_treebank(400, random_state=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(80, random_state=3, crossing=0.5).dependencies
     parser = tw.DependencyParser(**OPTIONS).fit(train)
     parsed = parser.predict(unseen)
     marginals = parser.marginals(unseen)
@@ -196,8 +198,8 @@ def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
 
 
 def test_any_tree_can_be_found_without_lifting(tmp_path):
-    train = tw.make_treebank(300, seed=2, crossing=0.5).dependencies
-    unseen = tw.make_treebank(60, seed=3, crossing=0.5).dependencies
+    train = tw.make_treebank(300, random_state=2, crossing=0.5).dependencies
+    unseen = tw.make_treebank(60, random_state=3, crossing=0.5).dependencies
     parser = tw.DependencyParser(order=1, decoder="spanning", **OPTIONS).fit(train)
     parsed = parser.predict(unseen)
     assert any(not tw.is_projective(tree) for tree in parsed)
@@ -221,7 +223,7 @@ def test_folds_teach_labels_and_probabilities(train, test):
 
 
 def test_trees_with_several_roots_are_learnt():
-    bank = tw.make_treebank(160, seed=4).dependencies
+    bank = tw.make_treebank(160, random_state=4).dependencies
     split = [
         tree.with_heads(
             [
@@ -293,8 +295,8 @@ def test_how_well_training_sentences_are_tagged_is_said(train):
 
 def test_results_do_not_depend_on_the_number_of_jobs(train, test):
     one, other = (
-        tw.DependencyParser(order=1, tags="predicted", jobs=jobs, **OPTIONS).fit(train[:60])
-        for jobs in (1, 3)
+        tw.DependencyParser(order=1, tags="predicted", n_jobs=n_jobs, **OPTIONS).fit(train[:60])
+        for n_jobs in (1, 3)
     )
     np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)
     many = test * 20
@@ -343,7 +345,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"bound": "x"}, "bound is 'x'; expected a number from 0 to inf"),
         ({"templates": "h.tag"}, "templates is 'h.tag'; expected a TemplateSet"),
         ({"templates": tw.TemplateSet(arc="h.tag\n*")}, "template '.'; expected an atom at least, as h.word"),
-        ({"jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
         ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),

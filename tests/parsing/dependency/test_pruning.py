@@ -9,7 +9,7 @@ from treewright.parsing.dependency.pruning import Pruner
 
 @pytest.fixture(scope="module")
 def corpus():
-    trees = tw.make_treebank(120, seed=0).dependencies
+    trees = tw.make_treebank(120, random_state=0).dependencies
     return Encoder.from_trees(trees).encode(trees)
 
 
@@ -39,7 +39,7 @@ def test_a_stricter_threshold_keeps_fewer_arcs(corpus):
 
 
 def test_the_same_seed_gives_the_same_arcs(corpus):
-    one, other = (Pruner(TemplateSet(), seed=3).jackknife(corpus, folds=2)[0] for _ in range(2))
+    one, other = (Pruner(TemplateSet(), random_state=3).jackknife(corpus, folds=2)[0] for _ in range(2))
     np.testing.assert_array_equal(one[1], other[1])
 
 

@@ -23,8 +23,8 @@ VOCABULARY = DecisionVocabulary(["S", "X"], WORDS)
 HUGE = 100_000
 
 
-def make_network(cell, seed=0):
-    generator = np.random.default_rng(seed)
+def make_network(cell, random_state=0):
+    generator = np.random.default_rng(random_state)
     sizes = Sizes.of(VOCABULARY)
     weights = {
         name: generator.standard_normal(shape).astype(np.float32)
@@ -106,10 +106,10 @@ def test_scores_of_a_narrow_search_are_those_of_the_derivations(network, beam, b
     assert given == sorted(given, reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_every_sentence_gets_a_tree(seed):
-    generator = np.random.default_rng(seed)
-    network = make_network("gated", seed)
+@pytest.mark.parametrize("random_state", range(10))
+def test_every_sentence_gets_a_tree(random_state):
+    generator = np.random.default_rng(random_state)
+    network = make_network("gated", random_state)
     sentences = [generator.integers(len(WORDS), size=n).tolist() for n in (1, 2, 9, 30, 17)]
     for root in (0, 2):
         for words, found in zip(
@@ -130,7 +130,7 @@ def test_sentences_do_not_depend_on_each_other(network):
         (alone,) = find_parses(network, [words], limits, k=3)
         assert [each.decisions for each in alone] == [each.decisions for each in found]
         assert [each.score for each in alone] == pytest.approx([each.score for each in found], rel=1e-5)
-    assert find_parses(network, sentences, limits, k=3, jobs=2) == together
+    assert find_parses(network, sentences, limits, k=3, n_jobs=2) == together
 
 
 def test_projections_in_a_row_are_bounded(network):

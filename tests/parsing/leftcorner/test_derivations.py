@@ -355,7 +355,7 @@ def test_the_tag_of_a_folded_word_is_that_of_the_unknown_of_all_tags():
 
 @pytest.mark.parametrize("n", [200])
 def test_words_of_a_tag_are_numbered_in_one_run(n):
-    derivations = [derive(tree) for tree in tw.make_treebank(n_sentences=n, seed=1).constituents]
+    derivations = [derive(tree) for tree in tw.make_treebank(n_sentences=n, random_state=1).constituents]
     words = DecisionVocabulary.from_derivations(derivations, threshold=5).words
     for tag in range(len(words.tags)):
         assert (words.tag_of[words.first[tag] : words.first[tag + 1]] == tag).all()
@@ -363,7 +363,7 @@ def test_words_of_a_tag_are_numbered_in_one_run(n):
 
 
 def test_vocabularies_and_chains_are_saved(tmp_path):
-    trees = tw.make_treebank(n_sentences=100, seed=2).constituents
+    trees = tw.make_treebank(n_sentences=100, random_state=2).constituents
     chains = UnaryChains.from_trees(trees, min_count=2)
     vocabulary = DecisionVocabulary.from_derivations(
         [derive(chains.merge(tree)) for tree in trees], threshold=3

@@ -10,7 +10,7 @@ from treewright.parsing.leftcorner.derivations import N_KINDS, State, derive
 from treewright.parsing.leftcorner.network import CELLS, N_GATES, Network, Sizes, pack
 from treewright.parsing.leftcorner.traces import trace_candidates
 
-TREES = tw.make_treebank(n_sentences=12, seed=3).constituents
+TREES = tw.make_treebank(n_sentences=12, random_state=3).constituents
 DERIVATIONS = [derive(tree) for tree in TREES]
 VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, threshold=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)

@@ -29,7 +29,7 @@ ODD_SENTENCES = {
 
 @pytest.fixture(scope="module")
 def treebank():
-    return tw.make_treebank(n_sentences=80, seed=0).constituents
+    return tw.make_treebank(n_sentences=80, random_state=0).constituents
 
 
 def make_parser(**options):
@@ -363,13 +363,13 @@ def test_what_is_interrupted_leaves_the_parser_as_it_was(parser, treebank):
 
 def test_what_another_training_has_left_is_refused(treebank, tmp_path):
     make_parser(epochs=1).fit(treebank[:20], checkpoint=tmp_path / "kept")
-    for trees, options in ((treebank[:21], {}), (treebank[:20], {"seed": 1})):
+    for trees, options in ((treebank[:21], {}), (treebank[:20], {"random_state": 1})):
         with pytest.raises(InputError, match="is of a training with other data or options; give those, or"):
             make_parser(epochs=1, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
 def test_threads_change_nothing(treebank):
-    one, two = (make_parser(jobs=jobs).fit(treebank[:30]) for jobs in (1, 2))
+    one, two = (make_parser(n_jobs=n_jobs).fit(treebank[:30]) for n_jobs in (1, 2))
     assert as_bytes(one) == as_bytes(two)
     assert one.kbest(treebank[60:], k=2) == two.kbest(treebank[60:], k=2)
 
@@ -417,7 +417,7 @@ def test_training_on_one_tree_gives_it_back(treebank):
         ({"weight_decay": -1}, "weight_decay is -1; expected a number from 0 to 1"),
         ({"dropout": 1.0}, "dropout is 1.0; expected a number from 0 to 0.9"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
-        ({"seed": "x"}, "seed is 'x'; expected an integer"),
+        ({"random_state": "x"}, "seed is 'x'; expected an integer"),
         *(({name: 0}, f"{name} is 0; expected an integer of at least 1") for name in leftcorner.COUNTS),
     ],
 )

@@ -12,7 +12,7 @@ from treewright.parsing.leftcorner.training import Settings, Trainer, draw_weigh
 
 torch = pytest.importorskip("torch")
 
-DERIVATIONS = [derive(tree) for tree in tw.make_treebank(n_sentences=30, seed=1).constituents]
+DERIVATIONS = [derive(tree) for tree in tw.make_treebank(n_sentences=30, random_state=1).constituents]
 VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, threshold=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)
 ENCODED = [encode(derivation, VOCABULARY) for derivation in DERIVATIONS]
@@ -26,7 +26,7 @@ SETTINGS = Settings(
     dropout=0.2,
     batch_size=100,
     epochs=4,
-    seed=0,
+    random_state=0,
     device="cpu",
 )
 
@@ -48,13 +48,13 @@ def test_the_loss_is_that_of_the_trained_network(cell):
     assert loss == pytest.approx(-sum(scores), rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("random_state", [None, 5])
 @pytest.mark.parametrize("cell", CELLS)
-def test_derivatives_are_those_of_small_differences(cell, seed):
+def test_derivatives_are_those_of_small_differences(cell, random_state):
     trainer = make_trainer(cell=cell)
     weights = trainer.weights()
     packed = pack(ENCODED[:6])
-    _, slopes = trainer.differentiate(packed, seed)
+    _, slopes = trainer.differentiate(packed, random_state)
     generator = np.random.default_rng(0)
     for name, slope in slopes.items():
         # Along the derivative, and so far that single precision does not matter.
@@ -64,7 +64,7 @@ def test_derivatives_are_those_of_small_differences(cell, seed):
             moved = (weights[name] + sign * 0.01 * way).astype(np.float32)
             other = make_trainer(cell=cell)
             other.set_weights(weights | {name: moved})
-            losses.append(other.differentiate(packed, seed)[0])
+            losses.append(other.differentiate(packed, random_state)[0])
         expected = float((slope.numpy() * way).sum())
         assert (losses[1] - losses[0]) / 0.02 == pytest.approx(expected, rel=0.02), name
 
@@ -110,7 +110,7 @@ def test_training_goes_on_as_if_it_had_not_been_interrupted(optimizer):
 
 
 def test_weights_do_not_depend_on_threads():
-    one, two = Trainer(SIZES, SETTINGS, jobs=1), Trainer(SIZES, SETTINGS, jobs=2)
+    one, two = Trainer(SIZES, SETTINGS, n_jobs=1), Trainer(SIZES, SETTINGS, n_jobs=2)
     n_threads = torch.get_num_threads()
     assert one.run_epoch(ENCODED) == two.run_epoch(ENCODED)
     assert_same(one.weights(), two.weights())
@@ -118,7 +118,7 @@ def test_weights_do_not_depend_on_threads():
 
 
 def test_another_seed_gives_other_weights():
-    left, right = draw_weights(SIZES, SETTINGS), draw_weights(SIZES, SETTINGS._replace(seed=1))
+    left, right = draw_weights(SIZES, SETTINGS), draw_weights(SIZES, SETTINGS._replace(random_state=1))
     assert_same(left, draw_weights(SIZES, SETTINGS))
     assert (left["links"] != right["links"]).any()
 

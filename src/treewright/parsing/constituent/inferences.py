@@ -309,13 +309,13 @@ class TrainingSet:
                 counts[row] += np.bincount(self.inferences.states[chosen], minlength=n_states)
         self._biases = 0.5 / np.maximum(counts, 1)
 
-    def examples(self, label: int, *, jobs: int = 1) -> "LabelExamples":
+    def examples(self, label: int, *, n_jobs: int = 1) -> "LabelExamples":
         """Return the examples for the classifier of a label, over which so many threads go."""
         numbers = np.flatnonzero(self._considered(label))
         is_right = self._is_right(numbers, label)
         biases = self._biases[is_right.astype(np.int64), self.inferences.states[numbers]]
         signs = np.where(is_right, 1, -1)
-        return LabelExamples(self, numbers.astype(np.int32), label, signs, biases, jobs=jobs)
+        return LabelExamples(self, numbers.astype(np.int32), label, signs, biases, n_jobs=n_jobs)
 
 
 def _word_items(
@@ -361,9 +361,9 @@ class LabelExamples:
         signs: npt.NDArray[np.int64],
         biases: npt.NDArray[np.float64],
         *,
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
-        self._training, self._numbers, self._label, self._jobs = training, numbers, label, jobs
+        self._training, self._numbers, self._label, self._jobs = training, numbers, label, n_jobs
         self.signs, self.biases = signs.astype(np.int8), biases
 
     @property
@@ -395,4 +395,4 @@ class LabelExamples:
         def fill(part: slice) -> None:
             percolate(self._training.source, self._label, self._numbers[part], tests, tree, out[part])
 
-        map_slices(fill, self.n_examples, jobs=self._jobs)
+        map_slices(fill, self.n_examples, n_jobs=self._jobs)

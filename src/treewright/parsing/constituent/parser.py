@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RULES
 from treewright.drawing.pictures import notebook_html
@@ -33,7 +33,6 @@ from treewright.parsing.constituent.preparation import ROOT, keep_inside, prepar
 from treewright.parsing.constituent.scoring import Retracer, TreeScorer
 from treewright.parsing.constituent.search import Found, Searcher
 from treewright.parsing.constituent.training import SCHEDULE, Learners, Step
-from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.sentences import (
     HELD_OUT,
     Input,
@@ -58,9 +57,10 @@ DEV_INFERENCES = 2_000
 TABLES = ("firsts", "lasts", "onlys")
 OPTIONS = (
     "strategy", "tags", "max_children", "only_known", "head_rules", "min_count", "sample_size", "eta",
-    "least_gain", "slack", "lowest_penalty", "patience", "max_inferences", "runs", "folds", "atoms", "seed",
+    "least_gain", "slack", "lowest_penalty", "patience", "max_inferences", "runs", "folds", "atoms",
+    "random_state",
 )  # fmt: skip
-COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "jobs")
+COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "n_jobs")
 
 
 class Parse(NamedTuple):
@@ -105,9 +105,9 @@ class ConstituentParser:
     folds : int
         Of the taggers.
     atoms : str, optional
-        Atomic features, in the notation of `treewright.parsing.constituent.atoms.ATOMS`, which they are by default.
-    seed : int
-    jobs : int
+        Atomic features, in the notation of `treewright.parsing.constituent.atoms.ATOMS`, the default.
+    random_state : int
+    n_jobs : int
         Threads; results do not depend on them.
 
     Attributes
@@ -119,7 +119,7 @@ class ConstituentParser:
     Examples
     --------
     >>> import treewright as tw
-    >>> trees = tw.make_treebank(n_sentences=60, seed=0).constituents
+    >>> trees = tw.make_treebank(n_sentences=60, random_state=0).constituents
     >>> parser = tw.ConstituentParser(lowest_penalty=2.0).fit(trees[:50])
     >>> parser.predict(trees[50:51])[0].words() == trees[50].words()
     True
@@ -144,8 +144,8 @@ class ConstituentParser:
         runs: int = 1,
         folds: int = 5,
         atoms: str | None = None,
-        seed: int = 0,
-        jobs: int = 1,
+        random_state: int = 0,
+        n_jobs: int = 1,
     ) -> None:
         self.strategy = strategy
         self.tags = tags
@@ -163,8 +163,8 @@ class ConstituentParser:
         self.runs = runs
         self.folds = folds
         self.atoms = atoms
-        self.seed = seed
-        self.jobs = jobs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -190,7 +190,7 @@ class ConstituentParser:
         """
         self._check()
         tell = progress or ignore
-        whole, held_out = split_dev(trees, dev, self.seed)
+        whole, held_out = split_dev(trees, dev, self.random_state)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
         fresh = self.untrained()
@@ -200,7 +200,7 @@ class ConstituentParser:
 
     def untrained(self) -> Self:
         """Return a parser with the same options that has learnt nothing."""
-        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "jobs")})
+        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "n_jobs")})
 
     def make_training(self, trees: Sequence[ConstTree], *, progress: Progress | None = None) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
@@ -218,7 +218,9 @@ class ConstituentParser:
         self.tagger_: Tagger | None = None
         if self.tags == "gold":
             return trees
-        self.tagger_, tagged = learn_tags(trees, folds=self.folds, seed=self.seed, jobs=self.jobs, tell=tell)
+        self.tagger_, tagged = learn_tags(
+            trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs, tell=tell
+        )
         return tagged
 
     def _make_training(self, trees: list[ConstTree], tell: Progress) -> TrainingSet:
@@ -273,8 +275,8 @@ class ConstituentParser:
             sample_size=self.sample_size,
             least_gain=self.least_gain,
             slack=self.slack,
-            seed=self.seed,
-            jobs=self.jobs,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
             checkpoint=kept,
         )
         learners.begin(self.lowest_penalty)
@@ -319,14 +321,14 @@ class ConstituentParser:
         is its own parse.
         """
         self._check_fitted()
-        for name, value in (("k", k), ("jobs", self.jobs), ("max_inferences", self.max_inferences)):
+        for name, value in (("k", k), ("n_jobs", self.n_jobs), ("max_inferences", self.max_inferences)):
             check_integer(name, value, minimum=1)
         sentences = list_sentences(sentences)
         read = self._read(sentences)
-        size = max(1, -(-len(read) // self.jobs))
+        size = max(1, -(-len(read) // self.n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
-            found = map_jobs(lambda part: self._parse(part, k, counted), parts, jobs=self.jobs)
+            found = map_jobs(lambda part: self._parse(part, k, counted), parts, n_jobs=self.n_jobs)
         lists = [parses for part in found for parses in part]
         return [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else parses
@@ -353,7 +355,7 @@ class ConstituentParser:
         ndarray of float64, (n_trees,)
         """
         self._check_fitted()
-        check_integer("jobs", self.jobs, minimum=1)
+        check_integer("n_jobs", self.n_jobs, minimum=1)
         trees = list(trees)
         check_trees(trees)
         for at, tree in enumerate(trees, 1):
@@ -366,7 +368,7 @@ class ConstituentParser:
             def fill(part: slice) -> None:
                 scores[part] = self._score(trees[part], counted)
 
-            map_slices(fill, len(trees), jobs=self.jobs)
+            map_slices(fill, len(trees), n_jobs=self.n_jobs)
         return scores
 
     def _score(self, trees: Sequence[ConstTree], counted: Task) -> list[float]:
@@ -488,7 +490,7 @@ class ConstituentParser:
         for name in COUNTS:
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("folds", self.folds, minimum=2)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         check_number("eta", self.eta, low=1e-6, high=0.999)
         check_number("slack", self.slack, low=0, high=1)
         if self.eta * (1 + self.slack) >= 1:

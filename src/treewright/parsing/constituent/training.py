@@ -64,8 +64,8 @@ class Learners:
         How often each label is learnt, with other samples.
     eta, sample_size, least_gain, slack
         As of `BoostedTrees`.
-    seed : int
-    jobs : int
+    random_state : int
+    n_jobs : int
         Threads.
     checkpoint : Checkpoint, optional
         Where each step is kept, and what is there is gone on with.
@@ -86,16 +86,16 @@ class Learners:
         sample_size: int,
         least_gain: float,
         slack: float,
-        seed: int,
-        jobs: int,
+        random_state: int,
+        n_jobs: int,
         checkpoint: Checkpoint | None,
     ) -> None:
-        self._runs, self._jobs, self._checkpoint = runs, jobs, checkpoint
+        self._runs, self._jobs, self._checkpoint = runs, n_jobs, checkpoint
         self._n_labels = training.n_classifiers
         examples = map_jobs(
-            partial(training.examples, jobs=jobs),
+            partial(training.examples, n_jobs=n_jobs),
             range(self._n_labels),
-            jobs=jobs,
+            n_jobs=n_jobs,
             what="making examples",
             unit="labels",
         )
@@ -105,14 +105,14 @@ class Learners:
             found = self._load(f"learner{number}")
             if found:
                 return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
-            run = seed + number // self._n_labels
+            run = random_state + number // self._n_labels
             return make_learner(
-                mine, eta=eta, sample_size=sample_size, least_gain=least_gain, slack=slack, seed=run
+                mine, eta=eta, sample_size=sample_size, least_gain=least_gain, slack=slack, random_state=run
             )
 
         found = self._load("history")
         self.history = [Step(*step) for step in found.values["steps"]] if found else []
-        self._all = map_jobs(make, range(runs * self._n_labels), jobs=jobs)
+        self._all = map_jobs(make, range(runs * self._n_labels), n_jobs=n_jobs)
         self.penalty = self.history[-1].penalty if self.history else self._first_penalty()
 
     def _load(self, name: str) -> State | None:
@@ -123,7 +123,9 @@ class Learners:
         found = self._load("start")
         if found is not None:
             return float(found.values["penalty"])
-        map_jobs(lambda learner: learner.grow(), self._all, jobs=self._jobs, what="first look", unit="labels")
+        map_jobs(
+            lambda learner: learner.grow(), self._all, n_jobs=self._jobs, what="first look", unit="labels"
+        )
         return max(learner.largest or 0.0 for learner in self._all)
 
     def begin(self, lowest: float) -> None:
@@ -153,7 +155,7 @@ class Learners:
         # The slowest first, so that no thread waits long for another at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
         what = f"growing trees, penalty {self.penalty:.3g}"
-        map_jobs(partial(_grow_to, self.penalty), order, jobs=self._jobs, what=what, unit="labels")
+        map_jobs(partial(_grow_to, self.penalty), order, n_jobs=self._jobs, what=what, unit="labels")
 
     def look(self, f1: float) -> None:
         """Take down the dev score of a step, and keep the step."""
@@ -187,7 +189,13 @@ class Learners:
 
 
 def make_learner(
-    examples: LabelExamples, *, eta: float, sample_size: int, least_gain: float, slack: float, seed: int
+    examples: LabelExamples,
+    *,
+    eta: float,
+    sample_size: int,
+    least_gain: float,
+    slack: float,
+    random_state: int,
 ) -> BoostedTrees:
     """Return an ensemble without trees for the examples of a label."""
     return BoostedTrees(
@@ -198,7 +206,7 @@ def make_learner(
         sample_size=sample_size,
         least_gain=least_gain,
         slack=slack,
-        seed=seed,
+        random_state=random_state,
     )
 
 

@@ -119,7 +119,7 @@ class Labeler:
         Passes over the training sentences.
     table_bits : int
         The weight table has 2 ** `table_bits` slots, a byte each on disk.
-    seed : int
+    random_state : int
 
     Attributes
     ----------
@@ -130,10 +130,10 @@ class Labeler:
     weights_ : ndarray of float32
     """
 
-    def __init__(self, *, epochs: int = 6, table_bits: int = 21, seed: int = 0) -> None:
+    def __init__(self, *, epochs: int = 6, table_bits: int = 21, random_state: int = 0) -> None:
         self.epochs = epochs
         self.table_bits = table_bits
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, trees: Sequence[DepTree], encoder: Encoder, *, progress: Progress | None = None) -> Self:
         """Learn from trees, whose relations may be any strings.
@@ -187,7 +187,7 @@ class Labeler:
 
     def get_state(self, *, with_encoder: bool = True) -> State:
         """Return all that the labeler is; without its encoder if that is kept elsewhere."""
-        options = {"epochs": self.epochs, "table_bits": self.table_bits, "seed": self.seed}
+        options = {"epochs": self.epochs, "table_bits": self.table_bits, "random_state": self.random_state}
         values = {"options": options, "labels": self.labels_.strings, "n_tags": self._allowed.n_tags}
         arrays = {**pack(self.weights_), "pairs": self._allowed.pairs}
         parts = {"encoder": self.encoder_.get_state()} if with_encoder and self.encoder_ else {}
@@ -210,7 +210,7 @@ class Labeler:
     def _check(self, trees: Sequence[DepTree]) -> None:
         check_integer("epochs", self.epochs, minimum=1)
         check_number("table_bits", self.table_bits, low=MIN_TABLE_BITS, high=MAX_TABLE_BITS)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
@@ -237,7 +237,7 @@ class Labeler:
         model = self._model(weights)
         groups = self._allowed.groups(corpus)
         count_keys(model, corpus, gold, counts)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         n_words = int(corpus.sizes.sum())
         n_passed = 0
         for epoch in range(self.epochs):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._validate import check_integer
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
@@ -19,7 +19,6 @@ from treewright.parsing.dependency.features import Corpus, TemplateSet
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.long_sentences import LONGEST, Pieces
 from treewright.parsing.dependency.training import MODELS, ParserTraining, Progress, ignore
-from treewright.parsing.fingerprint import fingerprint
 from treewright.persist import State, save_state
 from treewright.scale import Client, map_jobs
 
@@ -86,7 +85,7 @@ class DependencyParser(ParserTraining):
         Stop when the dev score has not risen for so many epochs, and keep the best.
     bound : float
         Largest step of an update towards one constraint.
-    seed : int
+    random_state : int
     table_bits : int
         The weight table has 2 ** `table_bits` slots.
     pruning_threshold : float
@@ -99,7 +98,7 @@ class DependencyParser(ParserTraining):
         How crossing arcs are made projective for training and brought back after parsing.
     templates : TemplateSet, optional
         Features.
-    jobs : int
+    n_jobs : int
         Threads for folds and for parsing; results do not depend on them.
 
     Attributes
@@ -123,14 +122,14 @@ class DependencyParser(ParserTraining):
         jackknife: bool = False,
         patience: int | None = None,
         bound: float = 1.0,
-        seed: int = 0,
+        random_state: int = 0,
         table_bits: int = 23,
         pruning_threshold: float = 1e-3,
         max_heads: int = 8,
         folds: int = 5,
         lifting: str = "path",
         templates: TemplateSet | None = None,
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.order = order
         self.k = k
@@ -141,14 +140,14 @@ class DependencyParser(ParserTraining):
         self.jackknife = jackknife
         self.patience = patience
         self.bound = bound
-        self.seed = seed
+        self.random_state = random_state
         self.table_bits = table_bits
         self.pruning_threshold = pruning_threshold
         self.max_heads = max_heads
         self.folds = folds
         self.lifting = lifting
         self.templates = templates
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -323,7 +322,7 @@ class DependencyParser(ParserTraining):
 
     def untrained(self, **changes: object) -> Self:
         """Return a parser with the same options, but for some, that has learnt nothing."""
-        options = {name: getattr(self, name) for name in (*OPTIONS, "templates", "jobs")}
+        options = {name: getattr(self, name) for name in (*OPTIONS, "templates", "n_jobs")}
         return type(self)(**{**options, **changes})
 
     @property
@@ -381,7 +380,7 @@ class DependencyParser(ParserTraining):
         def work(span: slice) -> list[Result]:
             return function(trees[span], fixed[span] if fixed is not None else None)
 
-        found = map_jobs(work, spans, jobs=self.jobs, what="parsing", count=lambda span: len(trees[span]))
+        found = map_jobs(work, spans, n_jobs=self.n_jobs, what="parsing", count=lambda span: len(trees[span]))
         return [each for batch in found for each in batch]
 
     def check_fixed(
@@ -440,7 +439,7 @@ class DependencyParser(ParserTraining):
 
 
 OPTIONS = (
-    *("order", "k", "epochs", "runs", "tags", "decoder", "jackknife", "patience", "bound", "seed"),
+    *("order", "k", "epochs", "runs", "tags", "decoder", "jackknife", "patience", "bound", "random_state"),
     *("table_bits", "pruning_threshold", "max_heads", "folds", "lifting"),
 )
 """The parameters of a parser that are saved with it."""

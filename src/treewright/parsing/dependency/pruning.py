@@ -58,7 +58,7 @@ class Pruner:
         Whether the rich model has the last word; without it the small one decides alone.
     single_root : bool
         Whether every tree has exactly one root.
-    seed : int
+    random_state : int
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Pruner:
         max_heads: int = 8,
         fine: bool = True,
         single_root: bool = True,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.templates = templates
         self.threshold = threshold
         self.max_heads = max_heads
         self.fine = fine
         self.single_root = single_root
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, corpus: Corpus) -> "Pruner":
         """Learn from sentences with projective heads."""
@@ -86,15 +86,15 @@ class Pruner:
         return self
 
     def jackknife(
-        self, corpus: Corpus, *, folds: int, jobs: int = 1, client: Client | None = None
+        self, corpus: Corpus, *, folds: int, n_jobs: int = 1, client: Client | None = None
     ) -> tuple[Arcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
-        order = np.random.default_rng(self.seed).permutation(corpus.n_sentences)
+        order = np.random.default_rng(self.random_state).permutation(corpus.n_sentences)
         parts = [order[fold::folds] for fold in range(folds)]
         found = map_jobs(
             partial(self._choose, corpus, order),
             parts,
-            jobs=jobs,
+            n_jobs=n_jobs,
             client=client,
             what="pruning as if new",
             unit="folds",
@@ -122,7 +122,7 @@ class Pruner:
             "max_heads": self.max_heads,
             "fine": self.fine,
             "single_root": self.single_root,
-            "seed": self.seed,
+            "random_state": self.random_state,
         }
         parts = {
             f"stage{at}": State("Stage", {}, pack(stage.weights)) for at, stage in enumerate(self.stages_)
@@ -155,7 +155,7 @@ class Pruner:
         return tuple(stages)
 
     def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         stages = self._make_stages([make_table(COARSE_BITS), make_table(FINE_BITS)])
         arcs = self._room(corpus)
         competing: Arcs = (arcs[0], NO_CODES)

@@ -72,7 +72,7 @@ class StructureModel:
         runs: int,
         k: int,
         bound: float,
-        seed: int,
+        random_state: int,
         patience: int | None = None,
         checkpoint: Checkpoint | None = None,
         after_epoch: Callable[[EpochReport], float] | None = None,
@@ -93,7 +93,7 @@ class StructureModel:
                 run, epoch_of_run = divmod(epoch, epochs)
                 if epoch_of_run == 0:
                     progress.start_run()
-                order = np.random.default_rng([seed, epoch]).permutation(corpus.n_sentences)
+                order = np.random.default_rng([random_state, epoch]).permutation(corpus.n_sentences)
                 options = (k, bound, self.single_root, self._max_keys, epoch_of_run * corpus.n_sentences)
                 n_wrong, loss = self._learn(corpus, arcs, progress, order, options, counted)
                 learnt = average(progress.weights, progress.totals, (epoch_of_run + 1) * corpus.n_sentences)

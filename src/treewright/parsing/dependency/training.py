@@ -53,14 +53,14 @@ class ParserTraining(ABC):
     jackknife: bool
     patience: int | None
     bound: float
-    seed: int
+    random_state: int
     table_bits: int
     pruning_threshold: float
     max_heads: int
     folds: int
     lifting: str
     templates: TemplateSet | None
-    jobs: int
+    n_jobs: int
 
     @abstractmethod
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
@@ -114,9 +114,9 @@ class ParserTraining(ABC):
         if self.decoder == "spanning" and self.order != 1:
             raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
         check_choice("lifting", self.lifting, SCHEMES)
-        for name in ("k", "epochs", "runs", "max_heads", "folds", "jobs"):
+        for name in ("k", "epochs", "runs", "max_heads", "folds", "n_jobs"):
             check_integer(name, getattr(self, name), minimum=1)
-        check_integer("seed", self.seed, minimum=0)
+        check_integer("random_state", self.random_state, minimum=0)
         if self.patience is not None:
             check_integer("patience", self.patience, minimum=1)
             if not dev:
@@ -144,7 +144,7 @@ class ParserTraining(ABC):
         n = max(int(len(trees) * HELD_OUT_SHARE), min(MIN_HELD_OUT, len(trees) // 10))
         if n == 0:
             return trees, None
-        aside = set(np.random.default_rng(self.seed).permutation(len(trees))[:n].tolist())
+        aside = set(np.random.default_rng(self.random_state).permutation(len(trees))[:n].tolist())
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
@@ -158,7 +158,7 @@ class ParserTraining(ABC):
         single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
         arcs = self._learn_pruning(corpus, single_root, tell, client)
         parsed, scale = self._jackknifed(lifted, kept, tell, client) if self.jackknife else (lifted, 1.0)
-        self.labeler_ = Labeler(seed=self.seed).fit(parsed, self.encoder_)
+        self.labeler_ = Labeler(random_state=self.random_state).fit(parsed, self.encoder_)
         if kept:
             values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
             arrays = {**corpus._asdict(), "first_arc": arcs[0], "arcs": arcs[1]}
@@ -183,10 +183,15 @@ class ParserTraining(ABC):
         self.tagger_ = None
         if self.tags == "gold":
             return trees
-        self.tagger_ = Tagger(seed=self.seed).fit(trees)
+        self.tagger_ = Tagger(random_state=self.random_state).fit(trees)
         folds = min(self.folds, len(trees))
         tagged = jackknife(
-            trees, folds=folds, jobs=self.jobs, seed=self.seed, tagger=self.tagger_, client=client
+            trees,
+            folds=folds,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            tagger=self.tagger_,
+            client=client,
         )
         tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
@@ -204,10 +209,10 @@ class ParserTraining(ABC):
             max_heads=self.max_heads,
             fine=self.order > 1,
             single_root=single_root,
-            seed=self.seed,
+            random_state=self.random_state,
         )
         folds = min(self.folds, corpus.n_sentences)
-        arcs, report = self.pruner_.jackknife(corpus, folds=folds, jobs=self.jobs, client=client)
+        arcs, report = self.pruner_.jackknife(corpus, folds=folds, n_jobs=self.n_jobs, client=client)
         self.pruner_.fit(corpus)
         self.recall_ = report.recall
         tell(f"pruning keeps {report.n_heads:.2f} heads a word and {report.recall:.2f}% of the gold arcs")
@@ -218,7 +223,7 @@ class ParserTraining(ABC):
     ) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
         corpus = self.encoder_.encode(trees)
-        order = np.random.default_rng(self.seed).permutation(len(trees))
+        order = np.random.default_rng(self.random_state).permutation(len(trees))
         n_folds = min(self.folds, len(trees))
 
         def learn(fold: int) -> State:
@@ -250,12 +255,12 @@ class ParserTraining(ABC):
         found = {fold: state for fold, state in states.items() if state is not None}
         missing = [fold for fold in states if fold not in found]
         what = "parsing as if new"
-        made = map_jobs(learn, missing, jobs=self.jobs, client=client, what=what, unit="folds", keep=keep)
+        made = map_jobs(learn, missing, n_jobs=self.n_jobs, client=client, what=what, unit="folds", keep=keep)
         return {**found, **dict(zip(missing, made, strict=True))}
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
         """Learn from all but some of the trees; return the heads of these, and their scale."""
-        parser = self.untrained(tags="gold", jackknife=False, patience=None, jobs=1)
+        parser = self.untrained(tags="gold", jackknife=False, patience=None, n_jobs=1)
         aside = set(numbers)
         rest = [tree for number, tree in enumerate(trees) if number not in aside]
         parser._learn_structure(parser._prepare(rest, None, ignore), None, ignore, None)
@@ -296,7 +301,7 @@ class ParserTraining(ABC):
             runs=self.runs,
             k=self.k,
             bound=self.bound,
-            seed=self.seed,
+            random_state=self.random_state,
             patience=self.patience if dev else None,
             checkpoint=kept,
             after_epoch=after_epoch,

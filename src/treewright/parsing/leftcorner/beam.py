@@ -124,7 +124,7 @@ def keep_best(sentences: Rows, scores: Scores, width: int) -> Rows:
 
 
 def find_parses(
-    network: Network, sentences: Sequence[Sequence[int]], limits: Limits, *, k: int, jobs: int = 1
+    network: Network, sentences: Sequence[Sequence[int]], limits: Limits, *, k: int, n_jobs: int = 1
 ) -> list[list[Found]]:
     """Return the most probable derivations of sentences, at most `k` of each, the best first.
 
@@ -135,7 +135,7 @@ def find_parses(
         The numbers of the tags and words of each, at least one.
     limits : Limits
     k : int
-    jobs : int
+    n_jobs : int
         Threads.
     """
 
@@ -144,7 +144,7 @@ def find_parses(
 
     batches = split_work([len(words) for words in sentences], limits.beam)
     found: list[list[Found]] = [[] for _ in sentences]
-    results = map_jobs(search, batches, jobs=jobs, what="parsing", count=len)
+    results = map_jobs(search, batches, n_jobs=n_jobs, what="parsing", count=len)
     for batch, lists in zip(batches, results, strict=True):
         for at, parses in zip(batch, lists, strict=True):
             found[at] = parses

@@ -9,14 +9,13 @@ import numpy as np
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.parser import Parse
-from treewright.parsing.fingerprint import fingerprint
 from treewright.parsing.leftcorner.beam import Found, Limits, find_parses
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, encode, encode_together
 from treewright.parsing.leftcorner.derivations import Decision, UnaryChains, derive, rebuild
@@ -43,13 +42,13 @@ OPTIMIZERS = ("adam", "momentum")
 OPTIONS = (
     "tags", "cell", "units", "embedding", "threshold", "min_chain", "optimizer", "learning_rate",
     "weight_decay", "dropout", "batch_size", "epochs", "patience", "beam", "branching", "max_projections",
-    "folds", "seed",
+    "folds", "random_state",
 )  # fmt: skip
 COUNTS = (
     "units", "embedding", "threshold", "min_chain", "batch_size", "epochs", "patience", "beam", "branching",
-    "max_projections", "jobs",
+    "max_projections", "n_jobs",
 )  # fmt: skip
-SEARCH_COUNTS = ("beam", "branching", "max_projections", "jobs")
+SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
 DEV_BEAM = 10
 """The beam between epochs of training; with 5, as in the paper, dev scores tell models apart badly."""
 MIN_UNKNOWN = 5
@@ -112,11 +111,11 @@ class LeftCornerParser:
         That may follow each other without another decision.
     folds : int
         Of the taggers.
-    seed : int
+    random_state : int
     device : str
         Where training runs, as PyTorch names it; ``"auto"`` is a GPU where there is one, on which sums are
         taken in no fixed order, so that results differ a little each time.
-    jobs : int
+    n_jobs : int
         Threads; results do not depend on them.
 
     Attributes
@@ -158,9 +157,9 @@ class LeftCornerParser:
         branching: int = 10,
         max_projections: int = 5,
         folds: int = 5,
-        seed: int = 0,
+        random_state: int = 0,
         device: str = "auto",
-        jobs: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         self.tags = tags
         self.cell = cell
@@ -179,9 +178,9 @@ class LeftCornerParser:
         self.branching = branching
         self.max_projections = max_projections
         self.folds = folds
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
-        self.jobs = jobs
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -207,7 +206,7 @@ class LeftCornerParser:
         """
         self._check()
         find_device(self.device)
-        whole, held_out = split_dev(trees, dev, self.seed)
+        whole, held_out = split_dev(trees, dev, self.random_state)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
         fresh = self.untrained()
@@ -217,7 +216,7 @@ class LeftCornerParser:
 
     def untrained(self) -> Self:
         """Return a parser with the same options that has learnt nothing."""
-        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "jobs")})
+        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "n_jobs")})
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
@@ -229,7 +228,7 @@ class LeftCornerParser:
     ) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
         derivations = self._make_training(trees, tell)
-        trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), jobs=self.jobs)
+        trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), n_jobs=self.n_jobs)
         best: dict[str, Floats] = {}
         self.history_ = []
         saved = kept.load(STEP) if kept else None
@@ -263,7 +262,7 @@ class LeftCornerParser:
         self.tagger_: Tagger | None = None
         if self.tags == "predicted":
             self.tagger_, trees = learn_tags(
-                trees, folds=self.folds, seed=self.seed, jobs=self.jobs, tell=tell
+                trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs, tell=tell
             )
         self.chains_ = UnaryChains.from_trees(trees, min_count=self.min_chain)
         derivations = [derive(self.chains_.merge(tree)) for tree in track(trees, "deriving trees")]
@@ -321,7 +320,7 @@ class LeftCornerParser:
         places = [at for at, each in enumerate(words) if each]
         n_wanted = max(SPARE * k, self.beam)
         found = find_parses(
-            self._network, [words[at] for at in places], self._limits(), k=n_wanted, jobs=self.jobs
+            self._network, [words[at] for at in places], self._limits(), k=n_wanted, n_jobs=self.n_jobs
         )
         lists = [[Parse(each, 0.0)] if isinstance(each, ConstTree) else [] for each in sentences]
         for at, derivations in zip(places, found, strict=True):
@@ -471,7 +470,7 @@ class LeftCornerParser:
         for name in COUNTS:
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("folds", self.folds, minimum=2)
-        check_integer("seed", self.seed)
+        check_integer("random_state", self.random_state)
         check_number("learning_rate", self.learning_rate, low=1e-8, high=10)
         check_number("weight_decay", self.weight_decay, low=0, high=1)
         check_number("dropout", self.dropout, low=0, high=0.9)

@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     dropout: float
     batch_size: int
     epochs: int
-    seed: int
+    random_state: int
     device: str
 
 
@@ -85,7 +85,7 @@ def find_device(name: str) -> str:
 
 def draw_weights(sizes: Sizes, settings: Settings) -> dict[str, Floats]:
     """Return random weights to begin with."""
-    generator = np.random.default_rng(settings.seed)
+    generator = np.random.default_rng(settings.random_state)
     weights = {}
     for name, shape in sizes.shapes(settings.units, settings.embedding, settings.cell).items():
         if len(shape) == 1:
@@ -131,15 +131,15 @@ class Trainer:
     ----------
     sizes : Sizes
     settings : Settings
-    jobs : int
+    n_jobs : int
         Threads; results do not depend on them.
     """
 
-    def __init__(self, sizes: Sizes, settings: Settings, *, jobs: int = 1) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings, *, n_jobs: int = 1) -> None:
         self._torch = require("torch", "neural")
         self._sizes = sizes
         self._settings = settings
-        self._jobs = jobs
+        self._jobs = n_jobs
         self._device = find_device(settings.device)
         weights = draw_weights(sizes, settings)
         self._weights = {
@@ -172,7 +172,7 @@ class Trainer:
         The learning rate falls to zero over all epochs, and so does the decay of weights. Random numbers
         depend on the seed and the epoch alone, so that training can go on from any of them.
         """
-        generator = np.random.default_rng([self._settings.seed, self.epoch])
+        generator = np.random.default_rng([self._settings.random_state, self.epoch])
         batches = make_batches(derivations, self._settings.batch_size, generator)
         total = 0.0
         with self._one_thread():
@@ -203,8 +203,10 @@ class Trainer:
     def _learn(self, derivations: Sequence[Encoded], seeds: Sequence[int]) -> float:
         """Take one step; return the loss of all decisions of a batch."""
         shares = [derivations[at::N_SHARES] for at in range(N_SHARES)]
-        work = [(pack(share), seed) for share, seed in zip(shares, seeds, strict=True) if share]
-        found = map_jobs(lambda each: self.differentiate(*each), work, jobs=self._jobs)
+        work = [
+            (pack(share), random_state) for share, random_state in zip(shares, seeds, strict=True) if share
+        ]
+        found = map_jobs(lambda each: self.differentiate(*each), work, n_jobs=self._jobs)
         n_decisions = sum(len(each.kinds) for each in derivations)
         for name, weight in self._weights.items():
             weight.grad = sum(slopes[name] for _, slopes in found) / n_decisions
@@ -221,17 +223,21 @@ class Trainer:
             for name, weight in self._weights.items():
                 self._means[name].lerp_(weight, share)
 
-    def differentiate(self, packed: Packed, seed: int | None = None) -> tuple[float, dict[str, Tensor]]:
+    def differentiate(
+        self, packed: Packed, random_state: int | None = None
+    ) -> tuple[float, dict[str, Tensor]]:
         """Return the loss of all decisions and its derivatives by all weights.
 
         Parameters
         ----------
         packed : Packed
-        seed : int, optional
+        random_state : int, optional
             Decides what is dropped out; nothing is without it.
         """
         torch, weights = self._torch, self._weights
-        noise = None if seed is None else torch.Generator(device=self._device).manual_seed(seed)
+        noise = (
+            None if random_state is None else torch.Generator(device=self._device).manual_seed(random_state)
+        )
         given = self._embed(packed, noise)
         links = torch.tensor(packed.links, device=self._device)
         mask = self._draw_mask((packed.starts[1], N_LINKS * self._settings.units), noise)
