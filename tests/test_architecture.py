@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 LEVELS = [
     ["_version", "_cache", "_ending", "progress"],
-    ["native", "errors", "_validate", "_optional"],
+    ["native", "errors", "_optional", "_typing", "_validate"],
     ["data"],
     ["persist", "scale", "drawing"],
     ["_soundness", "checkpoint"],
@@ -31,7 +31,7 @@ LEVELS = [
     ["__init__"],
 ]
 """A room imports rooms of lower levels only; those of one level do not know each other."""
-SHARED_ON_THEIR_LEVEL = {("_optional", "errors"), ("_validate", "errors")}
+SHARED_ON_THEIR_LEVEL = {("_optional", "errors"), ("_validate", "errors"), ("_validate", "_typing")}
 
 SHOWN_IN_NOTEBOOKS = Path("data", "notebook.py")
 """Where trees ask for their pictures, which are made of trees."""
