@@ -65,5 +65,5 @@ def test_an_interrupt_ends_the_work():
 
 
 def test_a_number_of_jobs_below_one_is_refused():
-    with pytest.raises(InputError, match="jobs is 0; expected an integer of at least 1"):
+    with pytest.raises(InputError, match="n_jobs is 0; expected an integer of at least 1"):
         map_jobs(square, [1], n_jobs=0)

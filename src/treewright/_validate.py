@@ -29,7 +29,7 @@ def check_number(name: str, value: object, *, low: float, high: float) -> None:
         raise InputError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
 
 
-def check_params(model: Any) -> None:
+def check_params(model: Any) -> None:  # noqa: ANN401
     """Check that the parameters of an estimator have values that the annotations of its constructor allow.
 
     Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, and unions of

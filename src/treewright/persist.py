@@ -21,7 +21,7 @@ from treewright._version import __version__
 from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 SEPARATOR = "/"
 
 

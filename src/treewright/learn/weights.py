@@ -5,11 +5,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treewright.model import Array, expect
+from treewright.persist import State
+
 FloatTable = npt.NDArray[np.float32]
 
 N_LEVELS = 127
 SMALLEST_SHARE = 2.0**-16
 """Of the largest weight; what is smaller becomes 0."""
+LARGEST_WEIGHT = 1e9
+"""Beyond all that is learnt, and small enough for sums of weights to be told apart."""
 
 
 def make_table(bits: int) -> FloatTable:
@@ -48,3 +53,27 @@ def unpack(packed: dict[str, npt.NDArray[Any]]) -> FloatTable:
     """Return the weights that `pack` made."""
     table: FloatTable = packed["book"][packed["codes"]]
     return table
+
+
+class Packed:
+    """Weights as a field of a model, a byte each.
+
+    Parameters
+    ----------
+    is_hashed : bool
+        Whether the high bits of keys number the slots of the table, which then has two at least.
+    """
+
+    def __init__(self, *, is_hashed: bool = False) -> None:
+        self._min_size = 2 if is_hashed else 0
+
+    def put(self, state: State, name: str, value: FloatTable) -> None:
+        """Add the weights."""
+        state.arrays |= {f"{name}.{key}": array for key, array in pack(value).items()}
+
+    def take(self, state: State, name: str) -> FloatTable:
+        """Remove and return the weights."""
+        book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
+        codes = Array("u").take(state, f"{name}.codes")
+        expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")
+        return unpack({"book": book, "codes": codes})

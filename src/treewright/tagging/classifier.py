@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
-from treewright.errors import InputError
-from treewright.learn.weights import average, pack, unpack
+from treewright.learn.weights import Packed, average, pack, unpack
+from treewright.model import Array, Model, expect, saved
 from treewright.native.tagging.classifier import (
     CLASS,
     LABEL,
@@ -68,7 +68,30 @@ HIDING = 0.5
 """A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
 
 
-class WordClassifier:
+class TableField:
+    """The weights of a classifier as a field of it."""
+
+    def put(self, state: State, name: str, value: Table) -> None:
+        """Add the table."""
+        small = np.min_scalar_type(int(value.pieces.max(initial=0)) + 1)
+        Packed().put(state, name, value.weights)
+        state.arrays[f"{name}.keys"] = value.keys
+        state.arrays[f"{name}.sizes"] = value.sizes.astype(
+            np.min_scalar_type(int(value.sizes.max(initial=0)))
+        )
+        state.arrays[f"{name}.pieces"] = value.pieces.astype(small)
+
+    def take(self, state: State, name: str) -> Table:
+        """Remove and return the table."""
+        keys, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("keys", "sizes", "pieces"))
+        weights = Packed().take(state, name)
+        expect(len(sizes) == len(keys), "a size for each key")
+        total = int(sizes.sum(dtype=np.int64))
+        expect(total == len(pieces) == len(weights), "a piece and a weight for each place of a row")
+        return _make_table(keys.astype(np.uint32), sizes.astype(np.int32), pieces.astype(np.int32), weights)
+
+
+class WordClassifier(Model):
     """An averaged linear classifier of words in context, whose outcomes are made of pieces.
 
     Parameters
@@ -84,7 +107,12 @@ class WordClassifier:
         The weights.
     """
 
+    fields = saved(table_=TableField())
+
     def __init__(self, fixed: str, moving: str, pieces: Sequence[Sequence[int]]) -> None:
+        self.fixed = fixed
+        self.moving = moving
+        self.pieces = pieces
         self._fixed = compile_templates(fixed)
         self._moving = compile_templates(moving, first=len(self._fixed.numbers))
         self._first = np.cumsum([0, *map(len, pieces)]).astype(np.int32)
@@ -164,26 +192,9 @@ class WordClassifier:
         choose(self._model(self.table_), text, rows, found)
         return found
 
-    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Return the weights in little space."""
-        table = self.table_
-        small = np.min_scalar_type(len(self._pieces))
-        return {
-            **pack(table.weights),
-            "keys": table.keys,
-            "sizes": table.sizes.astype(small),
-            "pieces": table.pieces.astype(small),
-        }
-
-    def set_arrays(self, arrays: dict[str, npt.NDArray[np.generic]]) -> Self:
-        """Take the weights back."""
-        sizes = arrays["sizes"].astype(np.int32)
-        pieces = arrays["pieces"].astype(np.int32)
-        n_pieces = int(self._pieces.max(initial=-1)) + 1
-        if pieces.max(initial=-1) >= n_pieces:
-            raise InputError(f"weights of piece {pieces.max()}; expected one of {n_pieces}")
-        self.table_ = _make_table(arrays["keys"].astype(np.uint32), sizes, pieces, unpack(arrays))
-        return self
+    def check_fitted_state(self) -> None:
+        """Check that all weights are those of pieces of outcomes."""
+        expect(self.table_.pieces.max(initial=-1) <= self._pieces.max(initial=-1), "weights of known pieces")
 
     def _model(self, table: Table) -> Choosing:
         n_pieces = int(self._pieces.max(initial=-1)) + 1

@@ -11,9 +11,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Count, NonNegativeInt
 from treewright.checkpoint import Checkpoint
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.native.tagging.classifier import Text
-from treewright.persist import State
 from treewright.tagging.classifier import IntArray, WordClassifier
 
 TEMPLATES = """
@@ -95,7 +96,7 @@ def longest_common(a: str, b: str, shortest: int = 0) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-class Lemmatizer:
+class Lemmatizer(Model):
     """A chooser of edit scripts for words with labels.
 
     Parameters
@@ -110,7 +111,12 @@ class Lemmatizer:
     classifier_ : WordClassifier
     """
 
-    def __init__(self, *, epochs: int = 8, random_state: int = 0) -> None:
+    fields = saved(
+        scripts_=Value(encode=list, decode=lambda scripts: [Script(*script) for script in scripts]),
+        classifier_=Part(WordClassifier),
+    )
+
+    def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
 
@@ -156,24 +162,9 @@ class Lemmatizer:
         ]
         return [chosen[number] for number in pairs.of_words.tolist()]
 
-    def get_state(self) -> State:
-        """Return all that the lemmatizer is."""
-        values = {
-            "epochs": self.epochs,
-            "random_state": self.random_state,
-            "scripts": [list(script) for script in self.scripts_],
-        }
-        return State("Lemmatizer", values, self.classifier_.arrays())
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the lemmatizer again."""
-        lemmatizer = cls(epochs=state.values["epochs"], random_state=state.values["random_state"])
-        lemmatizer.scripts_ = [Script(*script) for script in state.values["scripts"]]
-        lemmatizer.classifier_ = WordClassifier(
-            TEMPLATES, "", [[number] for number in range(len(lemmatizer.scripts_))]
-        ).set_arrays(state.arrays)
-        return lemmatizer
+    def check_fitted_state(self) -> None:
+        """Check that the classifier chooses among the scripts."""
+        expect(len(self.classifier_.pieces) == len(self.scripts_), "a piece for each script")
 
 
 class Pairs(NamedTuple):

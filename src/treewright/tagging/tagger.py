@@ -11,13 +11,14 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer
+from treewright._typing import Count, NonNegativeInt
+from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
+from treewright.model import Array, Model, Part, Record, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
-from treewright.persist import State, save_state
 from treewright.scale import Client, map_jobs
 from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, word_attributes
 from treewright.tagging.lemmas import Lemmatizer
@@ -123,7 +124,7 @@ class TaggingScore:
         )
 
 
-class Tagger:
+class Tagger(Model):
     """A tagger that reads nothing but words.
 
     A column that is ``"_"`` throughout the training data is so in the result.
@@ -145,7 +146,14 @@ class Tagger:
         None if there were no lemmas in the training data.
     """
 
-    def __init__(self, *, epochs: int = 8, random_state: int = 0) -> None:
+    fields = saved(
+        labels_=Value(encode=list, decode=lambda labels: [Label(*label) for label in labels]),
+        lexicon_=Record(Lexicon, forms=Array("u", is_increasing=True), classes=Array("i")),
+        classifier_=Part(WordClassifier),
+        lemmatizer_=Part(Lemmatizer, optional=True),
+    )
+
+    def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
 
@@ -170,7 +178,7 @@ class Tagger:
             A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
-        self._check()
+        check_params(self)
         tell = progress or _ignore
         gold = _labels(trees)
         if not gold:
@@ -207,34 +215,14 @@ class Tagger:
         """Tag sentences and compare the result with the tags that they have."""
         return compare_tags(trees, self.predict(trees))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tagger to a file, for `tw.load`."""
-        save_state(self.get_state(), path)
+    def check_fitted_state(self) -> None:
+        """Check that words have classes and labels have pieces."""
+        expect(len(self.lexicon_.forms) == len(self.lexicon_.classes), "a class for each form")
+        expect(len(self.classifier_.pieces) == len(self.labels_), "pieces of each label")
 
-    def get_state(self) -> State:
-        """Return all that the tagger is."""
-        values = {
-            "options": {"epochs": self.epochs, "random_state": self.random_state},
-            "labels": [list(label) for label in self.labels_],
-        }
-        arrays = {**self.classifier_.arrays(), "forms": self.lexicon_.forms, "classes": self.lexicon_.classes}
-        parts = {"lemmatizer": self.lemmatizer_.get_state()} if self.lemmatizer_ else {}
-        return State("Tagger", values, arrays, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the tagger again."""
-        tagger = cls(**state.values["options"])
-        tagger._set_labels([Label(*label) for label in state.values["labels"]])
-        tagger.lexicon_ = Lexicon(state.arrays["forms"], state.arrays["classes"])
-        tagger.classifier_ = tagger._make_classifier().set_arrays(state.arrays)
-        part = state.parts.get("lemmatizer")
-        tagger.lemmatizer_ = Lemmatizer.from_state(part) if part else None
-        return tagger
-
-    def _check(self) -> None:
-        check_integer("epochs", self.epochs, minimum=1)
-        check_integer("random_state", self.random_state)
+    def restore(self) -> None:
+        """Make the values of labels again."""
+        self._set_labels(self.labels_)
 
     def _set_labels(self, labels: list[Label]) -> None:
         self.labels_ = labels

@@ -345,7 +345,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"bound": "x"}, "bound is 'x'; expected a number from 0 to inf"),
         ({"templates": "h.tag"}, "templates is 'h.tag'; expected a TemplateSet"),
         ({"templates": tw.TemplateSet(arc="h.tag\n*")}, "template '.'; expected an atom at least, as h.word"),
-        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
+        ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
         ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),

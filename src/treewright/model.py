@@ -1,0 +1,405 @@
+"""Models: whatever is fitted, saved and loaded.
+
+A model has parameters, which its constructor stores, and fitted attributes, whose names end in ``_``. A class
+declares in `fields` what of it is saved: arrays with their types and bounds, plain values, and models inside
+it. From that, `save` writes one file and `load` makes the model again. A file may come from anybody, with a
+checksum that is right, and compiled code does not look whether a number is that of a place in an array; so
+every field is checked when it is read, and `check_fitted_state` checks what they have to do with each other.
+"""
+
+import importlib
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._validate import check_param, check_params
+from treewright.errors import FormatError, InputError, MissingDependencyError, quote
+from treewright.persist import State, load_state, save_state
+
+REGISTRY: dict[str, type["Model"]] = {}
+"""Every class of models that has been imported, by its name."""
+PARAMS = "params"
+"""The value under which parameters are saved."""
+
+Kind = TypeVar("Kind", bound="Model")
+
+
+class Field(Protocol):
+    """One attribute of a model as it is saved."""
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the attribute to a state."""
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove the attribute from a state and return it, or raise `InputError` if it is not sound."""
+
+
+def saved(**fields: Field) -> Mapping[str, Field]:
+    """Return the fields of a class, by attribute."""
+    return MappingProxyType(fields)
+
+
+class Model:
+    """Base of all models.
+
+    A subclass is registered under its name as soon as it is defined, and can be saved and loaded.
+
+    Attributes
+    ----------
+    fields : mapping of str to Field
+        What is saved of a fitted model, by attribute. A parameter that JSON cannot hold stands here, too.
+    unsaved : tuple of str
+        Parameters that say how work is done, not what comes of it.
+    """
+
+    fields: ClassVar[Mapping[str, Field]] = saved()
+    unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**options)
+        known = REGISTRY.setdefault(cls.__name__, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"there is a model {cls.__name__} in {known.__module__}; expected another name")
+        REGISTRY[cls.__name__] = cls  # defined again, as in a notebook
+
+    @classmethod
+    def param_names(cls) -> list[str]:
+        """Return the names of the constructor's parameters."""
+        return list(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, as scikit-learn does; with `deep` also those of estimators among them."""
+        params = {name: getattr(self, name) for name in self.param_names()}
+        if deep:
+            inner = {name: value for name, value in params.items() if hasattr(value, "get_params")}
+            for name, value in inner.items():
+                if not isinstance(value, type):
+                    params |= {f"{name}__{key}": each for key, each in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Change parameters, ``name__inner`` for those of an estimator that is one."""
+        names = self.param_names()
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in names:
+                raise InputError(
+                    f"parameter {quote(name)} of {type(self).__name__}; expected one of {', '.join(names)}"
+                )
+            if inner:
+                getattr(self, name).set_params(**{inner: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    def with_params(self, **changes: Any) -> Self:  # noqa: ANN401
+        """Return an unfitted model with the same parameters, but for some."""
+        return type(self)(**{**self.get_params(deep=False), **changes})
+
+    def __repr__(self) -> str:
+        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if not (value is defaults[name] or repr(value) == repr(defaults[name]))
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model has learnt anything."""
+        return all(hasattr(self, name) for name in self.fields)
+
+    def check_is_fitted(self) -> None:
+        """Raise `InputError` if the model has learnt nothing."""
+        if not self.is_fitted:
+            raise InputError(f"this {type(self).__name__} is not fitted; call fit first, or load one")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, for `treewright.load`."""
+        save_state(self.get_state(), path)
+
+    def get_state(self) -> State:
+        """Return all that the model is."""
+        self.check_is_fitted()
+        state = State(type(self).__name__, {PARAMS: self._saved_params()})
+        for name, field in self.fields.items():
+            field.put(state, name.rstrip("_"), getattr(self, name))
+        return state
+
+    def _saved_params(self) -> dict[str, Any]:
+        left_out = {*self.unsaved, *self.fields}
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the model again.
+
+        Raises
+        ------
+        InputError
+            For a state that no model of this class can have had.
+        """
+        rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
+        params = rest.values.pop(PARAMS, {})
+        found = {name: field.take(rest, name.rstrip("_")) for name, field in cls.fields.items()}
+        own = cls.param_names()
+        model = cls(**params, **{name: found.pop(name) for name in list(found) if name in own})
+        check_params(model)
+        for name, value in found.items():
+            setattr(model, name, value)
+        for what, left in (("value", rest.values), ("array", rest.arrays), ("part", rest.parts)):
+            if left:
+                raise InputError(
+                    f"{what} {quote(next(iter(left)))} of {cls.__name__}; expected none of that name"
+                )
+        model.check_fitted_state()
+        model.restore()
+        return model
+
+    def check_fitted_state(self) -> None:
+        """Check what the attributes of a loaded model have to do with each other."""
+
+    def restore(self) -> None:
+        """Make what a loaded model has besides its fields."""
+
+
+def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
+    """Load a model that was written by its `save`.
+
+    A class of your own must have been imported before.
+
+    Raises
+    ------
+    FormatError
+        For a file that is no model, is damaged, or comes from another version of treewright.
+    """
+    state = load_state(path)
+    try:
+        return find_class(state.kind).from_state(state)
+    except MissingDependencyError:
+        raise
+    except UnknownModelError as error:
+        raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", str(error)) from error
+    except Exception as error:  # values that somebody has changed can go wrong anywhere
+        found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
+        raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
+
+
+class UnknownModelError(InputError):
+    """There is no class of models of a name."""
+
+
+def find_class(kind: str) -> type[Model]:
+    """Return the class of models of a name: one that has been imported, or one of the package."""
+    package: Any = importlib.import_module("treewright")
+    if kind not in REGISTRY and kind in package.__all__:
+        getattr(package, kind)  # importing a class registers it
+    if kind not in REGISTRY:
+        public = sorted(name for name in package.__all__ if name[0].isupper())
+        raise UnknownModelError(
+            f"a model of treewright, or of a module that is imported (has {', '.join(public)})"
+        )
+    return REGISTRY[kind]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A plain value, which JSON can hold.
+
+    Parameters
+    ----------
+    hint : type, optional
+        An annotation that the value must fulfil, as `treewright._validate.check_param` understands it.
+    encode, decode : callable, optional
+        Make a plain value of the attribute, and the attribute of the value.
+    """
+
+    hint: Any = None
+    encode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the value."""
+        state.values[name] = self.encode(value) if self.encode else value
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove and return the value."""
+        value = state.values.pop(name)
+        if self.hint is not None:
+            if self.hint in (int, float, bool, str) and type(value) is not self.hint:
+                raise InputError(f"{name} is {value!r}; expected {self.hint.__name__}")
+            check_param(name, value, self.hint)
+        return self.decode(value) if self.decode else value
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array.
+
+    Parameters
+    ----------
+    kinds : str
+        What its numbers may be, as NumPy's letters: b, i, u or f.
+    n_dimensions : int or None
+        None for any.
+    low, high : float, optional
+        Bounds of all numbers.
+    is_increasing : bool
+        Whether each number must be larger than the one before.
+    is_finite : bool
+        Whether NaN and infinity are refused.
+    """
+
+    kinds: str
+    n_dimensions: int | None = 1
+    low: float | None = None
+    high: float | None = None
+    is_increasing: bool = False
+    is_finite: bool = True
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the array."""
+        state.arrays[name] = np.asarray(value)
+
+    def take(self, state: State, name: str) -> npt.NDArray[Any]:
+        """Remove and return the array."""
+        array = state.arrays.pop(name)
+        if array.dtype.kind not in self.kinds or self.n_dimensions not in (None, array.ndim):
+            found = f"{name} has {array.ndim} dimensions of {array.dtype}"
+            raise InputError(f"{found}; expected {self.n_dimensions or 'any'} of {' or '.join(self.kinds)}")
+        if self.is_finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(f"{name} has NaN or infinity; expected finite numbers")
+        if self.low is not None:
+            expect((array >= self.low).all(), f"{name} of at least {self.low:g}")
+        if self.high is not None:
+            expect((array <= self.high).all(), f"{name} of at most {self.high:g}")
+        if self.is_increasing:
+            expect((array[1:] > array[:-1]).all(), f"{name} in increasing order")
+        return array
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays of one kind, in a dictionary whose keys are a name and a number."""
+
+    item: Array
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the arrays."""
+        for key, array in value.items():
+            self.item.put(state, f"{name}{key}", array)
+
+    def take(self, state: State, name: str) -> dict[int, npt.NDArray[Any]]:
+        """Remove and return the arrays, by number."""
+        keys = [key for key in state.arrays if re.fullmatch(re.escape(name) + "[0-9]+", key)]
+        return {int(key.removeprefix(name)): self.item.take(state, key) for key in keys}
+
+
+class Record:
+    """A named tuple of fields.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the tuple.
+    **fields : Field
+        One for each of its attributes that is saved; the others keep their defaults.
+    """
+
+    def __init__(self, kind: Callable[..., Any], **fields: Field) -> None:
+        self.kind = kind
+        self.fields = fields
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the fields of the tuple."""
+        for key, field in self.fields.items():
+            field.put(state, f"{name}.{key}", getattr(value, key))
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove and return the tuple."""
+        return self.kind(**{key: field.take(state, f"{name}.{key}") for key, field in self.fields.items()})
+
+
+class Part:
+    """A model inside a model.
+
+    Parameters
+    ----------
+    *kinds : type
+        What it may be; subclasses are, too.
+    optional : bool
+        Whether it may be None.
+    """
+
+    def __init__(self, *kinds: type[Model], optional: bool = False) -> None:
+        self.kinds = kinds
+        self.optional = optional
+
+    def put(self, state: State, name: str, value: Model | None) -> None:
+        """Add the model."""
+        if value is not None:
+            state.parts[name] = value.get_state()
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove and return the model."""
+        if self.optional and name not in state.parts:
+            return None
+        part = state.parts.pop(name)
+        kind = find_class(part.kind)
+        if not issubclass(kind, self.kinds):
+            expected = " or ".join(each.__name__ for each in self.kinds)
+            raise InputError(f"{name} is a {part.kind}; expected {expected}")
+        return kind.from_state(part)
+
+
+class Parts(Part):
+    """A list of models inside a model."""
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the models."""
+        for number, each in enumerate(value):
+            super().put(state, f"{name}{number}", each)
+
+    def take(self, state: State, name: str) -> list[Any]:
+        """Remove and return the models."""
+        n_parts = sum(re.fullmatch(re.escape(name) + "[0-9]+", key) is not None for key in state.parts)
+        return [super(Parts, self).take(state, f"{name}{number}") for number in range(n_parts)]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Anything that has functions of its own to make a state of it, and it of the state."""
+
+    encode: Callable[[Any], State]
+    decode: Callable[[State], Any]
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the state of the value; there is none of None."""
+        if value is not None:
+            state.parts[name] = self.encode(value)
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove and return the value."""
+        return self.decode(state.parts.pop(name)) if name in state.parts else None
+
+
+def expect(is_sound: bool | np.bool_, what: str) -> None:
+    """Raise `InputError` if the arrays of a model do not fit each other."""
+    if not is_sound:
+        raise InputError(f"arrays that do not fit each other; expected {what}")
+
+
+def is_within(numbers: npt.NDArray[Any], size: int, *, low: int = 0) -> bool:
+    """Tell whether all numbers are those of places in an array of this size, or at least `low`."""
+    return bool(((numbers >= low) & (numbers < size)).all())
