@@ -158,7 +158,7 @@ def make_treebank(n_sentences: int = 1000, seed: int = 0, *, crossing: float = 0
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """One element of a production; see `treewright.data.lexicon`."""
+    """One element of a production; see ``lexicon.toml``."""
 
     name: str
     children: "tuple[_Element, ...]"
