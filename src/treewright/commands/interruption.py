@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import NoReturn, TypeVar
 
-from treewright._ending import finish
+from treewright._cleanup import clean_up
 from treewright.errors import TerminatedError
 
 Result = TypeVar("Result")
@@ -88,7 +88,7 @@ def run_aside(function: Callable[[], Result]) -> Result:
 
 def leave(code: int) -> NoReturn:
     """End the program while a command still runs."""
-    finish()
+    clean_up()
     if sys.stderr is not None:
         sys.stderr.flush()
     os._exit(code)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from treewright._ending import done_in_the_end
+from treewright._cleanup import cleanup_on_interrupt
 
 PREFIX = ".treewright-"
 
@@ -29,7 +29,7 @@ def temporary_file(place: Path, *, mode: int = 0o600) -> Iterator[tuple[int, str
     remove_stale(place.parent, prefix)
     descriptor, name = _make(prefix, place.parent, mode)
     try:
-        with _kept_locked(descriptor), done_in_the_end(partial(os.unlink, name)):
+        with _kept_locked(descriptor), cleanup_on_interrupt(partial(os.unlink, name)):
             yield descriptor, name
     except BaseException:
         Path(name).unlink(missing_ok=True)
