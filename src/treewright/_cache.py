@@ -3,10 +3,11 @@
 import logging
 import os
 import stat
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 logger = logging.getLogger("treewright")
 
@@ -16,7 +17,7 @@ def cache_folder(*parts: str) -> Path:
 
     The cache is ``$TREEWRIGHT_CACHE`` if that is set, else the platform's usual place:
     ``$XDG_CACHE_HOME/treewright`` or ``~/.cache/treewright``, ``~/Library/Caches/treewright`` on macOS,
-    ``%LOCALAPPDATA%/treewright/cache`` on Windows. Where that cannot be written, a folder of the same
+    ``%LOCALAPPDATA%/treewright/Cache`` on Windows. Where that cannot be written, a folder of the same
     user under the system's temporary folder takes its place.
     """
     try:
@@ -33,17 +34,9 @@ def cache_folder(*parts: str) -> Path:
 
 
 def _usual_place() -> Path:
-    if chosen := os.environ.get("TREEWRIGHT_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        place = Path(
-            os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "treewright", "cache"
-        )
-    elif sys.platform == "darwin":
-        place = Path.home() / "Library" / "Caches" / "treewright"
-    else:
-        place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "treewright")
-    return place
+    chosen = os.environ.get("TREEWRIGHT_CACHE")
+    # Where no home is known, `expanduser` raises RuntimeError; older platformdirs return a path in "~".
+    return Path(chosen or user_cache_path("treewright", appauthor=False)).expanduser()
 
 
 def _temporary_place() -> Path:

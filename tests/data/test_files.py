@@ -434,6 +434,17 @@ def test_a_rewritten_file_keeps_its_permissions(tmp_path):
 
 
 @on_posix
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_file_is_as_private_while_it_is_rewritten(tmp_path, mode):
+    path = tmp_path / "x.txt"
+    path.touch()
+    path.chmod(mode)
+    with open_target(path):
+        assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()} == {mode, 0o600}
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@on_posix
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real.txt").write_text("old\n")
     (tmp_path / "link.txt").symlink_to("real.txt")

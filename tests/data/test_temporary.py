@@ -48,8 +48,8 @@ def test_what_is_being_written_is_left_alone(tmp_path):
 
 @POSIX
 def test_a_sudden_end_removes_what_is_being_written(tmp_path):
-    program = "import os, pathlib, sys\nfrom treewright._ending import finish\n"
+    program = "import os, pathlib, sys\nfrom treewright._cleanup import clean_up\n"
     program += "from treewright.data.files import replacing\n"
-    program += "with replacing(pathlib.Path(sys.argv[1])) as stream:\n    finish()\n    os._exit(3)\n"
+    program += "with replacing(pathlib.Path(sys.argv[1])) as stream:\n    clean_up()\n    os._exit(3)\n"
     assert subprocess.run([sys.executable, "-c", program, tmp_path / "model"]).returncode == 3
     assert list(tmp_path.iterdir()) == []

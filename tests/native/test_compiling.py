@@ -7,6 +7,7 @@ import numba
 import pytest
 
 from treewright.native import compiling
+from treewright.native.projective import is_under
 
 PROGRAM = """
 import numpy as np
@@ -52,21 +53,31 @@ def test_code_is_kept_elsewhere_where_our_cache_cannot_be_written(tmp_path):
     assert f"(kept in {tmp_path}" in said
 
 
+@COMPILES
+def test_a_chosen_folder_that_cannot_be_written_is_not_used(tmp_path):
+    (tmp_path / "file").touch()
+    said = run_python(PROGRAM, NUMBA_CACHE_DIR=str(tmp_path / "file" / "x"), HOME=str(tmp_path))
+    assert str(tmp_path / "file") not in said
+
+
 def test_any_change_of_the_source_asks_for_new_code(tmp_path):
     names = []
     for content in ("a = 1", "a = 2", "a = 1"):
         (tmp_path / "one.py").write_text(content)
         names.append(compiling.fingerprint(tmp_path))
-    (tmp_path / "two.py").write_text("")
-    names.append(compiling.fingerprint(tmp_path))
+    (tmp_path / "folder").mkdir()
+    for new in ("two.py", "folder/two.py"):
+        (tmp_path / new).write_text("")
+        names.append(compiling.fingerprint(tmp_path))
     assert names[0] == names[2]
-    assert len(set(names)) == 3
+    assert len(set(names)) == 4
 
 
-def test_the_folder_of_other_packages_is_left_alone():
-    before = numba.config.CACHE_DIR
-    compiling.compiled(one)
-    assert before == numba.config.CACHE_DIR
+@COMPILES
+def test_code_of_other_packages_is_kept_elsewhere():
+    ours, theirs = is_under.stats.cache_path, numba.njit(cache=True)(one).stats.cache_path
+    assert compiling.FINGERPRINT in ours
+    assert compiling.FINGERPRINT not in theirs
 
 
 def one():

@@ -313,7 +313,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     place = path.resolve() if path.is_symlink() else path
     with naming(path), ExitStack() as stack:
         try:
-            descriptor, temporary = stack.enter_context(temporary_file(place))
+            descriptor, temporary = stack.enter_context(temporary_file(place, mode=0o600 | _mode_of(place)))
         except OSError as error:
             error.filename = str(path)  # the user knows nothing of the temporary name
             raise
@@ -321,9 +321,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, _mode_of(place))
-        os.replace(temporary, place)
-        sync_folder(place.parent)
+        _put(temporary, place)
 
 
 def take_place(unfinished: Path, target: Path) -> None:
@@ -334,18 +332,24 @@ def take_place(unfinished: Path, target: Path) -> None:
             shutil.copyfileobj(source, body, CHUNK_SIZE)
         unfinished.unlink()
         return
-    os.chmod(unfinished, _mode_of(place))
-    os.replace(unfinished, place)
-    sync_folder(place.parent)
+    _put(unfinished, place)
 
 
 def _is_on_device(path: Path, folder: Path) -> bool:
     return path.stat().st_dev == folder.stat().st_dev
 
 
+def _put(temporary: Target, place: Path) -> None:
+    """Rename a file to `place`, with the permissions of what was there."""
+    if place.exists():  # what the system granted to a new file stays
+        os.chmod(temporary, _mode_of(place))
+    os.replace(temporary, place)
+    sync_folder(place.parent)
+
+
 def _mode_of(place: Path) -> int:
-    """Return the permissions of a file, or those of a new one."""
-    return place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
+    """Return the permissions of a file, or those to ask for if it is new."""
+    return place.stat().st_mode & 0o777 if place.exists() else 0o666
 
 
 @contextmanager
@@ -357,12 +361,6 @@ def naming(target: Target) -> Iterator[None]:
         if error.filename is None and error.errno in NO_ROOM:
             error.filename = os.fspath(target)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 A treebank has a folder of its own in the cache. Each file arrives as ``NAME.part``, with the server's
 tag for its content beside it so that a later call can go on where an earlier one stopped, and takes its
 name when it is whole. ``sums.json`` keeps the SHA-256 of every file from its first sight on, and the
-addresses where the server said that there is nothing. A lock of the operating system lets one process at
-a time write to the folder; it ends with the process that holds it, so none is ever left behind.
+addresses where the server said that there is nothing. A lock lets one process at a time write to the folder.
+
+Pooch does not do this job: it starts an interrupted download from its beginning, and it checks only files
+whose SHA-256 its caller knows beforehand, of which Universal Dependencies publish none.
 """
 
 import errno
@@ -14,10 +16,9 @@ import logging
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
@@ -26,17 +27,14 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from filelock import FileLock, Timeout
+
 from treewright._cache import cache_folder
 from treewright._version import __version__
 from treewright.data.files import CHUNK_SIZE, open_target
 from treewright.data.languages import resolve_name, suggest_names, train_pieces
 from treewright.errors import FetchError, InputError, quote
 from treewright.progress import task
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes there are, and the bytes there will be if that is known."""
@@ -50,7 +48,7 @@ RETRY_PAUSE = 0.5
 LOCK_PAUSE = 0.1
 TRANSIENT_STATUSES = {429, 500, 502, 503, 504}
 ABSENT_STATUSES = {404, 410}
-LOCKS_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+LOCKS_UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP}
 
 RELEASE = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -219,40 +217,20 @@ def _is_settled(source: _Source) -> bool:
 def _locked(folder: Path) -> Iterator[None]:
     """Keep all other processes and threads that ask for it from writing to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "ab") as stream:
-        if not _try_lock(stream):
-            logger.info("waiting for another process to fetch %s", folder)
-            while not _try_lock(stream):
-                time.sleep(LOCK_PAUSE)
-        try:
-            yield
-        finally:
-            _unlock(stream)
-
-
-def _try_lock(stream: BinaryIO) -> bool:
-    """Take the lock on an open file if it is free."""
+    lock = FileLock(folder / ".lock")
     try:
-        if sys.platform == "win32":
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
+        lock.acquire(timeout=0)
+    except Timeout:
+        logger.info("waiting for another process to fetch %s", folder)
+        lock.acquire(poll_interval=LOCK_PAUSE)
     except OSError as error:
         if error.errno not in LOCKS_UNSUPPORTED:
             raise
-        logger.warning("%s cannot be locked (%s); fetch it in one process at a time", stream.name, error)
-    return True
-
-
-def _unlock(stream: BinaryIO) -> None:
-    """Give the lock back; closing the file would not, in case a child process has inherited it."""
-    with suppress(OSError):
-        if sys.platform == "win32":
-            msvcrt.locking(stream.fileno(), msvcrt.LK_UNLCK, 1)
-        else:
-            fcntl.flock(stream.fileno(), fcntl.LOCK_UN)
+        logger.warning("%s cannot be locked (%s); fetch it in one process at a time", folder, error)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _provide_parts(source: _Source) -> TreebankFiles:

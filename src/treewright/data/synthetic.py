@@ -158,7 +158,7 @@ def make_treebank(n_sentences: int = 1000, random_state: int = 0, *, crossing: f
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """One element of a production; see `treewright.data.lexicon`."""
+    """One element of a production; see ``lexicon.toml``."""
 
     name: str
     children: "tuple[_Element, ...]"

@@ -5,39 +5,41 @@ removes them: it knows them by their names, and by their locks that nobody is wr
 """
 
 import os
+import secrets
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from treewright._ending import done_in_the_end
+from treewright._cleanup import cleanup_on_interrupt
 
 PREFIX = ".treewright-"
 
 
 @contextmanager
-def temporary_file(place: Path) -> Iterator[tuple[int, str]]:
+def temporary_file(place: Path, *, mode: int = 0o600) -> Iterator[tuple[int, str]]:
     """Make a temporary file that may become `place`; give its descriptor, which the caller closes, and name.
 
-    Those that dead processes have left for the same place go first, and this one if an error comes.
+    The file has the permissions `mode` less those of the umask. Files that dead processes have left for the
+    same place are removed first, and this one if an error is raised.
     """
     prefix = f"{PREFIX}{zlib.crc32(os.fsencode(place.name)):08x}-"
     remove_stale(place.parent, prefix)
-    descriptor, name = _make(prefix, place.parent)
+    descriptor, name = _make(prefix, place.parent, mode)
     try:
-        with _kept_locked(descriptor), done_in_the_end(partial(os.unlink, name)):
+        with _kept_locked(descriptor), cleanup_on_interrupt(partial(os.unlink, name)):
             yield descriptor, name
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def _make(prefix: str, folder: Path) -> tuple[int, str]:
+def _make(prefix: str, folder: Path, mode: int) -> tuple[int, str]:
     while True:
-        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
+        name = os.path.join(os.path.abspath(folder), prefix + secrets.token_hex(8))
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         try:
             _lock(descriptor, wait=True)
         except OSError:  # without locks nobody can tell what is stale, so nobody removes it

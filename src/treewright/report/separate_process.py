@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from treewright._ending import done_in_the_end
+from treewright._cleanup import cleanup_on_interrupt
 from treewright.errors import TreewrightError
 from treewright.progress import Step, Task, listening, warnings_told
 
@@ -45,7 +45,7 @@ def run_alone(function: str, argument: Values, tell: Progress) -> Values:
     """
     command = [sys.executable, "-m", __name__, function]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-    with subprocess.Popen(command, **pipes) as child, done_in_the_end(child.kill):
+    with subprocess.Popen(command, **pipes) as child, cleanup_on_interrupt(child.kill):
         try:
             result = _converse(child, argument, tell)
             code = child.wait()
