@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
+from messages import lines_to
 
 import treewright as tw
 from treewright import scale
@@ -198,9 +199,8 @@ def test_the_folds_of_candidate_lists_are_the_same(client, parser, sentences, ke
     lines = []
     options = {"k": 4, "folds": 2}
     here = tw.jackknife_lists(parser, sentences, cache=kept_lists, **options)
-    there = tw.jackknife_lists(
-        parser, sentences, cache=tmp_path, progress=lines.append, client=client, **options
-    )
+    with lines_to(lines.append):
+        there = tw.jackknife_lists(parser, sentences, cache=tmp_path, client=client, **options)
     for name in ("heads", "scores", "probabilities"):
         assert all(map(np.array_equal, getattr(there, name), getattr(here, name)))
     assert [tree.words for tree in there.trees] == [tree.words for tree in sentences]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from messages import lines_to
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
@@ -97,7 +98,8 @@ def test_of_several_base_weights_the_dev_lists_choose():
     training, dev, _ = (make_vectors(random_state) for random_state in range(3))
     lines = []
     weights = (0.01, 1.0, 100.0)
-    reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev, progress=lines.append)
+    with lines_to(lines.append):
+        reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev)
     assert len(lines) == 3
     assert all("mean loss on dev" in line for line in lines)
     each = [CandidateReranker(base_weights=[weight]).fit(*training, dev=dev) for weight in weights]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
@@ -107,5 +108,6 @@ def test_too_few_sentences_are_refused(trees):
 
 def test_progress_names_the_fold(trees):
     lines = []
-    jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2, progress=lines.append)
+    with lines_to(lines.append):
+        jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2)
     assert {line.split(":")[0] for line in lines} == {"fold 1", "fold 2"}

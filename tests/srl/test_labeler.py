@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import lines_to
 from oracle.nonoverlap import best_names
 
 import treewright as tw
@@ -126,7 +127,8 @@ def test_particles_join_the_predicate_that_they_stand_behind():
 
 def test_progress_is_told(bank):
     lines = []
-    RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10], progress=lines.append)
+    with lines_to(lines.append):
+        RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10])
     assert lines[0].startswith("10 sentences, ")
     assert any("constituents, of which" in line for line in lines)
 

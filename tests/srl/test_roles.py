@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from messages import lines_to
 from sklearn.base import clone
 
 import treewright as tw
@@ -57,7 +58,8 @@ def test_a_machine_of_subset_trees_is_that_of_the_trees_of_arguments(train, test
 @pytest.mark.parametrize("kernel", ["sst", "mined"])
 def test_progress_is_told_in_words(kernel, train):
     lines = []
-    tw.RoleClassifier(kernel, features="standard").fit(train, progress=lines.append)
+    with lines_to(lines.append):
+        tw.RoleClassifier(kernel, features="standard").fit(train)
     assert lines
     assert all(isinstance(line, str) for line in lines)
 
