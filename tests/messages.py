@@ -6,13 +6,6 @@ from treewright.progress import Message, listening
 
 
 @contextmanager
-def lines_to(callback):
-    """Call a function with each line that is reported."""
-    with listening(lambda event: callback(event.text) if isinstance(event, Message) else None):
-        yield
-
-
-@contextmanager
 def records_to(callback):
     """Call a function with the record of each line that has one."""
 

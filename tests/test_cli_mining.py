@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pytest
 from commands import run
-from messages import lines_to
 
 import treewright as tw
-from treewright.progress import filtered
+from treewright.progress import filtered, messages_to
 from treewright.report import mining
 
 
@@ -143,7 +142,7 @@ def test_bad_input_is_one_line(tmp_path, fail, text, options, message):
 def test_a_line_is_told_for_each_round():
     lines = []
     X = np.random.default_rng(0).integers(2, size=(60, 5))
-    with lines_to(lines.append), filtered(mining.MiningLines()):
+    with messages_to(lines.append), filtered(mining.MiningLines()):
         miner = tw.ConjunctionMiner(degree=2, threshold=2).fit(X, X[:, 0] ^ X[:, 1])
     n_rounds = len(lines)
     assert miner.conjunctions_

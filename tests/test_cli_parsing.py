@@ -4,10 +4,10 @@ import json
 
 import pytest
 from commands import run
-from messages import lines_to
 
 import treewright as tw
 from treewright.persist import State, load_state, save_state
+from treewright.progress import messages_to
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         if line.startswith("epoch 2"):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), lines_to(stop_after_an_epoch):
+    with pytest.raises(KeyboardInterrupt), messages_to(stop_after_an_epoch):
         tw.DependencyParser(order=1, epochs=2, runs=1).fit(
             tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint
         )

@@ -12,7 +12,6 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright import scale
@@ -21,7 +20,7 @@ from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
 from treewright.mining import polynomial
 from treewright.parsing import conllu_files as files
-from treewright.progress import listening
+from treewright.progress import listening, messages_to
 from treewright.scale import LARGE, iter_jobs, map_jobs
 from treewright.tagging.tagger import jackknife
 
@@ -199,7 +198,7 @@ def test_the_folds_of_candidate_lists_are_the_same(client, parser, sentences, ke
     lines = []
     options = {"k": 4, "folds": 2}
     here = tw.jackknife_lists(parser, sentences, cache=kept_lists, **options)
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         there = tw.jackknife_lists(parser, sentences, cache=tmp_path, client=client, **options)
     for name in ("heads", "scores", "probabilities"):
         assert all(map(np.array_equal, getattr(there, name), getattr(here, name)))

@@ -2,7 +2,6 @@ import pickle
 
 import numpy as np
 import pytest
-from messages import lines_to
 from nltk.tree import Tree
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
@@ -21,6 +20,7 @@ from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.machines import TreeKernelClassifier, TreeKernelNystroem, TreeKernelRegressor
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
 from treewright.kernels.polynomial import PolynomialKernel
+from treewright.progress import messages_to
 
 RBF = VectorKernel("rbf", gamma=0.3)
 
@@ -292,7 +292,7 @@ def test_threads_change_nothing(trees, n_jobs):
 def test_progress_is_told_for_each_class():
     vectors, labels, _ = draw(1)
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         TreeKernelClassifier(RBF).fit(vectors, labels)
     assert [line.split(":")[0] for line in lines] == ["class blue", "class green", "class red"]
     assert "violation" in lines[0]
@@ -304,7 +304,7 @@ def test_an_interruption_comes_out_as_it_is():
         raise KeyboardInterrupt
 
     vectors, labels, _ = draw(1)
-    with pytest.raises(KeyboardInterrupt), lines_to(interrupt):
+    with pytest.raises(KeyboardInterrupt), messages_to(interrupt):
         TreeKernelClassifier(RBF).fit(vectors, labels)
 
 

@@ -5,10 +5,10 @@ import json
 
 import numpy as np
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
+from treewright.progress import messages_to
 from treewright.report import parses, questions
 from treewright.report.experiment import Inputs
 from treewright.report.parses import Parses, Question, QuestionSettings, find_questions, read_questions
@@ -210,7 +210,7 @@ def test_parsers_that_are_not_given_are_trained_once(data, tmp_path, monkeypatch
     told = []
     for name in ("one", "two"):
         out, cache = tmp_path / name, tmp_path / "cache"
-        with lines_to(told.append):
+        with messages_to(told.append):
             reproduce("question-classification", data.parent, out, settings=settings, cache=cache)
     assert [line for line in told if line.startswith("training the")] == [
         "training the dependency parser",

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright.data.conllu import write_conllx
 from treewright.errors import InputError, MissingDependencyError, TreewrightError
-from treewright.progress import report
+from treewright.progress import messages_to, report
 from treewright.report import experiment, tables
 from treewright.report.corpora import find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import Settings
@@ -204,7 +203,7 @@ def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fak
 def test_the_true_reranker_is_trained_in_a_process_of_its_own(data, cache, tmp_path):
     told = []
     settings = Settings(**QUICK, systems=("template",), k=3)
-    with lines_to(told.append):
+    with messages_to(told.append):
         reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
     row = json.loads(texts(tmp_path, "qian-liu-table2")["json"])["tables"][0]["rows"][1]
     assert row["n_features"] > 0
@@ -339,7 +338,7 @@ def helper(tmp_path, monkeypatch):
 
 def test_a_process_of_its_own_tells_and_returns(helper):
     told = []
-    with lines_to(told.append):
+    with messages_to(told.append):
         result = run_alone(f"{helper}:double", {"n": 21})
     assert (result["n"], told) == (42, ["työ"])
     assert result["process"] != os.getpid()

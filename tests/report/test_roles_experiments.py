@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 from framenet_sample import TEXT, UNIT
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.report import role_bench, role_parses, role_times
 from treewright.report.constituents import ConstituentBench
 from treewright.report.experiment import Inputs
@@ -85,7 +85,7 @@ def tables_of(written):
 def test_table1_has_a_row_for_each_system_and_for_what_it_is_compared_with(data, tmp_path, started):
     told = []
     settings = RoleSettings(systems=("sst", "linear-extended+sst"))
-    with lines_to(told.append):
+    with messages_to(told.append):
         written = run("moschitti-table1", data, tmp_path, settings)
     rows = list(csv.DictReader(written[1].read_text().splitlines()))
     assert [row["title"] for row in rows] == [
@@ -283,7 +283,7 @@ def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
     for _ in range(2):
         inputs = Inputs(data, settings, tmp_path)
         bank = read_propbank(data)
-        with lines_to(told.append):
+        with messages_to(told.append):
             trees.append(list(map(str, OwnParser(inputs, bank.trees["train"]).parse_training())))
         assert told.count("parsed 50 of 60 sentences") == 1
     assert trees[0] == trees[1]
@@ -295,7 +295,7 @@ def test_a_parser_that_is_not_given_is_trained_once(data, tmp_path, started, mon
     settings = RoleSettings(systems=("linear",), adjuncts="merged")
     told = []
     for name in ("one", "two"):
-        with lines_to(told.append):
+        with messages_to(told.append):
             written = run("moschitti-table2", data, tmp_path, settings, out=name)
     assert sum(line.startswith("toy: shift-reduce") for line in told) == 1
     assert "Parser: trained on toy, 60 sentences" in written[0].read_text()

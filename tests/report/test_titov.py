@@ -5,12 +5,12 @@ import json
 
 import pytest
 from commands import run as run_command
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.leftcorner.parser import LeftCornerParser
+from treewright.progress import messages_to
 from treewright.report.derived_bench import DerivedSettings, ListReranker
 from treewright.report.experiment import Settings
 from treewright.report.reproduce import reproduce
@@ -62,7 +62,7 @@ def models(tmp_path_factory):
 
 def run(name, data, cache, out, told=None, **settings):
     chosen = DerivedSettings(**settings)
-    with lines_to((told if told is not None else []).append):
+    with messages_to((told if told is not None else []).append):
         written = reproduce(name, data, out, settings=chosen, cache=cache)
     assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     (table,) = json.loads(written[4].read_text(encoding="utf-8"))["tables"]
@@ -183,7 +183,7 @@ def test_an_interrupted_run_goes_on(table1, data, cache, tmp_path):
             raise KeyboardInterrupt
 
     options = {**TABLE1_QUICK, "systems": ("ssn-large", "efficient-top-large"), "k": 3}
-    with pytest.raises(KeyboardInterrupt), lines_to(stop):
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
         reproduce("titov-table1", data, tmp_path, settings=DerivedSettings(**options), cache=cache)
     _, rows = run("titov-table1", data, cache, tmp_path, **options)
     assert rows["ssn-large"]["f1"] == table1[1]["ssn-large"]["f1"]

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 from commands import run as run_command
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
@@ -14,6 +13,7 @@ from treewright.learn.boosting import Seconds, TreeRecord
 from treewright.learn.trees import TreeBuilder
 from treewright.native.learn.boosting import Rows
 from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.progress import messages_to
 from treewright.report import constituents, profiling
 from treewright.report.constituents import (
     ConstituentSettings,
@@ -60,7 +60,7 @@ def cache(tmp_path_factory):
 
 def run(name, data, cache, out, told=None, **settings):
     chosen = ConstituentSettings(**{**QUICK, **settings})
-    with lines_to((told if told is not None else []).append):
+    with messages_to((told if told is not None else []).append):
         written = reproduce(name, data, out, settings=chosen, cache=cache)
     assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     found = json.loads(written[4].read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path
 
     told = []
     settings = ConstituentSettings(**{**QUICK, "max_lengths": (None,)})
-    with pytest.raises(KeyboardInterrupt), lines_to(stop):
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
         reproduce("turian-table1", data, tmp_path, settings=settings, cache=tmp_path / "c")
     assert list((tmp_path / "c" / "unfinished").iterdir())
     _, (rows,) = run("turian-table1", data, tmp_path / "c", tmp_path, max_lengths=(None,))

@@ -3,10 +3,10 @@
 import itertools
 
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
 from treewright.rerank.parse_lists import list_parses
@@ -138,7 +138,7 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
     monkeypatch.setattr(constituents, "list_parses", note_parsing)
     lines = []
     parser = make_parser()
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         reranker = make_reranker(parser, kernel="sst", folds=2).fit(train, dev)
     assert trained[0] == set(train)
     for rest, part in zip(trained[1:], listed[:2], strict=True):
@@ -165,7 +165,7 @@ def test_a_parser_that_has_learnt_is_taken_as_it_is(both, leftcorner):
 
 def test_without_dev_trees_some_training_trees_are_held_out(leftcorner, train):
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         make_reranker(leftcorner).fit(train)
     assert lines[0] == "best trees of 9 of 9 sentences"
     assert "best trees of 1 of 1 sentences" in lines
@@ -203,7 +203,7 @@ def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     n_lists = next(n_listed)
     assert n_lists == 3  # two of training sentences, one of dev sentences
     for line in ("best trees of 5 of 10", "base weight 1"):
-        with pytest.raises(StoppedError), lines_to(stop_at(line)):
+        with pytest.raises(StoppedError), messages_to(stop_at(line)):
             make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
     again = make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
     assert next(n_listed) - n_lists - 1 == n_lists
@@ -221,10 +221,10 @@ def test_the_training_of_the_parser_is_kept_too(train, dev, test, tmp_path):
         return make_reranker(make_parser(), kernel="sst")
 
     whole = make().fit(train, dev)
-    with pytest.raises(StoppedError), lines_to(stop_at("best trees")):
+    with pytest.raises(StoppedError), messages_to(stop_at("best trees")):
         make().fit(train, dev, checkpoint=tmp_path / "kept")
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         again = make().fit(train, dev, checkpoint=tmp_path / "kept")
     assert not any("penalty" in line for line in lines)
     assert again.kbest(test) == whole.kbest(test)
@@ -232,7 +232,7 @@ def test_the_training_of_the_parser_is_kept_too(train, dev, test, tmp_path):
 
 def test_what_is_interrupted_leaves_the_reranker_as_it_was(both, train, dev, test):
     before = both.kbest(test), both.tuning_
-    with pytest.raises(StoppedError), lines_to(stop_at("base weight")):
+    with pytest.raises(StoppedError), messages_to(stop_at("base weight")):
         both.fit(train[:5], dev)
     assert (both.kbest(test), both.tuning_) == before
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from messages import lines_to
 from oracle.nonoverlap import best_names
 
 import treewright as tw
 from treewright.data.consttree import Span
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.srl.labeler import CORE, RoleLabeler, name_apart
 
 CLASSES = ["ARG0", "ARG1", "ARGM-TMP", "R-ARG0"]
@@ -127,7 +127,7 @@ def test_particles_join_the_predicate_that_they_stand_behind():
 
 def test_progress_is_told(bank):
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10])
     assert lines[0].startswith("10 sentences, ")
     assert any("constituents, of which" in line for line in lines)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from messages import lines_to
 from sklearn.base import clone
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import KERNELS
 
@@ -58,7 +58,7 @@ def test_a_machine_of_subset_trees_is_that_of_the_trees_of_arguments(train, test
 @pytest.mark.parametrize("kernel", ["sst", "mined"])
 def test_progress_is_told_in_words(kernel, train):
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         tw.RoleClassifier(kernel, features="standard").fit(train)
     assert lines
     assert all(isinstance(line, str) for line in lines)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError
@@ -10,6 +9,7 @@ from treewright.learn.trees import forest_arrays, join_trees
 from treewright.parsing.constituent import parser as constituent
 from treewright.parsing.constituent.atoms import ATOMS
 from treewright.parsing.constituent.parser import STRATEGIES
+from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 N_TRAINING = 60
@@ -278,7 +278,7 @@ def test_making_examples_learns_nothing(parsers, treebank, name):
     parser = parsers[name]
     before = parser.get_state().values, as_bytes(parser)
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         training = parser.make_training(treebank[:10])
     assert (parser.get_state().values, as_bytes(parser)) == before
     assert training.names[0] == "TOP"
@@ -327,7 +327,7 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
     assert len(whole.history_) > 4
     # The first line tells what there is to learn from; a step is told after it has been kept.
     for stop in (2, 4, 3):
-        with pytest.raises(StoppedError), lines_to(interrupted_at(stop)):
+        with pytest.raises(StoppedError), messages_to(interrupted_at(stop)):
             make_parser(**options).fit(trees, checkpoint=tmp_path / "kept")
     again = make_parser(**options).fit(trees, checkpoint=tmp_path / "kept")
     assert as_bytes(again) == as_bytes(whole)
@@ -509,7 +509,7 @@ def test_a_training_that_is_stopped_leaves_the_parser_as_it_was(treebank):
     def stop(line):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), lines_to(stop):
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
         parser.fit(treebank)
     assert as_bytes(parser) == before
     assert parser.predict(treebank[60:]) == parsed

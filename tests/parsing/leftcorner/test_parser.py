@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from messages import lines_to
 
 import treewright as tw
 from treewright.errors import InputError, MissingDependencyError
@@ -14,6 +13,7 @@ from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
+from treewright.progress import messages_to
 
 pytest.importorskip("torch")
 
@@ -344,7 +344,7 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
     whole = make_parser(epochs=4, **options).fit(trees)
     # The first line tells what there is to learn from; an epoch is told after it has been kept.
     for stop in (2, 3):
-        with pytest.raises(StoppedError), lines_to(interrupted_at(stop)):
+        with pytest.raises(StoppedError), messages_to(interrupted_at(stop)):
             make_parser(epochs=4, **options).fit(trees, checkpoint=tmp_path / "kept")
     again = make_parser(epochs=4, **options).fit(trees, checkpoint=tmp_path / "kept")
     assert as_bytes(again) == as_bytes(whole)
@@ -355,7 +355,7 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
 
 def test_what_is_interrupted_leaves_the_parser_as_it_was(parser, treebank):
     again = LeftCornerParser.from_state(parser.get_state())
-    with pytest.raises(StoppedError), lines_to(interrupted_at(2)):
+    with pytest.raises(StoppedError), messages_to(interrupted_at(2)):
         again.fit(treebank[:20])
     assert as_bytes(again) == as_bytes(parser)
 
@@ -384,7 +384,7 @@ def test_the_parser_of_the_best_epoch_is_kept(treebank, monkeypatch):
 
 def test_progress_tells_what_there_is_and_each_epoch(treebank):
     lines = []
-    with lines_to(lines.append):
+    with messages_to(lines.append):
         parser = make_parser(epochs=2).fit(treebank[:20])
     assert lines[0].startswith("18 sentences, ")
     assert lines[1:] == [str(epoch) for epoch in parser.history_]
