@@ -199,12 +199,13 @@ def test_an_inner_filter_comes_first(heard):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_jobs_in_threads_are_silenced_with_their_caller(heard, n_jobs):
+    letters = list("abcdefghijklmnopqrst")  # more than joblib asks for at once
     with silenced():
-        map_jobs(lambda item: report(item), ["a", "b", "c"], n_jobs=n_jobs)
+        map_jobs(report, letters, n_jobs=n_jobs)
     assert heard == []
     with prefixed("job "):
-        map_jobs(lambda item: report(item), ["a", "b", "c"], n_jobs=n_jobs)
-    assert sorted(heard) == [Message(f"job {item}") for item in "abc"]
+        map_jobs(report, letters, n_jobs=n_jobs)
+    assert sorted(heard) == [Message(f"job {item}") for item in letters]
 
 
 def test_threads_are_silenced_alone(heard):

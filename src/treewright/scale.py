@@ -99,11 +99,9 @@ def _map(
 
     if n_jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
-    results: list[Result] = Parallel(n_jobs=min(n_jobs, len(items)), backend="threading", batch_size=1)(
-        # Messages are silenced or changed by context, which threads do not inherit.
-        delayed(copy_context().run)(work, item)
-        for item in items
-    )
+    # Messages are silenced by context, which threads do not inherit; joblib asks for jobs in threads, too.
+    jobs = [delayed(copy_context().run)(work, item) for item in items]
+    results: list[Result] = Parallel(n_jobs=min(n_jobs, len(items)), backend="threading", batch_size=1)(jobs)
     return results
 
 
