@@ -1,6 +1,6 @@
 """The features by which candidates are told apart: mined ones, of trees or of conjunctions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, Self
 
 import numpy as np
@@ -15,16 +15,15 @@ from treewright.mining.occurrences import ArcFeatures
 from treewright.mining.patterns import Patterns
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
-from treewright.mining.reports import IterationReport, Mined, Report
+from treewright.mining.reports import IterationReport, Mined, OrderReport
 from treewright.mining.space import FeatureSpace, IntArray
 from treewright.mining.subtree import SubtreeSpace, name_subtree
 from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.persist import State
+from treewright.progress import Message, filtered
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.templates import TemplateFeatures
 from treewright.scale import Client
-
-Tell = Callable[[str], None]
 
 
 class ListFeatures(Protocol):
@@ -35,7 +34,6 @@ class ListFeatures(Protocol):
         lists: CandidateLists,
         problem: Problem,
         *,
-        progress: Tell,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
@@ -95,7 +93,6 @@ class SubtreeFeatures:
         lists: CandidateLists,
         problem: Problem,
         *,
-        progress: Tell,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
@@ -110,7 +107,7 @@ class SubtreeFeatures:
             n_jobs=self.n_jobs,
             client=client,
         )
-        mined = _mine(self.miner, space, problem, progress, checkpoint)
+        mined = _mine(self.miner, space, problem, checkpoint)
         self.encoder = encoder
         self._set(*_only_used(space.keys, list(mined.features.values())))
         return space.match(list(mined.features.values()))
@@ -237,7 +234,6 @@ class ConjunctionFeatures:
         lists: CandidateLists,
         problem: Problem,
         *,
-        progress: Tell,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
@@ -248,7 +244,7 @@ class ConjunctionFeatures:
         frequent = np.flatnonzero(np.bincount(rows.indices, minlength=len(self.keys)) > self.miner.threshold)
         self.keys, rows = self.keys[frequent], rows[:, frequent]
         space = PolynomialSpace(rows, n_jobs=self.n_jobs, client=client, budget=self.budget)
-        mined = _mine(self.miner, space, problem, progress, checkpoint)
+        mined = _mine(self.miner, space, problem, checkpoint)
         self.reached = _describe_reach(mined)
         self.features = list(mined.features.values())
         return match_conjunctions(rows, self.features)
@@ -322,7 +318,6 @@ class HandFeatures:
         lists: CandidateLists,
         problem: Problem,
         *,
-        progress: Tell,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> csr_matrix:
@@ -403,24 +398,27 @@ def _mine(
     miner: GradientMiner,
     space: FeatureSpace,
     problem: Problem,
-    progress: Tell,
     checkpoint: Checkpoint | None,
 ) -> Mined:
-    """Select features, and tell about each round."""
+    """Select features, and report each round."""
 
-    def tell(report: Report) -> None:
-        if isinstance(report, IterationReport):
-            progress(
-                f"mining, threshold {report.threshold:g}: {report.n_violators} lists are wrong, "
-                f"{report.n_entered} features entered, {report.n_selected} selected"
+    def describe(message: Message) -> Message:
+        found = message.record
+        text = message.text
+        if isinstance(found, IterationReport):
+            text = (
+                f"mining, threshold {found.threshold:g}: {found.n_violators} lists are wrong, "
+                f"{found.n_entered} features entered, {found.n_selected} selected"
             )
-        else:
-            progress(
-                f"mining, order {report.order}: {report.n_candidates} features met, "
-                f"{report.n_survivors} above the threshold"
+        elif isinstance(found, OrderReport):
+            text = (
+                f"mining, order {found.order}: {found.n_candidates} features met, "
+                f"{found.n_survivors} above the threshold"
             )
+        return Message(text, found)
 
-    return miner.fit(space, problem, progress=tell, checkpoint=checkpoint)
+    with filtered(describe):
+        return miner.fit(space, problem, checkpoint=checkpoint)
 
 
 def _take(features: Sequence[IntArray], columns: Integers) -> list[IntArray]:

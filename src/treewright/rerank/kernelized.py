@@ -15,8 +15,9 @@ from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
 from treewright.learn.kernel import Blocks, KernelPerceptron
 from treewright.persist import State
+from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
-from treewright.rerank.features import Tell, basic_rows
+from treewright.rerank.features import basic_rows
 from treewright.scale import Client, map_jobs
 
 SUPPORT_COLUMNS = ("words", "upos", "xpos")
@@ -61,9 +62,7 @@ class KernelScorer:
         """How many trees are kept."""
         return len(self._support)
 
-    def fit(
-        self, lists: CandidateLists, right: Integers, *, progress: Tell, client: Client | None = None
-    ) -> Self:
+    def fit(self, lists: CandidateLists, right: Integers, *, client: Client | None = None) -> Self:
         """Learn from lists of which the right candidates are known; with a client, on its cluster."""
         order = np.random.default_rng(self.random_state).permutation(len(lists))
         parts = np.array_split(order, min(self.chunks, len(lists)))
@@ -72,8 +71,8 @@ class KernelScorer:
             chosen = np.sort(parts[number])
             return self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.first[chosen])
 
-        def tell(number: int, found: tuple[list[DepTree], FloatArray]) -> None:
-            progress(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
+        def report_chunk(number: int, found: tuple[list[DepTree], FloatArray]) -> None:
+            report(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
 
         voters = map_jobs(
             learn,
@@ -82,7 +81,7 @@ class KernelScorer:
             client=client,
             what="reranker",
             unit="perceptrons",
-            keep=tell,
+            keep=report_chunk,
         )
         self._support = [tree for trees, _ in voters for tree in trees]
         self._coef = np.zeros((len(self._support), len(voters)))

@@ -12,13 +12,13 @@ from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
 from treewright.native.learn.proximal import Alternatives
 from treewright.persist import State
+from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import (
     ConjunctionFeatures,
     HandFeatures,
     ListFeatures,
     SubtreeFeatures,
-    Tell,
 )
 from treewright.rerank.reasons import WeighedFeature
 from treewright.scale import Client
@@ -87,18 +87,17 @@ class LinearScorer:
         lists: CandidateLists,
         problem: Problem,
         *,
-        progress: Tell,
         checkpoint: Checkpoint | None,
         client: Client | None = None,
     ) -> Self:
         """Learn from lists of which the right candidates are known; features are counted on a cluster."""
-        rows = self.features.select(lists, problem, progress=progress, checkpoint=checkpoint, client=client)
+        rows = self.features.select(lists, problem, checkpoint=checkpoint, client=client)
         purity = measure_purity(rows, problem)
         kept = np.flatnonzero(purity >= MIN_PURITY)
         self.features.keep(kept)
         rows, alternatives = take_columns(rows, kept, problem.alternatives)
         trust = purity[kept] ** PURITY_POWER
-        progress(f"{len(kept)} of {len(purity)} features are pure enough")
+        report(f"{len(kept)} of {len(purity)} features are pure enough")
         self._choices = []
         if self.ranker == "perceptron":
             bare = alternatives._replace(given=np.zeros_like(alternatives.given))
@@ -106,13 +105,13 @@ class LinearScorer:
                 rows, bare, trust=trust
             )
             self._choices.append(drop_lightest(perceptron.coef_))
-            progress(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
+            report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
         else:
             rankers = fit_penalties(rows, alternatives, PENALTIES, trust=trust)
             del rows
             for ranker in rankers:
                 self._choices.append(drop_lightest(ranker.coef_))
-                progress(f"log-linear model with penalty {ranker.penalty:g}: learnt")
+                report(f"log-linear model with penalty {ranker.penalty:g}: learnt")
         self.coef = self._choices[0]
         return self
 

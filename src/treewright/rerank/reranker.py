@@ -146,7 +146,6 @@ class DependencyReranker(RerankerTraining):
         trees: Sequence[DepTree],
         dev: Sequence[DepTree] | None = None,
         *,
-        progress: Callable[[str], None] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         cache: str | os.PathLike[str] | None = None,
         client: Client | None = None,
@@ -159,8 +158,6 @@ class DependencyReranker(RerankerTraining):
         dev : sequence of DepTree, optional
             To find out how much the parser's score counts, and to calibrate probabilities; without it some of
             the training lists are put aside for that.
-        progress : callable, optional
-            Called with a line of text after each step.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it.
         cache : path, optional
@@ -170,9 +167,8 @@ class DependencyReranker(RerankerTraining):
             A cluster for folds, for counting features and for kernel perceptrons; the reranker is the same.
         """
         self._check()
-        tell = progress or (lambda line: None)
         steps = Path(checkpoint) if checkpoint is not None else None
-        self.parser_ = self._fitted_parser(trees, dev, tell, steps, client)
+        self.parser_ = self._fitted_parser(trees, dev, steps, client)
         lists = jackknife_lists(
             self.parser_,
             trees,
@@ -182,15 +178,14 @@ class DependencyReranker(RerankerTraining):
             n_jobs=self.n_jobs,
             client=client,
             cache=cache if cache is not None else steps / "lists" if steps else None,
-            progress=tell,
         )
         gold = [self.parser_.lifted(tree).heads for tree in trees]
-        self._describe_lists(lists, gold, tell)
+        self._describe_lists(lists, gold)
         training, tuning, tuning_gold = self._divide(lists, gold, dev)
         identity = fingerprint([getattr(self, name) for name in OPTIONS], trees, dev or [])
         kept = Checkpoint(steps / "mining", identity) if steps else None
-        self._scorer = self._learn(training, tell, kept, client)
-        self._tune(tuning, tuning_gold, tell)
+        self._scorer = self._learn(training, kept, client)
+        self._tune(tuning, tuning_gold)
         return self
 
     def predict(

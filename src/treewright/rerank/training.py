@@ -1,6 +1,6 @@
 """How a reranker learns, step by step: which lists, which features, and how much it may say in the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.mining.subtree import MAX_TREES
 from treewright.parsing.dependency.parser import DependencyParser
+from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
 from treewright.rerank.kernelized import KernelScorer
@@ -80,7 +81,6 @@ class RerankerTraining:
         self,
         trees: Sequence[DepTree],
         dev: Sequence[DepTree] | None,
-        tell: Callable[[str], None],
         steps: Path | None,
         client: Client | None,
     ) -> DependencyParser:
@@ -88,13 +88,11 @@ class RerankerTraining:
         if parser.is_fitted:
             return parser
         folder = steps / "parser" if steps else None
-        return parser.untrained().fit(trees, dev, progress=tell, checkpoint=folder, client=client)
+        return parser.untrained().fit(trees, dev, checkpoint=folder, client=client)
 
-    def _describe_lists(
-        self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]
-    ) -> None:
+    def _describe_lists(self, lists: CandidateLists, gold: Sequence[IntArray]) -> None:
         self.jackknife_uas_, self.oracle_ = lists.uas(gold)
-        tell(
+        report(
             f"lists of {len(lists)} sentences: UAS {self.jackknife_uas_:.2f} of the first trees, "
             f"{self.oracle_:.2f} of the best of up to {self.k}"
         )
@@ -118,17 +116,16 @@ class RerankerTraining:
     def _learn(
         self,
         training: TrainingLists,
-        tell: Callable[[str], None],
         kept: Checkpoint | None,
         client: Client | None,
     ) -> LinearScorer | KernelScorer:
         lists, right = training.lists, training.right
         what = "was added to" if self.target == "gold" else "is missing in"
-        tell(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
+        report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.learner == "kernel":
             degree = None if self.space == "subtree" else self._degree
             options = {"chunks": self.chunks, "n_jobs": self.n_jobs, "random_state": self.random_state}
-            return KernelScorer(degree, **options).fit(lists, right, progress=tell, client=client)
+            return KernelScorer(degree, **options).fit(lists, right, client=client)
         problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
         scorer = LinearScorer(
             self.space,
@@ -137,7 +134,7 @@ class RerankerTraining:
             epochs=self.epochs,
             random_state=self.random_state,
         )
-        return scorer.fit(lists, problem, progress=tell, checkpoint=kept, client=client)
+        return scorer.fit(lists, problem, checkpoint=kept, client=client)
 
     @property
     def _degree(self) -> int:
@@ -159,7 +156,7 @@ class RerankerTraining:
             return ConjunctionFeatures(miner, budget=budget, n_jobs=self.n_jobs)
         return HandFeatures()
 
-    def _tune(self, lists: CandidateLists, gold: Sequence[IntArray], tell: Callable[[str], None]) -> None:
+    def _tune(self, lists: CandidateLists, gold: Sequence[IntArray]) -> None:
         """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
         trials = self._scorer.trials(lists)
         found = tune(lists, gold, trials, random_state=self.random_state)
@@ -176,9 +173,9 @@ class RerankerTraining:
         best = lists.best(final)
         probabilities = np.clip(divide_mass(lists, self.scale_ * final)[best], 0, 1)
         error = reliability(probabilities, is_right[best]).error
-        tell(f"tuning: {found}; calibration error of whole trees {error:.4f}")
+        report(f"tuning: {found}; calibration error of whole trees {error:.4f}")
         if not self.is_trusted_:
-            tell(f"the gain is not significant at {level:g}: trees are ranked as by the parser")
+            report(f"the gain is not significant at {level:g}: trees are ranked as by the parser")
 
     def _votes(self, lists: CandidateLists) -> FloatArray:
         """Return what the reranker says of candidates: nothing, if it is not trusted."""

@@ -1,7 +1,7 @@
 """Labeler: relations for the arcs of given trees."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from treewright.native.dependency.labeling import (
 )
 from treewright.parsing.dependency.features import Corpus, Encoder, compile_templates, max_keys
 from treewright.persist import State
-from treewright.progress import Task, task
+from treewright.progress import Task, report, task
 
 OWN_TEMPLATES = """
 m.word *
@@ -104,8 +104,6 @@ t.pos m.pos h.pos
 COUNT_BITS = 24
 MIN_TABLE_BITS, MAX_TABLE_BITS = 10, 28
 
-Progress = Callable[[str], None]
-
 
 class Labeler:
     """A classifier of relations, given the heads.
@@ -135,7 +133,7 @@ class Labeler:
         self.table_bits = table_bits
         self.random_state = random_state
 
-    def fit(self, trees: Sequence[DepTree], encoder: Encoder, *, progress: Progress | None = None) -> Self:
+    def fit(self, trees: Sequence[DepTree], encoder: Encoder) -> Self:
         """Learn from trees, whose relations may be any strings.
 
         Parameters
@@ -143,8 +141,6 @@ class Labeler:
         trees : sequence of DepTree
         encoder : Encoder
             Made from these or more trees.
-        progress : callable, optional
-            Called with a line of text after each epoch.
         """
         self._check(trees)
         relations = [relation for tree in trees for relation in tree.deprels]
@@ -159,7 +155,7 @@ class Labeler:
         self._allowed = _Allowed.from_corpus(corpus, gold, n_tags)
         # Predictions must not change by saving, so the weights are rounded now.
         with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
-            self.weights_ = unpack(pack(self._learn(corpus, gold, progress, counted)))
+            self.weights_ = unpack(pack(self._learn(corpus, gold, counted)))
         return self
 
     def predict(self, trees: Sequence[DepTree], corpus: Corpus | None = None) -> list[list[str]]:
@@ -227,9 +223,7 @@ class Labeler:
             own, child, sibling, allowed.first, allowed.labels, weights, table_shift(weights), most
         )
 
-    def _learn(
-        self, corpus: Corpus, gold: npt.NDArray[np.int32], progress: Progress | None, counted: Task
-    ) -> FloatTable:
+    def _learn(self, corpus: Corpus, gold: npt.NDArray[np.int32], counted: Task) -> FloatTable:
         """Return the averaged weights."""
         weights = make_table(self.table_bits)
         totals = np.zeros(weights.size)
@@ -247,9 +241,8 @@ class Labeler:
                 block = order[part]
                 n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
-            if progress:
-                right = 100 - 100 * n_wrong / n_words
-                progress(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
+            right = 100 - 100 * n_wrong / n_words
+            report(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
         return average(weights, totals, self.epochs * n_words)
 
 

@@ -18,8 +18,9 @@ from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
 from treewright.parsing.dependency.features import Corpus, TemplateSet
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.long_sentences import LONGEST, Pieces
-from treewright.parsing.dependency.training import MODELS, ParserTraining, Progress, ignore
+from treewright.parsing.dependency.training import MODELS, ParserTraining
 from treewright.persist import State, save_state
+from treewright.progress import report
 from treewright.scale import Client, map_jobs
 
 PARSED_AT_A_TIME = 500
@@ -154,7 +155,6 @@ class DependencyParser(ParserTraining):
         trees: Sequence[DepTree],
         dev: Sequence[DepTree] | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
@@ -165,8 +165,6 @@ class DependencyParser(ParserTraining):
         trees : sequence of DepTree
         dev : sequence of DepTree, optional
             Scored after each epoch, and used to calibrate probabilities.
-        progress : callable, optional
-            Called with a line of text after each step.
         checkpoint : path, optional
             A folder in which each step and epoch is kept. If it exists, training goes on from it and ends as
             if it had not been interrupted.
@@ -174,18 +172,17 @@ class DependencyParser(ParserTraining):
             A cluster that learns from the folds; the model is the same.
         """
         self._check(trees, dev)
-        tell = progress or ignore
         options = [*(getattr(self, name) for name in OPTIONS), self.templates or TemplateSet()]
         kept = Checkpoint(checkpoint, fingerprint(options, trees, dev or [])) if checkpoint else None
         trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
-        found = self._restore(kept) or self._prepare(trees, kept, tell, client)
-        self._learn_structure(found, dev, tell, kept)
+        found = self._restore(kept) or self._prepare(trees, kept, client)
+        self._learn_structure(found, dev, kept)
         if held_out and not self.jackknife:
             self.scale_ = self._calibrate(held_out)
         if held_out:
-            tell(f"probabilities: {self._describe_calibration(held_out)}")
+            report(f"probabilities: {self._describe_calibration(held_out)}")
         elif not self.jackknife:
-            tell("probabilities: not calibrated, for want of sentences")
+            report("probabilities: not calibrated, for want of sentences")
         return self
 
     def predict(

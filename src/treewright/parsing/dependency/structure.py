@@ -27,12 +27,23 @@ from treewright.progress import Task, task
 class EpochReport:
     """How an epoch of training went."""
 
+    run: int
+    n_runs: int
     epoch: int
+    """Of this run, counted from 1, as the run is."""
     n_epochs: int
+    """Of each run."""
     train_uas: float
     """Percent of heads right before the update on each sentence."""
     loss: float
     """Mean over sentences of what the right tree most lacked to its margin before the update."""
+
+    @property
+    def position(self) -> str:
+        """Where in training it is, such as ``run 2/4, epoch 1/6``."""
+        if self.n_runs == 1:
+            return f"epoch {self.epoch} of {self.n_epochs}"
+        return f"run {self.run}/{self.n_runs}, epoch {self.epoch}/{self.n_epochs}"
 
 
 class StructureModel:
@@ -101,7 +112,8 @@ class StructureModel:
                 if epoch_of_run + 1 == epochs:
                     progress.finished += learnt
                 train_uas = 100 * (1 - n_wrong / max(1, int(corpus.sizes.sum())))
-                report = EpochReport(epoch + 1, epochs * runs, train_uas, loss / corpus.n_sentences)
+                position = (run + 1, runs, epoch_of_run + 1, epochs)
+                report = EpochReport(*position, train_uas, loss / corpus.n_sentences)
                 progress.scores.append(after_epoch(report) if after_epoch else 0.0)
                 if patience is None or progress.n_worse() == 0:
                     progress.best = self.weights_

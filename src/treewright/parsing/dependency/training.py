@@ -22,11 +22,9 @@ from treewright.parsing.dependency.pruning import Arcs, Pruner
 from treewright.parsing.dependency.spanning import SpanningModel
 from treewright.parsing.dependency.structure import EpochReport, StructureModel
 from treewright.persist import State
+from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife
-
-Progress = Callable[[str], None]
-"""Called with a line for people after each step."""
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 """Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
@@ -149,16 +147,17 @@ class ParserTraining(ABC):
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
     def _prepare(
-        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress, client: Client | None = None
+        self, trees: Sequence[DepTree], kept: Checkpoint | None, client: Client | None = None
     ) -> Preparation:
         """Learn all but the structure."""
-        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, tell, client) if len(tree)]
+        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, client) if len(tree)]
         self.encoder_ = Encoder.from_trees(lifted)
         corpus = self.encoder_.encode(lifted)
         single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
-        arcs = self._learn_pruning(corpus, single_root, tell, client)
-        parsed, scale = self._jackknifed(lifted, kept, tell, client) if self.jackknife else (lifted, 1.0)
-        self.labeler_ = Labeler(random_state=self.random_state).fit(parsed, self.encoder_)
+        arcs = self._learn_pruning(corpus, single_root, client)
+        parsed, scale = self._jackknifed(lifted, kept, client) if self.jackknife else (lifted, 1.0)
+        with silenced():
+            self.labeler_ = Labeler(random_state=self.random_state).fit(parsed, self.encoder_)
         if kept:
             values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
             arrays = {**corpus._asdict(), "first_arc": arcs[0], "arcs": arcs[1]}
@@ -176,14 +175,13 @@ class ParserTraining(ABC):
         arcs = (state.arrays["first_arc"], state.arrays["arcs"])
         return Preparation(corpus, arcs, state.values["single_root"], state.values["scale"])
 
-    def _learn_tags(
-        self, trees: Sequence[DepTree], tell: Progress, client: Client | None
-    ) -> Sequence[DepTree]:
+    def _learn_tags(self, trees: Sequence[DepTree], client: Client | None) -> Sequence[DepTree]:
         """Return the trees with the tags that they are parsed with."""
         self.tagger_ = None
         if self.tags == "gold":
             return trees
-        self.tagger_ = Tagger(random_state=self.random_state).fit(trees)
+        with silenced():
+            self.tagger_ = Tagger(random_state=self.random_state).fit(trees)
         folds = min(self.folds, len(trees))
         tagged = jackknife(
             trees,
@@ -193,12 +191,10 @@ class ParserTraining(ABC):
             tagger=self.tagger_,
             client=client,
         )
-        tell(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
+        report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
 
-    def _learn_pruning(
-        self, corpus: Corpus, single_root: bool, tell: Progress, client: Client | None
-    ) -> Arcs:
+    def _learn_pruning(self, corpus: Corpus, single_root: bool, client: Client | None) -> Arcs:
         self.pruner_ = None
         self.recall_ = 100.0
         if self.decoder == "spanning":
@@ -212,14 +208,14 @@ class ParserTraining(ABC):
             random_state=self.random_state,
         )
         folds = min(self.folds, corpus.n_sentences)
-        arcs, report = self.pruner_.jackknife(corpus, folds=folds, n_jobs=self.n_jobs, client=client)
+        arcs, pruned = self.pruner_.jackknife(corpus, folds=folds, n_jobs=self.n_jobs, client=client)
         self.pruner_.fit(corpus)
-        self.recall_ = report.recall
-        tell(f"pruning keeps {report.n_heads:.2f} heads a word and {report.recall:.2f}% of the gold arcs")
+        self.recall_ = pruned.recall
+        report(f"pruning keeps {pruned.n_heads:.2f} heads a word and {pruned.recall:.2f}% of the gold arcs")
         return arcs
 
     def _jackknifed(
-        self, trees: Sequence[DepTree], kept: Checkpoint | None, tell: Progress, client: Client | None
+        self, trees: Sequence[DepTree], kept: Checkpoint | None, client: Client | None
     ) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
         corpus = self.encoder_.encode(trees)
@@ -230,7 +226,7 @@ class ParserTraining(ABC):
             return self._learn_fold(trees, order[fold::n_folds].tolist())
 
         found = self._find_folds(learn, n_folds, kept, client)
-        tell(f"parsed {len(trees)} sentences by parsers that have not seen them")
+        report(f"parsed {len(trees)} sentences by parsers that have not seen them")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
         for fold, state in found.items():
             words = [np.arange(len(heads))[corpus.words_of(number)] for number in order[fold::n_folds]]
@@ -263,7 +259,8 @@ class ParserTraining(ABC):
         parser = self.untrained(tags="gold", jackknife=False, patience=None, n_jobs=1)
         aside = set(numbers)
         rest = [tree for number, tree in enumerate(trees) if number not in aside]
-        parser._learn_structure(parser._prepare(rest, None, ignore), None, ignore, None)
+        with silenced():
+            parser._learn_structure(parser._prepare(rest, None), None, None)
         mine = [trees[number] for number in numbers]
         corpus = parser.encoder_.encode(mine)
         heads, _ = parser.structure_.best_trees(parser._stages(), corpus, 1)
@@ -274,17 +271,15 @@ class ParserTraining(ABC):
         self,
         found: Preparation,
         dev: Sequence[DepTree] | None,
-        tell: Progress,
         kept: Checkpoint | None,
     ) -> None:
-        def after_epoch(report: EpochReport) -> float:
-            line = f"epoch {report.epoch} of {report.n_epochs}: "
-            line += f"loss {report.loss:.3f}, UAS {report.train_uas:.2f} in training"
+        def after_epoch(epoch: EpochReport) -> float:
+            line = f"{epoch.position}: loss {epoch.loss:.3f}, UAS {epoch.train_uas:.2f} in training"
             if not dev:
-                tell(line)
+                report(line)
                 return 0.0
             score = attachment(dev, self.predict(dev))
-            tell(f"{line}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
+            report(f"{line}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
             return score.uas
 
         self.scale_ = found.scale
@@ -337,7 +332,3 @@ class ParserTraining(ABC):
 
 MODELS: dict[str, type[StructureModel]] = {"projective": StructureModel, "spanning": SpanningModel}
 """By decoder."""
-
-
-def ignore(line: str) -> None:
-    """Tell nobody."""
