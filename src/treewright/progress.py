@@ -1,13 +1,14 @@
-"""How far long work has come: loops tell it, and one listener hears it.
+"""The one progress channel: library code reports tasks and messages, and one listener hears them.
 
-Whoever wants to know installs a listener with `listening`. Without one, nothing is measured and nothing kept.
+Install a listener with `listening`. Without one, nothing is measured and nothing kept.
 """
 
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple, TextIO, TypeAlias, TypeVar
 
@@ -64,7 +65,23 @@ class Step(NamedTuple):
         return max(0, self.total - self.done) / self.rate
 
 
-Listener: TypeAlias = Callable[[Step], None]
+class Message(NamedTuple):
+    """A log line.
+
+    Attributes
+    ----------
+    text : str
+    record : object
+        The numbers that the line describes, such as the `IterationReport` of a miner; None if there are none.
+    """
+
+    text: str
+    record: object = None
+
+
+Event: TypeAlias = Step | Message
+Listener: TypeAlias = Callable[[Event], None]
+Filter: TypeAlias = Callable[[Message], Message | None]
 Clock: TypeAlias = Callable[[], float]
 
 
@@ -77,23 +94,25 @@ class _Hearing:
         self._listener = listener
         self._lock = threading.RLock()
 
-    def tell(self, step: Step) -> None:
+    def tell(self, event: Event) -> None:
         with self._lock:
-            self._listener(step)
+            self._listener(event)
 
 
 _numbers = count(1)
 _hearing: _Hearing | None = None
+_filters: ContextVar[tuple[Filter, ...]] = ContextVar("filters", default=())
 
 
 @contextmanager
 def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.monotonic) -> Iterator[None]:
-    """Let a listener hear of all tasks that begin meanwhile, in whatever thread.
+    """Let a listener hear all messages, and all tasks that begin meanwhile, in whatever thread.
 
     Parameters
     ----------
     listener : callable
-        Called with a `Step` when a task begins, as it goes on, and when it is over; never twice at once.
+        Called with a `Message` for each log line, and with a `Step` when a task begins, as it goes on, and
+        when it is over; never twice at once.
     every : float
         Seconds between two calls for one task, at the least, but for the last one.
     clock : callable
@@ -105,6 +124,44 @@ def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.m
         yield
     finally:
         _hearing = before
+
+
+def report(text: str, record: object = None) -> None:
+    """Send a log line to the listener, if there is one; parameters as of `Message`."""
+    message = Message(text, record)
+    for change in reversed(_filters.get()):
+        changed = change(message)
+        if changed is None:
+            return
+        message = changed
+    if _hearing is not None:
+        _hearing.tell(message)
+
+
+@contextmanager
+def filtered(change: Filter) -> Iterator[None]:
+    """Change the messages that are reported in this context, and in the threads of `map_jobs` started in it.
+
+    Parameters
+    ----------
+    change : callable
+        Given a message, returns the one to report instead, or None to drop it.
+    """
+    token = _filters.set((*_filters.get(), change))
+    try:
+        yield
+    finally:
+        _filters.reset(token)
+
+
+def silenced() -> AbstractContextManager[None]:
+    """Drop all messages of this context, such as those of the models of folds. Tasks are still heard of."""
+    return filtered(lambda message: None)
+
+
+def prefixed(prefix: str) -> AbstractContextManager[None]:
+    """Put a prefix before all messages of this context."""
+    return filtered(lambda message: message._replace(text=prefix + message.text))
 
 
 class Task:
@@ -201,8 +258,8 @@ def track(
 
 
 @contextmanager
-def warnings_told(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let warnings be told as lines of text, where they must not be printed beside what else is told."""
+def warnings_reported() -> Iterator[None]:
+    """Report warnings as messages, where they must not be printed."""
 
     def show(
         message: Warning | str,
@@ -212,7 +269,7 @@ def warnings_told(tell: Callable[[str], None]) -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        tell(f"warning: {' '.join(str(message).split())}")
+        report(f"warning: {' '.join(str(message).split())}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -99,7 +100,9 @@ def _map(
     if n_jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
     results: list[Result] = Parallel(n_jobs=min(n_jobs, len(items)), backend="threading", batch_size=1)(
-        delayed(work)(item) for item in items
+        # Messages are silenced or changed by context, which threads do not inherit.
+        delayed(copy_context().run)(work, item)
+        for item in items
     )
     return results
 

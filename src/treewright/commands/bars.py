@@ -1,8 +1,8 @@
-"""Bars on a terminal, with rate and time left, below all that is printed there."""
+"""Progress bars on a terminal, with rate and time left, below all that is printed there."""
 
 import sys
+import textwrap
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -10,13 +10,18 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from treewright.progress import Step
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.live import Live
+    from rich.progress import TaskID
+    from rich.table import Table
 
 SECONDS_UNSEEN = 0.3
 """A task that is over before has no bar, as nobody could read it."""
 MAX_BARS = 8
-BAR_WIDTH = 28
+BAR_WIDTH, MIN_BAR_WIDTH = 28, 8
+MIN_WIDTH = 10
+"""Of descriptions, which are wrapped where there is no room, so that nothing is cut off."""
+NUMBERS = ("count", "rate", "rest")
+"""What stands beside a bar."""
 DRAWN_A_SECOND = 8
 UNITS = ("", "k", "M", "G", "T")
 
@@ -28,30 +33,43 @@ class Bars:
     ----------
     stream : file
         The terminal.
+    width : int, optional
+        Columns of the terminal; found out without it.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, width: int | None = None) -> None:
         from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
 
-        self._console = Console(file=stream)
-        self._steps: dict[int, tuple[Step, float]] = {}
-        """The last step of each task, and when it was heard of."""
+        self._console = Console(file=stream, width=width)
+        bar = Column(min_width=MIN_BAR_WIDTH, max_width=BAR_WIDTH)
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None, table_column=bar),
+            *(TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in NUMBERS),
+            console=self._console,
+        )
+        self._tasks: dict[int, TaskID] = {}
         self._live: Live | None = None
         self._is_allowed = self._is_at_line_start = True
         self._lock = threading.RLock()
 
-    def say(self, line: str, event: str) -> None:
+    def print_line(self, line: str, kind: str) -> None:
         """Print a line above the bars."""
         self.write_above(self._console.file, f"{line}\n")
 
-    def hear(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         """Let a bar grow, or go when its task is over."""
         with self._lock:
             if step.is_over:
-                self._steps.pop(step.task, None)
-            else:
-                self._steps[step.task] = step, time.monotonic()
-                self._show()
+                if step.task in self._tasks:
+                    self._progress.remove_task(self._tasks.pop(step.task))
+                return
+            if step.task not in self._tasks:
+                self._tasks[step.task] = self._progress.add_task(step.what, step=step)
+            self._progress.update(self._tasks[step.task], completed=step.done, total=step.total, step=step)
+            self._show()
 
     def write_above(self, stream: IO[str], text: str) -> int:
         """Write to a stream that leads to the same terminal while no bars are seen."""
@@ -61,7 +79,7 @@ class Bars:
             stream.flush()
             if text:
                 self._is_at_line_start = text.endswith("\n")
-            if self._steps:
+            if self._tasks:
                 self._show()
         return n_written
 
@@ -74,9 +92,10 @@ class Bars:
     def _show(self) -> None:
         from rich.live import Live
 
+        # A live display cannot be started again, so that that of `Progress` itself would not do.
         if self._live is None and self._is_allowed and self._is_at_line_start:
             self._live = Live(
-                get_renderable=self._draw,
+                get_renderable=self.draw,
                 console=self._console,
                 transient=True,
                 refresh_per_second=DRAWN_A_SECOND,
@@ -90,25 +109,18 @@ class Bars:
             live, self._live = self._live, None
             live.stop()
 
-    def _draw(self) -> "RenderableType":
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        now = time.monotonic()
-        found = [(step, now - heard) for step, heard in list(self._steps.values())]
-        shown = [(step, since) for step, since in found if step.seconds + since >= SECONDS_UNSEEN]
-        if not shown:
-            return Text("")
-        table = Table.grid(padding=(0, 1))
-        for _ in range(5):
-            table.add_column(no_wrap=True)
-        for step, since in shown[-MAX_BARS:]:
-            bar = ProgressBar(step.total or 1, step.done, width=BAR_WIDTH, pulse=step.total is None)
-            table.add_row(
-                step.what, bar, describe_count(step), describe_rate(step), describe_rest(step, since)
-            )
-        return table
+    def draw(self) -> "Table":
+        """Return the bars of the last tasks that have lasted for some time."""
+        shown = [task for task in self._progress.tasks if (task.elapsed or 0.0) >= SECONDS_UNSEEN][-MAX_BARS:]
+        for task in shown:
+            step = task.fields["step"]
+            rest = describe_rest(step, (task.elapsed or 0.0) - step.seconds)
+            task.fields.update(count=describe_count(step), rate=describe_rate(step), rest=rest)
+        widths = [max((len(task.fields[name]) for task in shown), default=0) + 1 for name in NUMBERS]
+        room = max(MIN_WIDTH, self._console.width - MIN_BAR_WIDTH - 1 - sum(widths))
+        for task in shown:
+            task.description = "\n".join(textwrap.wrap(task.fields["step"].what, room))
+        return self._progress.make_tasks_table(shown)
 
 
 def describe_count(step: Step) -> str:
@@ -130,11 +142,11 @@ def describe_rate(step: Step) -> str:
 
 
 def describe_rest(step: Step, since: float = 0.0) -> str:
-    """Say how much time is left, some time after a step, as 0:02:10 left."""
+    """Say how much time is left, some time after a step, as 0:02:10."""
     if step.seconds_left is None:
-        return "-:--:-- left"
-    seconds = round(max(0.0, step.seconds_left - since))
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
+        return "-:--:--"
+    seconds = round(max(0.0, step.seconds_left - max(0.0, since)))
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _shorten(number: float) -> str:

@@ -1,4 +1,4 @@
-"""How a command tells what it does: in lines, with bars on a terminal, as JSON, or not at all.
+"""What a command prints of its work: lines, progress bars on a terminal, JSON, or nothing.
 
 All of it goes to standard error; results go to standard output and to files.
 """
@@ -7,73 +7,63 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Literal, Protocol, TypeAlias
 
 from treewright.commands.bars import drawn_bars
-from treewright.progress import Step, listening, warnings_told
+from treewright.progress import Event, Message, Step, listening, warnings_reported
 
-Event: TypeAlias = Literal["line", "progress", "error", "result"]
+Kind: TypeAlias = Literal["line", "progress", "error", "result"]
 
 SECONDS_BETWEEN = 1.0
 """From one event of a task to the next, at the least, but for the last one."""
 
 
-class Teller(Protocol):
-    """What hears lines and steps."""
+class Output(Protocol):
+    """What prints lines and the progress of tasks."""
 
-    def say(self, line: str, event: Event) -> None:
-        """Tell a line."""
+    def print_line(self, line: str, kind: Kind) -> None:
+        """Print a line."""
 
-    def hear(self, step: Step) -> None:
-        """Tell how far a task has come."""
+    def show_step(self, step: Step) -> None:
+        """Show how far a task has come."""
 
 
-class Lines:
-    """Lines as they are, and nothing of steps."""
+class PlainLines:
+    """Prints lines as they are, and nothing of tasks."""
 
-    def say(self, line: str, event: Event) -> None:
+    def print_line(self, line: str, kind: Kind) -> None:
         """Print a line."""
         print(line, file=sys.stderr, flush=True)
 
-    def hear(self, step: Step) -> None:
-        """Keep silent."""
+    def show_step(self, step: Step) -> None:
+        """Print nothing."""
 
 
-class Silence:
-    """Nothing of anything."""
-
-    def say(self, line: str, event: Event) -> None:
-        """Keep silent."""
-
-    def hear(self, step: Step) -> None:
-        """Keep silent."""
-
-
-class Json:
-    """An object a line."""
+class JsonLines:
+    """Prints a JSON object for each line, and for each task about one a second."""
 
     def __init__(self) -> None:
-        self._told: dict[int, float] = {}
-        """When a task was last heard of, in its own seconds."""
+        self._printed: dict[int, float] = {}
+        """When the last object of a task was printed, in the task's own seconds."""
 
-    def say(self, line: str, event: Event) -> None:
+    def print_line(self, line: str, kind: Kind) -> None:
         """Write an event with a text."""
-        write_event(event, text=line)
+        write_event(kind, text=line)
 
-    def hear(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         """Write an event with numbers, for each task about one a second and the last."""
         if step.is_over:
-            self._told.pop(step.task, None)
-        elif step.seconds - self._told.setdefault(step.task, 0.0) < SECONDS_BETWEEN:
+            self._printed.pop(step.task, None)
+        elif step.seconds - self._printed.setdefault(step.task, 0.0) < SECONDS_BETWEEN:
             return
         else:
-            self._told[step.task] = step.seconds
+            self._printed[step.task] = step.seconds
         write_event("progress", step=step)
 
 
-def write_event(event: Event, *, text: str | None = None, step: Step | None = None) -> None:
+def write_event(event: Kind, *, text: str | None = None, step: Step | None = None) -> None:
     """Write an object to standard error; each has the same keys, and null where there is nothing to say."""
     content = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -93,37 +83,51 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 3)
 
 
-_teller: Teller = Lines()
+_output: Output | None = PlainLines()
+"""None prints nothing."""
 
 
-def say(line: str, *, event: Event = "line") -> None:
-    """Tell how far work has come, or with the event "result" what came of it."""
-    _teller.say(line, event)
+def say(line: str, *, event: Kind = "line") -> None:
+    """Print a log line, or with the event "result" what was written."""
+    if _output is not None:
+        _output.print_line(line, event)
+
+
+def _hear(event: Event) -> None:
+    """Print what library code reports."""
+    if isinstance(event, Message):
+        say(event.text)
+    elif _output is not None:
+        _output.show_step(event)
 
 
 @contextmanager
-def telling(*, quiet: bool, log_json: bool) -> Iterator[None]:
-    """Let lines and steps be told as the user wants it.
+def console_output(*, quiet: bool, log_json: bool) -> Iterator[None]:
+    """Print lines and progress as the user wants it.
 
     Parameters
     ----------
     quiet : bool
-        Tell nothing.
+        Print nothing.
     log_json : bool
-        Tell events as JSON. Otherwise there are lines, and on a terminal bars.
+        Print events as JSON. Otherwise there are lines, and progress bars on a terminal.
     """
-    if quiet:
-        with _told_by(Silence()):
+    global _output
+    before = _output
+    with ExitStack() as stack:
+        if quiet:
+            _output = None
+        elif log_json:
+            _output = JsonLines()
+            stack.enter_context(warnings_reported())
+        else:
+            _output = stack.enter_context(drawn_bars()) if _can_draw() else PlainLines()
+        if _output is not None:
+            stack.enter_context(listening(_hear))
+        try:
             yield
-    elif log_json:
-        with _told_by(Json()) as teller, listening(teller.hear), warnings_told(say):
-            yield
-    elif _can_draw():
-        with drawn_bars() as bars, _told_by(bars), listening(bars.hear):
-            yield
-    else:
-        with _told_by(Lines()):
-            yield
+        finally:
+            _output = before
 
 
 def _can_draw() -> bool:
@@ -131,13 +135,3 @@ def _can_draw() -> bool:
     return (
         sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
     )
-
-
-@contextmanager
-def _told_by(teller: Teller) -> Iterator[Teller]:
-    global _teller
-    before, _teller = _teller, teller
-    try:
-        yield teller
-    finally:
-        _teller = before

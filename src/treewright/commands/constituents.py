@@ -279,7 +279,7 @@ def _train(parser: "AnyParser", reranking: Reranking, work: Work) -> None:
     learner = parser if reranking.kernel is None else _make_reranker(parser, reranking.kernel, reranking)
     training = read_trees(work.trees, max_length=work.max_length)
     development = read_trees(work.dev, max_length=work.max_length) if work.dev else None
-    learner.fit(training, development, progress=say, checkpoint=checkpoint).save(work.model)
+    learner.fit(training, development, checkpoint=checkpoint).save(work.model)
     Checkpoint.remove(checkpoint)
     say(f"written: {work.model}", event="result")
 

@@ -215,7 +215,7 @@ def reproduce(
         "leftcorner_parser": leftcorner_parser,
     }
     settings = find_settings(experiment)(**{name: values[name] for name in given})
-    files = run_experiment(experiment, data, out, settings=settings, cache=cache, progress=say)
+    files = run_experiment(experiment, data, out, settings=settings, cache=cache)
     print(files[0].read_text(encoding="utf-8"))
     say(f"written: {', '.join(map(str, files))}", event="result")
 

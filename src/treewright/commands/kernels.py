@@ -20,6 +20,7 @@ from treewright.commands.work import (
     say,
 )
 from treewright.errors import InputError
+from treewright.progress import silenced
 
 if TYPE_CHECKING:
     from treewright.kernels.base import Kernel
@@ -139,7 +140,8 @@ def kernel(
         _options_named(),
         open_target(labels) if labels else nullcontext() as stream,
     ):
-        gram(chosen, *(some[:2] for some in rows), logs=logs)  # loads compiled code, which is no evaluation
+        with silenced():  # loads compiled code, which is no evaluation
+            gram(chosen, *(some[:2] for some in rows), logs=logs)
         gram(
             chosen,
             *rows,
@@ -147,7 +149,6 @@ def kernel(
             memory=n_bytes,
             dtype=dtype,
             logs=logs,
-            progress=say,
             times=times,
             checkpoint=checkpoint,
             client=client,

@@ -15,6 +15,7 @@ from treewright.commands.work import (
     say,
 )
 from treewright.errors import InputError
+from treewright.progress import filtered
 
 
 def mine(
@@ -71,8 +72,12 @@ def mine(
         **options,
     )
     samples = read_svmlight(source)
-    with open_cluster(scheduler) as client, warnings.catch_warnings(action="ignore", category=UserWarning):
-        miner.fit(samples.X, samples.y, progress=MiningLines(say), checkpoint=checkpoint, client=client)
+    with (
+        open_cluster(scheduler) as client,
+        warnings.catch_warnings(action="ignore", category=UserWarning),
+        filtered(MiningLines()),
+    ):
+        miner.fit(samples.X, samples.y, checkpoint=checkpoint, client=client)
     write_conjunctions(miner, samples, out)
     if model is not None:
         miner.feature_names_in_ = np.array(samples.names, dtype=object)

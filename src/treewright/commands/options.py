@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from treewright.commands.console import telling
+from treewright.commands.console import console_output
 from treewright.commands.interruption import (
     RESUME,
     InterruptedRunError,
@@ -92,7 +92,7 @@ class ToldCommand(TyperCommand):
         quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
-        with telling(quiet=quiet, log_json=log_json), self._saying_how_to_go_on(ctx.params):
+        with console_output(quiet=quiet, log_json=log_json), self._saying_how_to_go_on(ctx.params):
             return self._run(partial(super().invoke, ctx))
 
     def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -139,7 +139,7 @@ def dependency(
         fit = parser.fit
     training = read_conllu(trees)
     with open_cluster(scheduler) as client:
-        fitted = fit(training, development, progress=say, checkpoint=checkpoint, client=client)
+        fitted = fit(training, development, checkpoint=checkpoint, client=client)
     fitted.save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
@@ -167,7 +167,7 @@ def tagger(
     development = read_conllu(dev, require_heads=False) if dev else None
     sentences = read_conllu(trees, require_heads=False)
     fresh = Tagger(epochs=epochs, random_state=seed)
-    fresh.fit(sentences, development, progress=say, checkpoint=checkpoint).save(model)
+    fresh.fit(sentences, development, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
 

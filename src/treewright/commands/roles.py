@@ -67,7 +67,7 @@ def roles(
     labeler.check_options()
     training = read_pairs(trees, props)
     development = read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
-    labeler.fit(*training, progress=say, checkpoint=checkpoint).save(model)
+    labeler.fit(*training, checkpoint=checkpoint).save(model)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
     if development:

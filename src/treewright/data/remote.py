@@ -16,12 +16,12 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import IO, BinaryIO, NamedTuple, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -38,7 +38,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes there are, and the bytes there will be if that is known."""
 
 BASE_URL = "https://raw.githubusercontent.com/UniversalDependencies"
@@ -77,7 +76,6 @@ def fetch_treebank(
     base_url: str = BASE_URL,
     cache: str | os.PathLike[str] | None = None,
     sha256: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
     timeout: float = 30.0,
 ) -> TreebankFiles:
     """Return the files of a Universal Dependencies treebank, downloading those that are not cached.
@@ -100,8 +98,6 @@ def fetch_treebank(
         Folder for the treebanks, instead of the user's cache.
     sha256 : mapping of str to str, optional
         File names and the digests that these files must have.
-    progress : callable, optional
-        Called as ``progress(file_name, bytes_done, bytes_total_or_None)`` while a file arrives.
     timeout : float
         Seconds without an answer after which the server counts as unreachable.
 
@@ -136,7 +132,6 @@ def fetch_treebank(
         address=f"{base_url.rstrip('/')}/{repository}/r{release}",
         folder=root / f"r{release}" / repository,
         demanded=_check_demanded(sha256 or {}, repository, stem),
-        progress=progress,
         timeout=timeout,
     )
     with nullcontext() if _is_settled(source) else _locked(source.folder):
@@ -152,7 +147,6 @@ class _Source:
     address: str
     folder: Path
     demanded: Mapping[str, str]
-    progress: Progress | None
     timeout: float
 
     @property
@@ -429,13 +423,11 @@ def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> 
     with _open_part(part, "ab" if done else "wb") as stream:
         if not done:  # only now, since a new tag must never stand beside old bytes
             _tag_path(part).write_text(response.headers.get("ETag", ""), "utf-8")
-        _report(source, name, done, total)
         with task(f"fetching {name}", total=total, unit="bytes", before=done) as counted:
             for data in _chunks(response):
                 stream.write(data)
                 done += len(data)
                 counted.advance(len(data))
-                _report(source, name, done, total)
     if total is not None and done < total:
         raise _InterruptedTransferError(f"the connection broke after {done} of {total} bytes")
 
@@ -451,11 +443,6 @@ def _extent(part: Path, response: HTTPResponse) -> tuple[int, int | None]:
         part.unlink(missing_ok=True)
         raise _InterruptedTransferError("the server sent another range than was asked for")
     return begin, None if matched[2] == "*" else int(matched[2])
-
-
-def _report(source: _Source, name: str, done: int, total: int | None) -> None:
-    if source.progress:
-        source.progress(name, done, total)
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:

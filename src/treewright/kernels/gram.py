@@ -29,11 +29,10 @@ from treewright.kernels.examples import (
     take_examples,
 )
 from treewright.persist import State, identify
-from treewright.progress import task
+from treewright.progress import report, task
 from treewright.scale import Client, iter_jobs
 
 Matrix = npt.NDArray[np.floating[Any]]
-Progress = Callable[[str], None]
 Place = tuple[slice, slice]
 Evaluate = Callable[[Place], tuple[float, FloatArray]]
 """Returns the values of a strip, and how many seconds their evaluation took."""
@@ -72,7 +71,6 @@ def gram(
     memory: int = MEMORY,
     dtype: npt.DTypeLike = np.float64,
     logs: bool = False,
-    progress: Progress | None = None,
     times: list[float] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
@@ -96,8 +94,6 @@ def gram(
     logs : bool
         Return logarithms, which are finite where values are too large for a number, and minus infinity for
         trees that share nothing. For a kernel of trees without normalisation.
-    progress : callable, optional
-        Called with a line of text after a strip, about a hundred times at the most.
     times : list, optional
         Gets the seconds that the evaluation of each strip took, without those of preparing the examples and
         of keeping the values.
@@ -150,11 +146,11 @@ def gram(
     strips = _counted(make(kernel, examples, others), places, times, client)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
-        for place, values in _told(strips, plan, progress):
+        for place, values in _reported(strips, plan):
             _store(matrix, place, values, is_symmetric=others is None)
         return matrix
     with _map_file(path, plan, kept) as open_map:
-        for place, values in _told(strips, plan, progress):
+        for place, values in _reported(strips, plan):
             # A map that is opened anew lets go of what has been written.
             matrix = open_map()
             _store(matrix, place, values, is_symmetric=others is None)
@@ -279,11 +275,9 @@ def _count_pairs(place: Place) -> int:
     return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
 
-def _told(
-    strips: Iterator[tuple[Place, FloatArray]], plan: Plan, progress: Progress | None
-) -> Iterator[tuple[Place, Matrix]]:
-    """Yield strips as they will be kept, and tell of those with which another percent of rows is done."""
-    n_rows, told = plan.shape[0], 0
+def _reported(strips: Iterator[tuple[Place, FloatArray]], plan: Plan) -> Iterator[tuple[Place, Matrix]]:
+    """Yield strips as they will be kept, and report those with which another percent of rows is done."""
+    n_rows, reported = plan.shape[0], 0
     for place, values in strips:
         with np.errstate(over="ignore"):
             kept = values.astype(plan.dtype, copy=False)
@@ -291,9 +285,9 @@ def _told(
             _check_range(values, kept)
         yield place, kept
         done = 100 * place[0].stop // n_rows
-        if progress and done > told:
-            progress(f"rows {place[0].stop} of {n_rows}")
-            told = done
+        if done > reported:
+            report(f"rows {place[0].stop} of {n_rows}")
+            reported = done
 
 
 def _check_range(values: FloatArray, kept: Matrix) -> None:

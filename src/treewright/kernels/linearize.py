@@ -43,7 +43,6 @@ from treewright.kernels.support import (
     MOST,
     ClassWeight,
     DecisionClassifier,
-    Progress,
     check_class_weight,
     check_input,
     check_labels,
@@ -56,6 +55,7 @@ from treewright.kernels.support import (
 )
 from treewright.native.kernels.fragments import Measures
 from treewright.persist import State, save_state
+from treewright.progress import report
 from treewright.scale import map_jobs
 
 Result = TypeVar("Result")
@@ -143,7 +143,6 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         labels: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train a machine, unless there is one, mine its fragments, and train a linear model of them.
@@ -155,8 +154,6 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         labels : array, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
             Factors of the cost of each example, in the machine and in the linear model.
-        progress : callable, optional
-            Called with a line of text now and then.
         checkpoint : path, optional
             A folder in which the machine of each class is kept. If it exists, training goes on from it and
             ends as if it had not been interrupted.
@@ -165,11 +162,10 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         examples, given, weights = check_input(trees, labels, sample_weight)
         self.classes_, numbers = check_labels(given, weights)
         check_class_weight(self.class_weight, self.classes_)
-        self.machine_ = self._train_machine(examples, given, weights, progress, checkpoint)
+        self.machine_ = self._train_machine(examples, given, weights, checkpoint)
         self.kernel_ = check_kernel(self.machine_.kernel_)
         self._set_fragments(self._mine())
-        if progress:
-            progress(f"{len(self.fragments_)} fragments")
+        report(f"{len(self.fragments_)} fragments")
         if not self.fragments_:
             raise InputError("the machine has no fragments; expected one with support vectors")
         model = LinearSVC(
@@ -206,14 +202,13 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         examples: Any,  # noqa: ANN401
         labels: npt.NDArray[Any],
         weights: FloatArray,
-        progress: Progress | None,
         checkpoint: str | os.PathLike[str] | None,
     ) -> TreeKernelClassifier:
         if self.machine is not None and self.prefit:
             check_is_fitted(self.machine)
             return self.machine
         machine: TreeKernelClassifier = clone(self.machine) if self.machine else TreeKernelClassifier()
-        return machine.fit(examples, labels, weights, progress=progress, checkpoint=checkpoint)
+        return machine.fit(examples, labels, weights, checkpoint=checkpoint)
 
     def _mine(self) -> list[ConstTree]:
         """Return the heaviest fragments of the machine, each once."""

@@ -25,7 +25,6 @@ from treewright.kernels.support import (
     ClassWeight,
     DecisionClassifier,
     KernelMachine,
-    Progress,
     check_class_weight,
     check_floats,
     check_input,
@@ -140,7 +139,6 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         labels: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from examples of two classes or more.
@@ -152,8 +150,6 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         labels : array, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
             Factors of the cost of each example.
-        progress : callable, optional
-            Called with a line of text now and then, and after each machine.
         checkpoint : path, optional
             A folder in which each machine is kept. If it exists, training goes on from it and ends as if it
             had not been interrupted.
@@ -174,7 +170,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
             if state is None:
                 if before is not None:
                     cache.set_places(before.arrays)
-                before, state = None, self._train(number, numbers, weights, cache, progress)
+                before, state = None, self._train(number, numbers, weights, cache)
                 if kept:
                     kept.save(f"machine{number}", state)
             else:
@@ -191,18 +187,17 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         numbers: Integers,
         weights: FloatArray,
         cache: RowCache,
-        progress: Progress | None,
     ) -> State:
         """Train the machine of a class, and learn its probabilities if they are wanted."""
         signs = np.where(numbers == number, 1.0, -1.0)
         bounds = self.C * weights * self._class_factors(number, signs)
         name = f"class {self.classes_[number]}"
         problem = classification_problem(np.arange(len(signs)), signs, bounds)
-        solution = self._solve(problem, cache, name, progress)
+        solution = self._solve(problem, cache, name)
         sigmoid = None
         if self.probability:
             folds = deal_folds(numbers, N_FOLDS, random_state=self.random_state)
-            decisions = self._unseen_decisions(cache, folds, signs, bounds, name, progress)
+            decisions = self._unseen_decisions(cache, folds, signs, bounds, name)
             sigmoid = list(map(float, fit_sigmoid(decisions, signs > 0)))
         parts = {"solution": solution_state(solution)}
         return State("Machine", {"sigmoid": sigmoid}, cache.get_places(), parts)
@@ -231,7 +226,6 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         signs: FloatArray,
         bounds: FloatArray,
         name: str,
-        progress: Progress | None,
     ) -> FloatArray:
         """Return the decision value of each example by a machine that has not seen it.
 
@@ -245,7 +239,7 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
                 decisions[unseen] = present.sum()
                 continue
             problem = classification_problem(seen, signs[seen], bounds[seen])
-            solution = self._solve(problem, cache, f"{name}, fold {fold + 1} of {N_FOLDS}", progress)
+            solution = self._solve(problem, cache, f"{name}, fold {fold + 1} of {N_FOLDS}")
             decisions[unseen] = solution.scores[unseen] + solution.intercept
         return decisions
 
@@ -371,8 +365,6 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         trees: Any,  # noqa: ANN401
         targets: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
-        *,
-        progress: Progress | None = None,
     ) -> Self:
         """Learn from examples and a number for each.
 
@@ -383,8 +375,6 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         targets : array of float, (n_examples,)
         sample_weight : array of float, (n_examples,), optional
             Factors of the cost of each example.
-        progress : callable, optional
-            Called with a line of text now and then, and in the end.
         """
         self._check()
         check_number("epsilon", self.epsilon, low=0, high=MOST)
@@ -395,7 +385,7 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         cache = self._start(examples)
         rows = np.arange(len(numbers))
         problem = regression_problem(rows, numbers, self.C * weights, epsilon=self.epsilon)
-        self._keep(examples, [self._solve(problem, cache, "regression", progress)])
+        self._keep(examples, [self._solve(problem, cache, "regression")])
         return self
 
     def predict(self, trees: Any) -> FloatArray:  # noqa: ANN401

@@ -3,7 +3,6 @@
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +36,6 @@ LEAST, MOST = 1e-12, 1e12
 BATCH_VALUES = 1 << 23
 """Kernel values that are held at one time in prediction, for each thread."""
 
-Progress = Callable[[str], None]
 """Called with a line for people now and then."""
 ClassWeight = dict[Any, float] | str | None
 """Weights of classes by their labels, "balanced", or none."""
@@ -68,14 +66,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         self.kernel_ = make_kernel(self.kernel)
         return RowCache(self.kernel_.pack(examples), self.cache_memory, n_jobs=self.n_jobs)
 
-    def _solve(self, problem: Problem, cache: RowCache, name: str, progress: Progress | None) -> Solution:
-        def report(n_iter: int, violation: float) -> None:
-            if progress:
-                progress(
-                    f"{name}: {n_iter} rounds, violation {violation:.2g}, {cache.n_computed} kernel rows"
-                )
-
-        solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, report=report, name=name)
+    def _solve(self, problem: Problem, cache: RowCache, name: str) -> Solution:
+        solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, name=name)
         if solution.violation >= self.tol:
             warnings.warn(
                 f"{name} stopped after {solution.n_iter} rounds at a violation of {solution.violation:.2g}, "

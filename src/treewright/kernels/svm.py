@@ -1,7 +1,6 @@
 """Support vector machines that see examples through a kernel only, whose rows they ask for when needed."""
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from treewright.native.kernels.svm import (
     optimize,
     store_working,
 )
-from treewright.progress import task
+from treewright.progress import report, task
 from treewright.scale import map_jobs
 
 BYTES_PER_VALUE = 4
@@ -39,7 +38,6 @@ INNER_STEPS = 100
 """Steps for each variable of a working set, at most."""
 SECONDS_BETWEEN_REPORTS = 1.0
 
-Report = Callable[[int, float], None]
 """Called with the rounds so far and the violation that is left."""
 
 
@@ -201,7 +199,6 @@ def solve(
     tol: float = 1e-3,
     max_iter: int | None = None,
     working_size: int = WORKING_SIZE,
-    report: Report | None = None,
     name: str = "machine",
 ) -> Solution:
     """Solve a dual problem.
@@ -221,23 +218,25 @@ def solve(
         Rounds after which to stop anyway.
     working_size : int
         How many rows are asked for at one time, at least; fewer if memory is short.
-    report : callable, optional
-        Called now and then, and in the end.
     name : str
-        Of what is solved, for whoever hears of it (see `treewright.progress`).
+        Of what is solved, in progress bars and messages.
     """
     solver = _Solver(problem, cache, working_size)
-    n_iter, said = 0, time.monotonic()
+    n_iter, reported = 0, time.monotonic()
+
+    def report_rounds() -> None:
+        found = f"{n_iter} rounds, violation {solver.violation:.2g}"
+        report(f"{name}: {found}, {cache.n_computed} kernel rows")
+
     with task(name, total=max_iter, unit="rounds") as counted:
         while solver.violation >= tol and not solver.is_stuck and (max_iter is None or n_iter < max_iter):
             solver.improve(tol)
             n_iter += 1
             counted.advance()
-            if report and time.monotonic() - said > SECONDS_BETWEEN_REPORTS:
-                report(n_iter, solver.violation)
-                said = time.monotonic()
-    if report:
-        report(n_iter, solver.violation)
+            if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+                report_rounds()
+                reported = time.monotonic()
+    report_rounds()
     return solver.finish(n_iter)
 
 

@@ -162,6 +162,10 @@ class TreeRecord(NamedTuple):
     lost: float
     seconds: Seconds
 
+    def __str__(self) -> str:
+        leaves = f"{self.n_nonzero} of {self.n_leaves} leaves kept"
+        return f"tree with penalty {self.penalty:.4g}: {leaves}, objective {self.objective:,.4g}"
+
     def as_list(self) -> list[Any]:
         """Return it as JSON can hold it."""
         return [*self[:-1], list(self.seconds)]
@@ -417,7 +421,7 @@ class BoostedTrees:
         return self.penalty
 
     def grow_to(
-        self, lowest: float, *, max_trees: int, progress: Callable[[TreeRecord], None] | None = None
+        self, lowest: float, *, max_trees: int, after_tree: Callable[[TreeRecord], None] | None = None
     ) -> bool:
         """Grow trees under ever lower penalties, and tell whether nothing gains under the lowest.
 
@@ -427,7 +431,7 @@ class BoostedTrees:
             The last penalty, above zero.
         max_trees : int
             How many trees there may be in all.
-        progress : callable, optional
+        after_tree : callable, optional
             Called with the record of each tree.
         """
         while len(self.records) < max_trees:
@@ -437,8 +441,8 @@ class BoostedTrees:
                 self._lower(lowest)
                 continue
             record = self.grow()
-            if record is not None and progress is not None:
-                progress(record)
+            if record is not None and after_tree is not None:
+                after_tree(record)
         return False
 
     def _lower(self, lowest: float) -> None:

@@ -75,7 +75,7 @@ class Packed:
         if value is not None:
             state.arrays |= {f"{name}.{key}": array for key, array in pack(value).items()}
 
-    def take(self, state: State, name: str) -> FloatTable | None:
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the weights."""
         if self._optional and f"{name}.book" not in state.arrays:
             return None

@@ -28,7 +28,7 @@ from treewright.mining.estimator import as_plain, choose, hold_out
 from treewright.mining.problem import FloatArray
 from treewright.native.learn.boosting import Forest, Tree
 from treewright.persist import State, save_state
-from treewright.progress import Task, task
+from treewright.progress import Task, report, task
 from treewright.scale import map_jobs
 
 PATIENCE = 5
@@ -36,7 +36,7 @@ PATIENCE = 5
 SMALLEST_SHARE = 1e-4
 """The lowest penalty that is tried, as a share of the first."""
 Integers = npt.NDArray[np.int64]
-Progress = Callable[[TreeRecord], None]
+AfterTree = Callable[[TreeRecord], None]
 
 
 class PenaltyStep(NamedTuple):
@@ -117,7 +117,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: ANN401
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401
         """Grow trees.
 
         Parameters
@@ -126,8 +126,6 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Of zeros and ones.
         y : array, (n_samples,)
             Labels of any kind.
-        progress : callable, optional
-            Called with a `TreeRecord` after each tree.
         """
         self._check_parameters()
         with refusing_text():
@@ -139,12 +137,12 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         self.steps_: list[PenaltyStep] = []
         with task("choosing the penalty", unit="trees") as counted:
-            self.penalty_ = self._choose_penalty(rows, labels, _counting(counted, progress))
+            self.penalty_ = self._choose_penalty(rows, labels, _counting(counted))
         ensembles = self._ensembles(rows, labels)
         with task("growing trees", unit="trees") as counted:
-            tell = _counting(counted, progress)
+            after_tree = _counting(counted)
             is_done = map_jobs(
-                lambda each: self._grow(each, self.penalty_, tell), ensembles, n_jobs=self.n_jobs
+                lambda each: self._grow(each, self.penalty_, after_tree), ensembles, n_jobs=self.n_jobs
             )
         if self.penalty != "auto" and not all(is_done):
             found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
@@ -185,10 +183,10 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return [np.where(labels == each, 1, -1).astype(np.int8) for each in chosen]
 
-    def _grow(self, ensemble: BoostedTrees, penalty: float, progress: Progress | None) -> bool:
-        return ensemble.grow_to(penalty, max_trees=self.max_trees, progress=progress)
+    def _grow(self, ensemble: BoostedTrees, penalty: float, after_tree: AfterTree) -> bool:
+        return ensemble.grow_to(penalty, max_trees=self.max_trees, after_tree=after_tree)
 
-    def _choose_penalty(self, rows: csr_matrix, labels: Integers, progress: Progress | None) -> float:
+    def _choose_penalty(self, rows: csr_matrix, labels: Integers, after_tree: AfterTree) -> float:
         """Return the penalty, which may have to be that of the least loss on samples held out.
 
         All classes go down the same penalties, and share the one that is chosen.
@@ -207,7 +205,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_worse = 0
         while n_worse < PATIENCE and penalty > SMALLEST_SHARE * first and first > 0:
             penalty *= self.eta
-            follow = [(path, penalty, self.max_trees, progress) for path in paths]
+            follow = [(path, penalty, self.max_trees, after_tree) for path in paths]
             is_open = map_jobs(lambda each: each[0].follow(*each[1:]), follow, n_jobs=self.n_jobs)
             loss = sum(path.loss() for path in paths)
             n_nonzero = sum(path.ensemble.n_nonzero for path in paths)
@@ -332,9 +330,9 @@ class _HeldOutPath:
         self.ensemble.grow()
         return self.ensemble.largest or 0.0
 
-    def follow(self, penalty: float, max_trees: int, progress: Progress | None) -> bool:
+    def follow(self, penalty: float, max_trees: int, after_tree: AfterTree) -> bool:
         """Go down to a penalty, and tell whether there can be more trees."""
-        self.ensemble.grow_to(penalty, max_trees=max_trees, progress=progress)
+        self.ensemble.grow_to(penalty, max_trees=max_trees, after_tree=after_tree)
         new: list[Tree] = self.ensemble.trees[self._n_scored :]
         self._scores += score_rows(self._rows, join_trees(new))
         self._n_scored += len(new)
@@ -345,15 +343,14 @@ class _HeldOutPath:
         return float(np.logaddexp(0, -self._signs * self._scores).mean())
 
 
-def _counting(counted: Task, progress: Progress | None) -> Progress:
-    """Return what counts trees, and lets `progress` hear of them too."""
+def _counting(counted: Task) -> AfterTree:
+    """Return what counts and reports trees."""
 
-    def tell(record: TreeRecord) -> None:
+    def after_tree(record: TreeRecord) -> None:
         counted.advance()
-        if progress is not None:
-            progress(record)
+        report(str(record), record)
 
-    return tell
+    return after_tree
 
 
 def _add_leaves(forest: Forest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:

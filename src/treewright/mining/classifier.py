@@ -14,7 +14,6 @@ from treewright.mining.estimator import ConjunctionEstimator, choose, require_fi
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.problem import FloatArray
-from treewright.mining.reports import Progress
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
@@ -110,7 +109,6 @@ memory_limit, filter_memory, n_jobs, random_state
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
@@ -122,14 +120,12 @@ memory_limit, filter_memory, n_jobs, random_state
             Of zeros and ones.
         y : array, (n_samples,)
             Labels of any kind.
-        progress : callable, optional
-            Called with an `OrderReport` after each order and an `IterationReport` after each round.
         checkpoint : path, optional
             A folder where each round is kept; the same call goes on from there after an interruption.
         client : distributed.Client, optional
             A cluster that counts conjunctions; the result is the same.
         """
-        rows, y, mined = self._mine(X, y, progress, checkpoint, client)
+        rows, y, mined = self._mine(X, y, checkpoint, client)
         memory = Memory(self.memory_limit)
         found = match_conjunctions(rows, list(mined.features.values()), memory)
         require_final(memory, found)

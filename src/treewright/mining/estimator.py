@@ -22,7 +22,7 @@ from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
 from treewright.mining.problem import FloatArray, label_problem
-from treewright.mining.reports import Mined, PathStep, Progress
+from treewright.mining.reports import Mined, PathStep
 from treewright.persist import State, save_state
 from treewright.scale import Client
 
@@ -61,7 +61,6 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
-        progress: Progress | None,
         checkpoint: str | os.PathLike[str] | None,
         client: Client | None,
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
@@ -76,10 +75,10 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
-        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, progress, kept, client)
+        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, kept, client)
         problem = label_problem(labels, len(self.classes_))
         miner = self._miner(self.threshold_, path=self.approached_)
-        mined = miner.fit(self._space(rows, client), problem, progress=progress, checkpoint=kept)
+        mined = miner.fit(self._space(rows, client), problem, checkpoint=kept)
         self._features = mined.features
         self.conjunctions_ = [tuple(row) for each in mined.features.values() for row in each.tolist()]
         self.history_ = list(mined.iterations)
@@ -140,7 +139,6 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         rows: csr_matrix,
         labels: npt.NDArray[np.int64],
-        progress: Progress | None,
         checkpoint: Checkpoint | None,
         client: Client | None,
     ) -> tuple[float, bool]:
@@ -174,7 +172,6 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             score,
             enough=share + 3 * error(share),
             error=error,
-            progress=progress,
             checkpoint=checkpoint,
         )
         if not self.path_:
@@ -185,7 +182,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         approach = bool(self.path)
         if self.path == "auto":
             direct = self._miner(chosen.threshold, path=False)
-            mined = direct.fit(space, problem, progress=progress)
+            mined = direct.fit(space, problem)
             approach = score(mined) <= chosen.score + error(chosen.score) / 4
         # Counts grow with the samples, and so must the threshold for all of them.
         return chosen.threshold * len(labels) / len(train), approach

@@ -17,11 +17,11 @@ from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
 from treewright.mining.memory import Memory
 from treewright.mining.problem import FloatArray, Integers, Problem
-from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep, Progress
+from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
 from treewright.mining.space import FeatureSpace, IntArray, Search, Violations
 from treewright.mining.store import Kept, Store, load
 from treewright.persist import State
-from treewright.progress import task
+from treewright.progress import report, task
 
 PAPER_SETTINGS = {
     "max_iter": 100,
@@ -99,7 +99,6 @@ class GradientMiner:
         space: FeatureSpace,
         problem: Problem,
         *,
-        progress: Progress | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Mined:
         """Select features.
@@ -109,12 +108,10 @@ class GradientMiner:
         space : FeatureSpace
         problem : Problem
             About the rows of the space.
-        progress : callable, optional
-            Called with an `OrderReport` after each order and an `IterationReport` after each round.
         checkpoint : Checkpoint, optional
             Where each round is kept, and from where one goes on.
         """
-        run = MiningRun(self, space, problem, progress)
+        run = MiningRun(self, space, problem)
         run.resume(checkpoint, "mining")
         if self.path:
             for threshold in run.thresholds(APPROACH_RATIO, above=self.threshold):
@@ -130,7 +127,6 @@ class GradientMiner:
         *,
         enough: float = -np.inf,
         error: Callable[[float], float] = lambda score: 0.0,
-        progress: Progress | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> list[PathStep]:
         """Try thresholds from large to small, each from what was found with the one before.
@@ -140,7 +136,7 @@ class GradientMiner:
 
         Parameters
         ----------
-        space, problem, progress, checkpoint
+        space, problem, checkpoint
             As in `fit`.
         score : callable
             Returns how well what was mined does on other samples; more is better.
@@ -149,7 +145,7 @@ class GradientMiner:
         error : callable
             Returns the standard error of a score.
         """
-        run = MiningRun(self, space, problem, progress)
+        run = MiningRun(self, space, problem)
         run.resume(checkpoint, "path")
         best, n_idle, n_worse = -np.inf, 0, 0
         for number, threshold in enumerate(run.thresholds(PATH_RATIO, above=self.threshold)):
@@ -169,9 +165,7 @@ class GradientMiner:
 class MiningRun:
     """The state of one run of Algorithm 1, over one threshold or several."""
 
-    def __init__(
-        self, miner: GradientMiner, space: FeatureSpace, problem: Problem, progress: Progress | None
-    ) -> None:
+    def __init__(self, miner: GradientMiner, space: FeatureSpace, problem: Problem) -> None:
         if problem.n_rows != space.n_rows:
             raise InputError(
                 f"the problem is about {problem.n_rows} rows; expected {space.n_rows}, as the space has"
@@ -179,7 +173,6 @@ class MiningRun:
         self._miner = miner
         self._space = space
         self._problem = problem
-        self._tell = progress or (lambda report: None)
         # Only some spaces have a limit to memory.
         self._memory: Memory = getattr(space, "memory", None) or Memory()
         self._active = ActiveFeatures(space, problem, self._memory)
@@ -270,7 +263,7 @@ class MiningRun:
         return objective, worst if settled is None else settled
 
     def _report(self, degree: int, n_violators: int, n_entered: int, objective: float) -> None:
-        report = IterationReport(
+        found = IterationReport(
             len(self._iterations) + 1,
             degree,
             self._threshold,
@@ -279,8 +272,8 @@ class MiningRun:
             self._active.n_features,
             objective,
         )
-        self._iterations.append(report)
-        self._tell(report)
+        self._iterations.append(found)
+        report(str(found), found)
 
     def _round(self, degree: int, worst: Integers) -> int:
         """Step once along the gradient of all features, order by order; return how many entered."""
@@ -338,9 +331,9 @@ class MiningRun:
             n_survivors += growth.n_survivors
             n_entering += len(enters)
         counts = (n_candidates, n_instances, n_survivors, n_entering)
-        report = OrderReport(len(self._iterations) + 1, order, *counts, *search.n_bytes, search.share)
-        self._orders.append(report)
-        self._tell(report)
+        found = OrderReport(len(self._iterations) + 1, order, *counts, *search.n_bytes, search.share)
+        self._orders.append(found)
+        report(str(found), found)
 
     def result(self) -> Mined:
         """Return what was found."""

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from treewright.mining.estimator import ConjunctionEstimator
-from treewright.mining.reports import Progress
 from treewright.scale import Client
 
 
@@ -111,7 +110,6 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         X: Any,  # noqa: ANN401
         y: Any,  # noqa: ANN401
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         client: Client | None = None,
     ) -> Self:
@@ -123,14 +121,12 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
             Of zeros and ones.
         y : array, (n_samples,)
             Labels of any kind.
-        progress : callable, optional
-            Called with an `OrderReport` after each order and an `IterationReport` after each round.
         checkpoint : path, optional
             A folder where each round is kept; the same call goes on from there after an interruption.
         client : distributed.Client, optional
             A cluster that counts conjunctions; the result is the same.
         """
-        _, _, mined = self._mine(X, y, progress, checkpoint, client)
+        _, _, mined = self._mine(X, y, checkpoint, client)
         self.coef_ = np.ascontiguousarray(mined.weights.T)
         self.intercept_ = mined.intercept
         return self

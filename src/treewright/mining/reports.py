@@ -1,6 +1,5 @@
 """What mining tells while it works, and what it has found at the end."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +26,9 @@ class OrderReport(NamedTuple):
     share: float = 1.0
     """What part of the candidates was counted, where there is a limit."""
 
+    def __str__(self) -> str:
+        return f"iteration {self.iteration}, order {self.order}: {self.n_candidates:,} conjunctions counted"
+
 
 class IterationReport(NamedTuple):
     """How an iteration ended."""
@@ -39,6 +41,10 @@ class IterationReport(NamedTuple):
     n_selected: int
     objective: float
 
+    def __str__(self) -> str:
+        counted = f"{self.n_selected:,} conjunctions, {self.n_violators:,} violators"
+        return f"iteration {self.iteration}: {counted}"
+
 
 class PathStep(NamedTuple):
     """A threshold that was tried, and how well what was selected with it does on other samples."""
@@ -49,7 +55,6 @@ class PathStep(NamedTuple):
 
 
 Report = OrderReport | IterationReport
-Progress = Callable[[Report], None]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The contracts of parsing: what a scorer of dependency trees offers, and what a decoder does with it.
 
 A `PartScorer` gives numbers to the parts of trees: arcs, and pairs or triples of arcs. It sees a sentence and
-the parts that pruning has left. A `Decoder` knows which trees there are: it lifts crossing arcs, prunes, keeps
-fixed heads, and finds the k best trees and the marginal probabilities of arcs. Neither knows anything else of
-the other, so that any scorer works under any decoder.
+the parts that pruning has left. A `Decoder` knows which trees there are: it lifts crossing arcs, prunes,
+keeps fixed heads, and finds the k best trees and the marginal probabilities of arcs. Neither knows anything
+else of the other, so that any scorer works under any decoder.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Sentences and treebanks as constituency parsers are given them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.preparation import retag
+from treewright.progress import report, silenced
 from treewright.tagging.tagger import Tagger, jackknife
 
 HELD_OUT = 0.1
 """Share of the training sentences that stands in for dev sentences, where there are none."""
 
-Progress = Callable[[str], None]
 Input = ConstTree | DepTree | Sequence[str] | Sequence[tuple[str, str | None]]
 """A sentence: a tree of either kind, whose words and tags alone are looked at, words, or words with tags."""
 
@@ -67,11 +67,12 @@ def hold_out(trees: list[ConstTree], random_state: int) -> tuple[list[ConstTree]
 
 
 def learn_tags(
-    trees: list[ConstTree], *, folds: int, random_state: int, n_jobs: int, tell: Progress
+    trees: list[ConstTree], *, folds: int, random_state: int, n_jobs: int
 ) -> tuple[Tagger, list[ConstTree]]:
     """Return a tagger, and the trees with the tags of taggers that have not seen them."""
     sentences = [DepTree(tree.words(), xpos=tree.tags()) for tree in trees]
-    tagger = Tagger(random_state=random_state).fit(sentences)
+    with silenced():
+        tagger = Tagger(random_state=random_state).fit(sentences)
     n_folds = min(folds, len(trees))
     if n_folds < 2:
         return tagger, trees
@@ -82,7 +83,7 @@ def learn_tags(
         for left, right in zip(tree.xpos, other.xpos, strict=True)
     )
     share = 100 * n_right / sum(map(len, sentences))
-    tell(f"tags: {share:.2f}% right by taggers that have not seen the sentence")
+    report(f"tags: {share:.2f}% right by taggers that have not seen the sentence")
     return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
 
 
@@ -133,7 +134,3 @@ def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[Se
             found = "words without tags" if sentence.tags else "no tags"
             raise InputError(f"sentence {at} has {found}; expected some, or a parser that predicts them")
     return read
-
-
-def ignore(line: str) -> None:
-    """Tell nobody."""

@@ -22,6 +22,7 @@ from treewright.metrics.parseval import parseval, sentence_length
 from treewright.parsing.constituent.parser import STRATEGIES, ConstituentParser
 from treewright.parsing.constituent.training import Step
 from treewright.persist import load_state
+from treewright.progress import report
 from treewright.report.corpora import CorpusFiles
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
 from treewright.report.separate_process import Values
@@ -206,7 +207,7 @@ class ConstituentBench:
     def __init__(self, settings: ConstituentSettings, inputs: Inputs) -> None:
         self.settings = settings
         self.treebank = read_treebank(find_treebank(inputs.data), settings.n_sentences)
-        self._cache, self._tell = inputs.cache, inputs.tell
+        self._cache = inputs.cache
         self._names: dict[System, str] = {}
 
     def make_parser(self, system: System) -> ConstituentParser:
@@ -259,9 +260,9 @@ class ConstituentBench:
         unfinished = self.folder("unfinished") / path.stem
         is_resumed = unfinished.exists()
         treebank, parser = self.sentences(system.max_length), self.make_parser(system)
-        self._tell(f"{treebank.name}: {system.title}")
+        report(f"{treebank.name}: {system.title}")
         start = time.perf_counter()
-        parser.fit(treebank.train, treebank.dev or None, progress=self._tell, checkpoint=unfinished)
+        parser.fit(treebank.train, treebank.dev or None, checkpoint=unfinished)
         seconds = None if is_resumed else time.perf_counter() - start
         self.keep(path.stem, {"seconds": seconds, "step_seconds": [step.seconds for step in parser.history_]})
         parser.save(path)

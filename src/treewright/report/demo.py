@@ -19,6 +19,7 @@ from treewright.drawing.terminal import draw_constituents, draw_dependencies
 from treewright.metrics import attachment, significance
 from treewright.parsing.dependency.baselines import MajorityHeadParser, NextWordParser
 from treewright.parsing.dependency.parser import DependencyParser
+from treewright.progress import Message, filtered
 from treewright.rerank.reranker import DependencyReranker
 
 DEV_SHARE, TEST_SHARE = 0.15, 0.15
@@ -113,11 +114,12 @@ def learn(
         n_jobs=n_jobs,
     )
 
-    def tell(line: str) -> None:
-        if not line.startswith("fold"):
-            console.print(Text(f"  {line}"))
+    def show(message: Message) -> None:
+        if not message.text.startswith("fold"):
+            console.print(Text(f"  {message.text}"))
 
-    return reranker.fit(train, dev, progress=tell, checkpoint=checkpoint)
+    with filtered(show):
+        return reranker.fit(train, dev, checkpoint=checkpoint)
 
 
 def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:

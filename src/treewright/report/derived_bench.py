@@ -26,9 +26,10 @@ from treewright.parsing.leftcorner.network import CELLS
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
 from treewright.persist import identify, load_state
+from treewright.progress import report
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System, Treebank
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
-from treewright.report.separate_process import Progress, Values
+from treewright.report.separate_process import Values
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.constituents import DERIVED_WEIGHT, NO_KERNEL, SST, SST_DECAY, ConstituentReranker
@@ -188,12 +189,12 @@ class ListReranker(ConstituentReranker):
     known: Sequence[Listed] = ()
     """The lists of each parser alone, where there are some: nothing is parsed then."""
 
-    def learn(self, lists: Sequence[ParseList], losses: list[FloatArray], tell: Progress) -> Learnt:
+    def learn(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> Learnt:
         """Return a reranker that learns from lists; what was done before does not count as its time."""
         n_nonzero = self._count_features(lists)  # compiles, too
         self._timed = []
         start = time.perf_counter()
-        reranker = self._train(lists, losses, tell)
+        reranker = self._train(lists, losses)
         seconds = time.perf_counter() - start
         return Learnt(reranker, seconds, sum(each.seconds for each in self._timed), n_nonzero)
 
@@ -231,15 +232,13 @@ class ListReranker(ConstituentReranker):
             return super()._parse(parsers, sentences)
         return join_parses(parsers, [each.parses(sentences) for each in self.known])
 
-    def list_training(
-        self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, folder: Path
-    ) -> list[ParseList]:
+    def list_training(self, trees: list[ConstTree], dev: list[ConstTree], folder: Path) -> list[ParseList]:
         """Return the lists of sentences to learn from, which are kept in a folder."""
-        return self._training_lists(trees, dev, tell, folder)
+        return self._training_lists(trees, dev, folder)
 
-    def list_others(self, trees: list[ConstTree], tell: Progress, folder: Path) -> list[ParseList]:
+    def list_others(self, trees: list[ConstTree], folder: Path) -> list[ParseList]:
         """Return the lists of other sentences, of all parsers, which are kept in a folder."""
-        return self._list(self._parsers(), trees, tell, folder)
+        return self._list(self._parsers(), trees, folder)
 
 
 class DerivedBench(ConstituentBench):
@@ -260,11 +259,6 @@ class DerivedBench(ConstituentBench):
         super().__init__(settings, inputs)
         self.whole = self.treebank
         self.treebank = _divide(self.whole, is_dev_scored=is_dev_scored)
-
-    @property
-    def tell(self) -> Progress:
-        """To be called with lines of text."""
-        return self._tell
 
     @cached_property
     def part_names(self) -> dict[str, str]:
@@ -298,8 +292,8 @@ class DerivedBench(ConstituentBench):
 
     def _train_leftcorner(self, parser: LeftCornerParser, path: Path) -> None:
         unfinished = self.folder("unfinished") / path.stem
-        self._tell(f"{self.treebank.name}: left-corner parser, words seen {parser.threshold} times")
-        parser.fit(self.treebank.train, self.treebank.dev, progress=self._tell, checkpoint=unfinished)
+        report(f"{self.treebank.name}: left-corner parser, words seen {parser.threshold} times")
+        parser.fit(self.treebank.train, self.treebank.dev, checkpoint=unfinished)
         parser.save(path)
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -367,7 +361,7 @@ class Candidates:
         kernel = SST if self.second is None else NO_KERNEL
         reranker = self._reranker(kernel)
         reranker.known = [each.listed(part) for each in self._both or ()]
-        return Listed(trees, reranker.list_others(trees, self._bench.tell, folder))
+        return Listed(trees, reranker.list_others(trees, folder))
 
     def listed(self, part: str) -> Listed:
         """Return the lists of a part of the treebank, ``"dev"`` or ``"test"``."""
@@ -394,12 +388,12 @@ class Candidates:
         wanted = None if settings.folds else wanted
         if wanted not in self._training:
             trees = bench.treebank.train[:wanted]
-            bench.tell(f"{bench.treebank.name}: candidates of {len(trees):,} training sentences")
+            report(f"{bench.treebank.name}: candidates of {len(trees):,} training sentences")
             name = self._name(
                 self.name, settings.folds, settings.random_state, wanted, bench.part_names["train"]
             )
             folder = bench.folder("lists") / name
-            lists = self._reranker(SST).list_training(trees, bench.treebank.dev, bench.tell, folder)
+            lists = self._reranker(SST).list_training(trees, bench.treebank.dev, folder)
             self._training[wanted] = Listed(trees, lists)
         return self._training[wanted].take(n_lists)
 
@@ -410,8 +404,8 @@ class Candidates:
         if not path.exists():
             gold, lists = self.training(bench.settings.n_lists(kernel, weights))
             losses = [f1_losses(each) for each in count_brackets(gold, lists)]
-            bench.tell(f"{bench.treebank.name}: {kernel}, {weights} weights, {len(lists):,} lists")
-            found = self._reranker(kernel, weights).learn(lists, losses, bench.tell)
+            report(f"{bench.treebank.name}: {kernel}, {weights} weights, {len(lists):,} lists")
+            found = self._reranker(kernel, weights).learn(lists, losses)
             bench.keep(name, found.facts)
             found.reranker.save(path)
         return Learnt(CandidateReranker.from_state(load_state(path)), **(bench.kept(name) or {}))
@@ -448,7 +442,7 @@ class Candidates:
         if (kept := bench.kept(name)) is None:
             reranker = self._reranker(kernel, weights)
             reranker.tune(learnt.reranker if learnt else None, self.tuning)
-            bench.tell(str(reranker.tuning_))
+            report(str(reranker.tuning_))
             places = reranker.choose(self.scored.lists)
             kept = bench.keep(name, {"places": places, "tuning": reranker.tuning_._asdict()})
         facts = {f"tuning_{part}": value for part, value in kept["tuning"].items()}

@@ -16,13 +16,13 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
 from treewright.metrics import SignificanceResult, attachment, significance
 from treewright.metrics.attachment import PUNCTUATION_RULES
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
+from treewright.progress import report
 from treewright.report.corpora import CorpusFiles, read_corpus
-from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
+from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
 from treewright.report.tables import Findings
 from treewright.rerank.jackknife import jackknife_lists
-from treewright.rerank.reranker import OPTIONS as RERANKER_OPTIONS
 from treewright.rerank.reranker import DependencyReranker
 
 NAME_LENGTH = 24
@@ -115,7 +115,6 @@ class Inputs(NamedTuple):
     data: Path
     settings: Settings
     cache: Path
-    tell: Progress
 
 
 class Experiment(NamedTuple):
@@ -168,7 +167,6 @@ class Bench:
         self.corpus = read_corpus(files, self.settings.n_sentences)
         self._files = files
         self._cache = inputs.cache
-        self._tell = inputs.tell
         self._has_lists = False
 
     def base(self) -> Outcome:
@@ -184,13 +182,13 @@ class Bench:
         """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
         options = self._options(ranking)
         reranker = DependencyReranker(**options)
-        name = self._name("reranked", *(getattr(reranker, option) for option in RERANKER_OPTIONS))
+        name = self._name("reranked", *(value for name, value in reranker.result_params().items() if name != "significance_level"))
         if (kept := self._kept(name)) is None:
             unfinished = self._folder("unfinished") / name
             is_resumed = unfinished.exists()
             task = self._task(options, unfinished)
             try:
-                found = run_alone(f"{__name__}:train_reranker", task, self._tell)
+                found = run_alone(f"{__name__}:train_reranker", task)
             except LostProcessError as error:
                 return Outcome(None, failure=str(error))
             kept = self._keep(name, {**found, "seconds": None} if is_resumed else found)
@@ -220,7 +218,7 @@ class Bench:
     @cached_property
     def _parser_name(self) -> str:
         parser = self.settings.make_parser()
-        options = [__version__, *(getattr(parser, name) for name in OPTIONS)]
+        options = [__version__, *parser.result_params().items()]
         return fingerprint(options, self.corpus.train, self.corpus.dev)[:NAME_LENGTH]
 
     def _name(self, *what: object) -> str:
@@ -234,10 +232,10 @@ class Bench:
             return path
         unfinished = self._folder("unfinished") / self._parser_name
         is_resumed = unfinished.exists()
-        self._tell(f"{self.corpus.name}: training the parser")
+        report(f"{self.corpus.name}: training the parser")
         start = time.perf_counter()
         parser = self.settings.make_parser()
-        parser.fit(self.corpus.train, self.corpus.dev, progress=self._tell, checkpoint=unfinished)
+        parser.fit(self.corpus.train, self.corpus.dev, checkpoint=unfinished)
         self._keep(path.stem, {"seconds": None if is_resumed else time.perf_counter() - start})
         parser.save(path)
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -247,7 +245,7 @@ class Bench:
         """Return all that the process of a reranker needs to know; what all rerankers share is done first."""
         settings, parser, lists = self.settings, self._trained_parser(), self._folder("lists")
         if not self._has_lists:
-            self._tell(f"{self.corpus.name}: candidate lists of the training sentences")
+            report(f"{self.corpus.name}: candidate lists of the training sentences")
             jackknife_lists(
                 _load_parser(parser, settings.n_jobs),
                 self.corpus.train,
@@ -255,7 +253,6 @@ class Bench:
                 folds=min(settings.folds, len(self.corpus.train)),
                 n_jobs=settings.n_jobs,
                 cache=lists,
-                progress=self._tell,
             )
             self._has_lists = True
         return {
@@ -290,7 +287,7 @@ class Bench:
         return values
 
 
-def train_reranker(task: Values, tell: Progress) -> Values:
+def train_reranker(task: Values) -> Values:
     """Train and test a reranker, as told by JSON; `run_alone` calls this."""
     name, train, dev, test = task["files"]
     files = CorpusFiles(name, Path(train), dev and Path(dev), Path(test))
@@ -299,7 +296,7 @@ def train_reranker(task: Values, tell: Progress) -> Values:
     # Tables show what a reranker does, be it good or bad.
     reranker = DependencyReranker(parser=parser, significance_level=None, **task["options"])
     start = time.perf_counter()
-    reranker.fit(corpus.train, corpus.dev, cache=task["cache"], progress=tell, checkpoint=task["checkpoint"])
+    reranker.fit(corpus.train, corpus.dev, cache=task["cache"], checkpoint=task["checkpoint"])
     trained = time.perf_counter()
     trees = reranker.predict(corpus.test)
     return {
@@ -309,7 +306,7 @@ def train_reranker(task: Values, tell: Progress) -> Values:
         "memory": peak_memory(),
         "n_features": int(reranker.n_features_),
         "n_templates": int(reranker.n_templates_),
-        "reached": reranker.reached_,
+        "reached": reranker.coverage_,
         "beta": float(reranker.beta_),
         "oracle": float(reranker.oracle_),
     }

@@ -1,41 +1,37 @@
 """What was mined: a line for each round, and a table of conjunctions."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from treewright.data.files import Target, open_target
 from treewright.data.svmlight import Samples
 from treewright.mining.miner import ConjunctionMiner
-from treewright.mining.reports import IterationReport, OrderReport, Report
+from treewright.mining.reports import IterationReport, OrderReport
+from treewright.progress import Message
 
 MEBIBYTE = 1 << 20
 
 
 class MiningLines:
-    """A callback for `fit` that tells a line for each round.
+    """A filter of messages (see `progress.filtered`) that makes one line for each round of a miner."""
 
-    Parameters
-    ----------
-    tell : callable
-        Called with the line.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self) -> None:
         self._orders: list[OrderReport] = []
 
-    def __call__(self, report: Report) -> None:
-        """Keep the report of an order, or tell of a round and its orders."""
-        if isinstance(report, OrderReport):
-            self._orders.append(report)
-            return
+    def __call__(self, message: Message) -> Message | None:
+        """Keep the report of an order, or describe a round and its orders."""
+        found = message.record
+        if isinstance(found, OrderReport):
+            self._orders.append(found)
+            return None
+        if not isinstance(found, IterationReport):
+            return message
         counted = ", ".join(
             f"{each.n_candidates:,} > {each.n_survivors:,} of order {each.order}" for each in self._orders
         )
         memory = max((each.n_bytes + each.n_bytes_on_disk for each in self._orders), default=0)
         self._orders = []
-        self._tell(f"{_headline(report)}; candidates > survivors: {counted}; {_size(memory)}")
+        text = f"{_headline(found)}; candidates > survivors: {counted}; {_size(memory)}"
+        return Message(text, found)
 
 
 def _headline(report: IterationReport) -> str:

@@ -22,7 +22,7 @@ from treewright.errors import InputError
 from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel
 from treewright.kernels.files import count_things, read_examples
 from treewright.kernels.naive import Evaluate, naive_subset_trees
-from treewright.progress import track
+from treewright.progress import report, track
 from treewright.report.experiment import Inputs
 from treewright.report.tables import Column, Findings, Row, Table, show_count
 
@@ -61,7 +61,7 @@ def figure4(inputs: Inputs) -> Findings:
     for size, chosen in track(group_by_size(trees, rng), "points of the figure", unit="sizes"):
         pairs = rng.integers(len(chosen), size=(N_PAIRS, 2))
         rows.append(measure_size(size, chosen, pairs))
-        inputs.tell(_summary(rows[-1]))
+        report(_summary(rows[-1]))
     if len(rows) < LEAST_SIZES:
         expected = f"{LEAST_TREES} trees of each of at least {LEAST_SIZES} sizes: 10, 20, 30 ... nodes"
         found = count_things(len(rows), "size")

@@ -17,8 +17,9 @@ from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
 from treewright.parsing.constituent.parser import ConstituentParser
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
+from treewright.progress import report
 from treewright.report.constituents import find_treebank, read_treebank
 from treewright.report.corpora import Corpus, find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import NAME_LENGTH, Inputs, Settings
@@ -112,7 +113,7 @@ class Readers:
         assert isinstance(inputs.settings, QuestionSettings)
         self.settings = inputs.settings
         self.questions = self._read(inputs.data)
-        self._cache, self._tell = inputs.cache, inputs.tell
+        self._cache = inputs.cache
         self._folder = self.settings.treebank or inputs.data
 
     def _read(self, data: Path) -> Questions:
@@ -163,7 +164,7 @@ class Readers:
     def _dependency_identity(self) -> str:
         assert self.corpus
         parser = self.settings.make_parser()
-        options = [__version__, *(getattr(parser, name) for name in OPTIONS)]
+        options = [__version__, *parser.result_params().items()]
         return fingerprint(options, self.corpus.train, self.corpus.dev)
 
     def _untrained_constituent(self) -> ConstituentParser:
@@ -178,14 +179,14 @@ class Readers:
             raise InputError(
                 f"{path} is a parser that needs tags; expected one trained with --tags predicted"
             )
-        self._tell(f"{len(self.questions.all):,} questions: dependencies")
+        report(f"{len(self.questions.all):,} questions: dependencies")
         trees: list[DepTree] = parser.predict([DepTree(question.words) for question in self.questions.all])
         return trees
 
     def _parse_constituents(self, tagged: Sequence[DepTree]) -> list[ConstTree]:
         """Parse questions; a parser that needs tags is given those of the other one's tagger."""
         parser = self._parser("constituent", ConstituentParser, self._train_constituent)
-        self._tell(f"{len(tagged):,} questions: constituents")
+        report(f"{len(tagged):,} questions: constituents")
         trees: list[ConstTree] = parser.predict(tagged)
         return trees
 
@@ -197,7 +198,7 @@ class Readers:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{self._names[kind][:NAME_LENGTH]}.tw"
             if not path.exists():
-                self._tell(f"training the {kind} parser")
+                report(f"training the {kind} parser")
                 unfinished = self._cache / "unfinished" / path.stem
                 train(unfinished).save(path)
                 shutil.rmtree(unfinished, ignore_errors=True)
@@ -207,14 +208,12 @@ class Readers:
         assert self.corpus
         parser = self.settings.make_parser()
         unfinished.parent.mkdir(parents=True, exist_ok=True)
-        return parser.fit(self.corpus.train, self.corpus.dev, progress=self._tell, checkpoint=unfinished)
+        return parser.fit(self.corpus.train, self.corpus.dev, checkpoint=unfinished)
 
     def _train_constituent(self, unfinished: Path) -> ConstituentParser:
         treebank = read_treebank(find_treebank(self._folder), self.settings.n_sentences)
         unfinished.parent.mkdir(parents=True, exist_ok=True)
-        return self._untrained_constituent().fit(
-            treebank.train, treebank.dev or None, progress=self._tell, checkpoint=unfinished
-        )
+        return self._untrained_constituent().fit(treebank.train, treebank.dev or None, checkpoint=unfinished)
 
     def describe(self) -> dict[str, str]:
         """Say how the parsers were made."""

@@ -11,6 +11,7 @@ from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.constituent.training import MOST_TREES, make_learner
 from treewright.persist import load_state, save_state
+from treewright.progress import report
 from treewright.report.constituents import ConstituentBench, System
 from treewright.report.sampling import (
     Uncached,
@@ -20,7 +21,7 @@ from treewright.report.sampling import (
     next_target,
     profile,
 )
-from treewright.report.separate_process import Progress, Values
+from treewright.report.separate_process import Values
 
 N_SAMPLED = 10
 """Trees on samples whose mean time stands against that of one tree on all examples."""
@@ -28,7 +29,7 @@ N_LOOKED_AT = 20_000
 """Examples whose features are counted."""
 
 
-def measure_label(bench: ConstituentBench, system: System, tell: Progress) -> Values:
+def measure_label(bench: ConstituentBench, system: System) -> Values:
     """Grow the trees of a label down to a penalty, and return what that and one more tree take."""
     settings = bench.settings
     penalty = settings.penalty
@@ -40,7 +41,7 @@ def measure_label(bench: ConstituentBench, system: System, tell: Progress) -> Va
     training = bench.make_parser(system).make_training(bench.sentences(system.max_length).train)
     label = choose_label(training, settings.label)
     examples = training.examples(label)
-    tell(f"{training.names[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")
+    report(f"{training.names[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")
     path = bench.folder("ensembles") / f"{bench.name(system, 'ensemble', label, penalty)}.tw"
     ensemble = _grown(path, bench.make_parser(system), examples, penalty)
     values = {
@@ -48,7 +49,7 @@ def measure_label(bench: ConstituentBench, system: System, tell: Progress) -> Va
         "penalty": penalty,
         "shared_bytes": shared_bytes(training),
         **profile_trees(ensemble, settings.n_trees),
-        **compare_trees(ensemble, examples, most_seconds=settings.most_seconds, tell=tell),
+        **compare_trees(ensemble, examples, most_seconds=settings.most_seconds),
         **measure_memory(ensemble, examples),
     }
     return bench.keep(name, values)
@@ -103,7 +104,6 @@ def compare_trees(
     examples: LabelExamples,
     *,
     most_seconds: float = float("inf"),
-    tell: Progress | None = None,
 ) -> Values:
     """Build the next tree of an ensemble on samples, and once on all examples without keeping features."""
     target = next_target(ensemble, examples.signs, examples.biases)
@@ -122,8 +122,7 @@ def compare_trees(
     ][1:]
     whole = UncachedBuilder(examples, target, most_seconds=most_seconds).build()
     sampled = float(np.mean([tree.seconds for tree in trees]))
-    if tell:
-        tell(_summary(whole, sampled))
+    report(_summary(whole, sampled))
     return {
         "n_examples": examples.n_examples,
         "sample_size": size,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from treewright.errors import InputError
-from treewright.progress import track
+from treewright.progress import report, track
 from treewright.report.corpora import find_corpora, find_corpus
 from treewright.report.experiment import Bench, Inputs, Outcome, Ranking, Settings, describe_settings
 from treewright.report.plots import Panel, Series, draw_gains, draw_panels
@@ -125,11 +125,11 @@ def table2(inputs: Inputs) -> Findings:
     base = bench.base()
     rows = [_system_row("parser", PARSER, bench, base, None)]
     for system in track(systems, "rows of the table", unit="systems"):
-        inputs.tell(f"{bench.corpus.name}: {system.title}")
+        report(f"{bench.corpus.name}: {system.title}")
         threshold = float(inputs.settings.threshold)
         outcome = bench.reranked(Ranking(system.space, system.learner, system.degree, threshold))
         rows.append(_system_row(system.name, system.title, bench, outcome, base))
-        inputs.tell(_summary(rows[-1]))
+        report(_summary(rows[-1]))
     columns = (
         Column("title", "system"),
         Column("uas", "UAS", show_score, "here"),
@@ -244,10 +244,10 @@ def table3(inputs: Inputs) -> Findings:
     base = bench.base()
     rows = []
     for threshold in track(inputs.settings.thresholds, "rows of the table", unit="thresholds"):
-        inputs.tell(f"{bench.corpus.name}: threshold {threshold:g}")
+        report(f"{bench.corpus.name}: threshold {threshold:g}")
         outcome = bench.reranked(Ranking("subtree", "mined", None, float(threshold)))
         rows.append(_threshold_row(threshold, bench, outcome, base))
-        inputs.tell(_summary(rows[-1]))
+        report(_summary(rows[-1]))
     columns = (
         Column("threshold", "C", show_number),
         Column("n_features", "features", show_count, "here"),
@@ -315,10 +315,10 @@ def table4(inputs: Inputs) -> Findings:
     for files in track(find_corpora(inputs.data), "rows of the table", unit="treebanks"):
         bench = Bench(files, inputs)
         base = bench.base()
-        inputs.tell(f"{files.name}: reranking")
+        report(f"{files.name}: reranking")
         outcome = bench.reranked(Ranking("subtree", "mined", None, float(inputs.settings.threshold)))
         rows.append(_treebank_row(bench, outcome, base))
-        inputs.tell(_summary(rows[-1]))
+        report(_summary(rows[-1]))
     columns = (
         Column("title", "treebank"),
         Column("n_sentences", "sentences", show_count),

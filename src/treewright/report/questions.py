@@ -34,11 +34,11 @@ from treewright.kernels.gram import gram
 from treewright.kernels.platt import deal_folds
 from treewright.kernels.svm import RowCache, classification_problem, solve
 from treewright.learn.vectors import learn_vectors
-from treewright.progress import track
+from treewright.progress import report, silenced, track
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.focus import lemma_of, list_features
 from treewright.report.parses import Parses, Question, QuestionSettings, Readers
-from treewright.report.separate_process import Progress, Values
+from treewright.report.separate_process import Values
 from treewright.report.tables import (
     Column,
     Findings,
@@ -192,14 +192,15 @@ def make_kernels(vectors: dict[str, FloatArray], *, n_jobs: int = 1) -> dict[str
 class Matrices:
     """Kernel values of all pairs of questions, made when they are asked for."""
 
-    def __init__(self, readers: Readers, tell: Progress) -> None:
-        self._readers, self._tell = readers, tell
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
         self._made: dict[str, Matrix] = {}
 
     def __getitem__(self, name: str) -> Matrix:
         if name not in self._made:
-            self._tell(f"kernel values: {name}")
-            self._made[name] = gram(self._kernels[name], self._examples, dtype=np.float32)
+            report(f"kernel values: {name}")
+            with silenced():
+                self._made[name] = gram(self._kernels[name], self._examples, dtype=np.float32)
         return self._made[name]
 
     @cached_property
@@ -276,7 +277,8 @@ class Machines:
         for number in range(len(self._classes)):
             signs = np.where(self._numbers[seen] == number, 1.0, -1.0)
             problem = classification_problem(seen, signs, np.full(len(seen), cost))
-            solution = solve(problem, self._cache, tol=TOLERANCE)
+            with silenced():
+                solution = solve(problem, self._cache, tol=TOLERANCE)
             columns.append(solution.scores + solution.intercept)
         return np.column_stack(columns)
 
@@ -296,7 +298,7 @@ class Trial:
                 f"the questions to train on have one class, {self.labels[0]}; expected two or more"
             )
         self._inputs = inputs
-        self._matrices = Matrices(self.readers, inputs.tell)
+        self._matrices = Matrices(self.readers)
         _, numbers = np.unique(self.labels, return_inverse=True)
         self._folds = deal_folds(numbers, inputs.settings.folds, random_state=inputs.settings.random_state)
 
@@ -358,7 +360,7 @@ def classification(inputs: Inputs) -> Findings:
     for name in track(names, "rows of the table", unit="systems"):
         found[name] = trial.tried(SYSTEMS[name])
         rows.append(_row(trial, name, found))
-        inputs.tell(f"{rows[-1]['title']}: {rows[-1]['unseen']:.2f} in cross-validation")
+        report(f"{rows[-1]['title']}: {rows[-1]['unseen']:.2f} in cross-validation")
     best = max(rows, key=lambda row: row["unseen"])
     best["title"] += " <- best"
     classes = _class_rows(trial, found[BASE], found[str(best["name"])])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treewright._cache import cache_folder
 from treewright.errors import InputError
+from treewright.progress import report
 from treewright.report import moschitti, qianliu, questions, roles, titov, turian
 from treewright.report.constituents import ConstituentSettings
 from treewright.report.derived_bench import DerivedSettings
@@ -15,7 +16,6 @@ from treewright.report.options import describe_options, write_command
 from treewright.report.pages import INDEX, Making, write_findings, write_index
 from treewright.report.parses import QuestionSettings
 from treewright.report.role_data import RoleSettings
-from treewright.report.separate_process import Progress
 from treewright.report.tables import check_extras
 
 TREES = frozenset({"random_state", "n_sentences"})
@@ -90,7 +90,6 @@ def reproduce(
     *,
     settings: Settings | None = None,
     cache: Path | None = None,
-    progress: Progress | None = None,
 ) -> list[Path]:
     """Run an experiment and write what it finds: text, CSV, JSON, a plot and a page.
 
@@ -109,8 +108,6 @@ def reproduce(
         Of the class in `SETTINGS`; those that the experiment does not use must be what they are by default.
     cache : Path, optional
         Folder for what is kept; one in the user's cache without it.
-    progress : callable, optional
-        Called with a line of text after each step.
 
     Returns
     -------
@@ -125,8 +122,7 @@ def reproduce(
         raise InputError(f"settings of {name} are {found}; expected {expected}")
     settings.check()
     check_extras()
-    tell = progress or (lambda line: None)
-    inputs = Inputs(data, settings, cache or cache_folder("reproduce"), tell)
+    inputs = Inputs(data, settings, cache or cache_folder("reproduce"))
     own = {each.name: getattr(settings, each.name) for each in fields(settings)}
     made = Making(
         write_command(name, data, out, {each: own[each] for each in changed}, cache=cache),
@@ -137,7 +133,7 @@ def reproduce(
         files = write_findings(name, EXPERIMENTS[name].run(inputs), out, made=made)
         if write_index(out):
             return [*files, out / INDEX]
-        tell(f"{out / INDEX} is not one of treewright; it was left as it is")
+        report(f"{out / INDEX} is not one of treewright; it was left as it is")
         return files
 
 

@@ -17,9 +17,10 @@ from treewright.data.files import replacing
 from treewright.errors import InputError
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
+from treewright.progress import report
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.role_data import KeptArguments, RoleCorpus, read_arguments, write_arguments
-from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
+from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
 from treewright.report.tables import show_time
 from treewright.srl.arguments import Argument, merge_adjuncts
 from treewright.srl.features import SETS
@@ -87,7 +88,7 @@ class RoleBench:
 
     def __init__(self, corpus: RoleCorpus, inputs: Inputs) -> None:
         self.corpus = corpus
-        self._settings, self._cache, self._tell = inputs.settings, inputs.cache, inputs.tell
+        self._settings, self._cache = inputs.settings, inputs.cache
         self.path = write_arguments(corpus, self._cache / "arguments")
 
     def outcome(self, name: str, adjuncts: str, n_sentences: int | None = None) -> Values:
@@ -115,7 +116,7 @@ class RoleBench:
             return kept
         title = f"{self.corpus.name}, {system.title}, adjuncts {adjuncts}"
         share = f"{n_sentences:,} sentences" if n_sentences else "all sentences"
-        self._tell(f"{title}: training on {share}")
+        report(f"{title}: training on {share}")
         task = {
             "arguments": str(self.path),
             "system": name,
@@ -125,11 +126,11 @@ class RoleBench:
             "n_jobs": settings.n_jobs,
         }
         try:
-            found = run_alone(f"{__name__}:train_roles", task, self._tell)
+            found = run_alone(f"{__name__}:train_roles", task)
         except LostProcessError as error:
             return {"failure": str(error)}
         accuracy = self.accuracy(found["predicted"], adjuncts)
-        self._tell(f"{title}: {accuracy:.2f} after {show_time(found['seconds'])}")
+        report(f"{title}: {accuracy:.2f} after {show_time(found['seconds'])}")
         return self.keep(kept_as, found)
 
     def labels(self, adjuncts: str) -> list[str]:
@@ -198,14 +199,14 @@ class RoleBench:
         return self._cache / "outcomes" / f"{name}.json"
 
 
-def train_roles(task: Values, tell: Progress) -> Values:
+def train_roles(task: Values) -> Values:
     """Train and test a classifier, as told by JSON; `run_alone` calls this."""
     parts = read_arguments(Path(task["arguments"]))
     train = choose_arguments(parts["train"], task["n_sentences"], task["random_state"])
     system: RoleSystem = SYSTEMS[task["system"]]
     classifier = system.make(task["adjuncts"], random_state=task["random_state"], n_jobs=task["n_jobs"])
     start = time.perf_counter()
-    classifier.fit(train, progress=tell)
+    classifier.fit(train)
     trained = time.perf_counter()
     predicted = classifier.predict(parts["test"].arguments)
     return {

@@ -16,6 +16,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.framenet import FrameAnnotation, FrameSentence, iter_framenet
 from treewright.errors import InputError
 from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.progress import report, silenced
 from treewright.report.constituents import ConstituentBench, ConstituentSettings, System
 from treewright.report.experiment import NAME_LENGTH, Inputs
 from treewright.report.parses import hash_file, load_parser
@@ -43,7 +44,7 @@ class OwnParser:
 
     def __init__(self, inputs: Inputs, gold: Sequence[ConstTree]) -> None:
         assert isinstance(inputs.settings, RoleSettings)
-        self._settings, self._cache, self._tell = inputs.settings, inputs.cache, inputs.tell
+        self._settings, self._cache = inputs.settings, inputs.cache
         self._inputs = inputs
         self._gold = [DepTree(tree.words(), xpos=tree.tags()) for tree in gold]
 
@@ -89,7 +90,7 @@ class OwnParser:
             if not path.exists():
                 tagged = self._tagged_training[begin : begin + len(part)] if is_training else self._tag(part)
                 write_brackets(self.parser.predict(tagged), path)
-                self._tell(f"parsed {begin + len(part):,} of {len(sentences):,} sentences")
+                report(f"parsed {begin + len(part):,} of {len(sentences):,} sentences")
             trees += read_brackets(str(path), functions=True, traces=True)
         return trees
 
@@ -97,14 +98,15 @@ class OwnParser:
     def _tagged_training(self) -> list[DepTree]:
         if not self.parser.needs_tags or len(self._gold) < FOLDS:
             return [DepTree(tree.words, xpos=tree.xpos) for tree in self._gold]
-        self._tell("tagging the training sentences")
+        report("tagging the training sentences")
         return jackknife(
             self._gold, folds=FOLDS, n_jobs=self._settings.n_jobs, random_state=self._settings.random_state
         )
 
     @cached_property
     def _tagger(self) -> Tagger:
-        return Tagger(random_state=self._settings.random_state).fit(self._gold)
+        with silenced():
+            return Tagger(random_state=self._settings.random_state).fit(self._gold)
 
     def _tag(self, sentences: Sequence[DepTree]) -> Sequence[DepTree]:
         return self._tagger.predict(sentences) if self.parser.needs_tags else sentences

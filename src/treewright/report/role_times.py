@@ -17,10 +17,11 @@ from treewright.kernels.base import FloatArray, Packed
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.naive import naive_subset_trees
 from treewright.kernels.svm import RowCache, Solution, classification_problem, solve
+from treewright.progress import report, silenced
 from treewright.report.moschitti import SUBSET_DECAY, fit_exponent
 from treewright.report.role_bench import RoleBench
 from treewright.report.role_data import RoleSettings, read_arguments
-from treewright.report.separate_process import LostProcessError, Progress, Values, run_alone
+from treewright.report.separate_process import LostProcessError, Values, run_alone
 from treewright.report.tables import show_time
 from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import TREE_COST
@@ -82,7 +83,8 @@ def train_machine(make: Make, trees: Sequence[ConstTree], signs: FloatArray) -> 
     begin = time.process_time()
     cache = RowCache(make(trees), CACHE_MEMORY)
     problem = classification_problem(np.arange(len(trees)), signs, np.full(len(trees), TREE_COST))
-    solution = solve(problem, cache, tol=TOLERANCE)
+    with silenced():
+        solution = solve(problem, cache, tol=TOLERANCE)
     return solution, max(time.process_time() - begin, SHORTEST)
 
 
@@ -96,7 +98,7 @@ def measure_size(kinds: Sequence[str], trees: Sequence[ConstTree], signs: FloatA
     return row
 
 
-def time_kernels(task: Values, tell: Progress) -> Values:
+def time_kernels(task: Values) -> Values:
     """Measure problems of growing size until time is up; `run_alone` calls this."""
     arguments = read_arguments(Path(task["arguments"]))["train"].arguments
     order = np.random.default_rng(task["random_state"]).permutation(len(arguments))
@@ -114,7 +116,7 @@ def time_kernels(task: Values, tell: Progress) -> Values:
         rows.append(measure(size, tuple(MAKERS)))
         left -= rows[-1]["naive"] + rows[-1]["fast"]
         shown = ", ".join(f"{kind} {show_time(rows[-1][kind])}" for kind in MAKERS)
-        tell(f"{LABEL} against all others, {size:,} arguments: {shown}")
+        report(f"{LABEL} against all others, {size:,} arguments: {shown}")
         size *= 2
     if len(rows) >= LEAST_POINTS:
         limits = {"fast": task["most_seconds"], "naive": left}
@@ -141,7 +143,7 @@ def _with_both(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if all(kind in row for kind in MAKERS)]
 
 
-def timed(bench: RoleBench, settings: RoleSettings, tell: Progress) -> Values:
+def timed(bench: RoleBench, settings: RoleSettings) -> Values:
     """Return the times of both kernels, which are measured if they are not kept."""
     task = {
         "arguments": str(bench.path),
@@ -153,9 +155,9 @@ def timed(bench: RoleBench, settings: RoleSettings, tell: Progress) -> Values:
     name = bench.name("times", settings.random_state, settings.most_seconds, fixed)
     if (kept := bench.kept(name)) is not None:
         return kept
-    tell(f"{LABEL} against all others: time of the fast and of the naive kernel")
+    report(f"{LABEL} against all others: time of the fast and of the naive kernel")
     try:
-        return bench.keep(name, run_alone(f"{__name__}:time_kernels", task, tell))
+        return bench.keep(name, run_alone(f"{__name__}:time_kernels", task))
     except LostProcessError as error:
         return {"rows": [], "n_arguments": 0, "failure": str(error)}
 

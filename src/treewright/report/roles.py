@@ -193,7 +193,7 @@ def figure5(inputs: Inputs) -> Findings:
         f"{PAPER}, Figure 5: accuracy by the share of the data to train on",
         (
             Table(f"Accuracy on {bench.corpus.name}, gold trees", columns, rows, notes),
-            _time_table(timed(bench, settings, inputs.tell)),
+            _time_table(timed(bench, settings)),
             _counts_table([bench.corpus]),
         ),
         partial(_draw_curves, rows=rows, names=names),

@@ -17,9 +17,8 @@ from typing import Any, TextIO
 
 from treewright._ending import done_in_the_end
 from treewright.errors import TreewrightError
-from treewright.progress import Step, Task, listening, warnings_told
+from treewright.progress import Event, Message, Step, Task, listening, report, warnings_reported
 
-Progress = Callable[[str], None]
 Values = dict[str, Any]
 """What JSON can hold."""
 
@@ -31,23 +30,21 @@ class LostProcessError(TreewrightError):
     """A process ran out of memory or was killed."""
 
 
-def run_alone(function: str, argument: Values, tell: Progress) -> Values:
+def run_alone(function: str, argument: Values) -> Values:
     """Run a function in a process of its own.
 
     Parameters
     ----------
     function : str
-        Where it is, as ``module:name``. It takes the argument and a callback for lines of text.
+        Where it is, as ``module:name``. It takes the argument; what it reports is reported here.
     argument : dict
         Anything that JSON can hold, like the result.
-    tell : callable
-        Called with each line of text that the function tells.
     """
     command = [sys.executable, "-m", __name__, function]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
     with subprocess.Popen(command, **pipes) as child, done_in_the_end(child.kill):
         try:
-            result = _converse(child, argument, tell)
+            result = _converse(child, argument)
             code = child.wait()
         except BaseException:
             child.kill()
@@ -61,7 +58,7 @@ def run_alone(function: str, argument: Values, tell: Progress) -> Values:
     return result
 
 
-def _converse(child: subprocess.Popen[str], argument: Values, tell: Progress) -> Values | None:
+def _converse(child: subprocess.Popen[str], argument: Values) -> Values | None:
     """Send the argument, pass on what is told, and return the result, if one comes."""
     assert child.stdin
     assert child.stdout
@@ -72,7 +69,7 @@ def _converse(child: subprocess.Popen[str], argument: Values, tell: Progress) ->
         for line in child.stdout:
             message = json.loads(line)
             if "told" in message:
-                tell(message["told"])
+                report(message["told"])
             elif "step" in message:
                 hear(Step(*message["step"]))
             elif "error" in message:
@@ -116,24 +113,20 @@ def peak_memory() -> int | None:
     return largest if sys.platform == "darwin" else largest * 1024
 
 
-class _TellHandler(logging.Handler):
-    """What is logged is told."""
-
-    def __init__(self, tell: Progress) -> None:
-        super().__init__()
-        self._tell = tell
+class _ReportHandler(logging.Handler):
+    """What is logged is reported."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(self.format(record))
+        report(self.format(record))
 
 
 @contextmanager
-def _notices_told(tell: Progress) -> Iterator[None]:
+def _notices_reported() -> Iterator[None]:
     """Let the parent know of what is logged and warned of, as only it knows how the user wants to be told."""
-    logger, handler = logging.getLogger("treewright"), _TellHandler(tell)
+    logger, handler = logging.getLogger("treewright"), _ReportHandler()
     logger.addHandler(handler)
     try:
-        with warnings_told(tell):
+        with warnings_reported():
             yield
     finally:
         logger.removeHandler(handler)
@@ -146,11 +139,17 @@ def main(function: str, source: TextIO, target: TextIO) -> int:
         target.write(json.dumps({kind: content}) + "\n")
         target.flush()
 
+    def hear(event: Event) -> None:
+        if isinstance(event, Message):
+            send("told", event.text)
+        else:
+            send("step", event)
+
     module, _, name = function.partition(":")
     try:
         run = getattr(import_module(module), name)
-        with listening(lambda step: send("step", step)), _notices_told(lambda line: send("told", line)):
-            result = run(json.load(source), lambda line: send("told", line))
+        with listening(hear), _notices_reported():
+            result = run(json.load(source))
         send("result", result)
     except TreewrightError as error:
         send("error", str(error))

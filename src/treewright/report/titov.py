@@ -15,7 +15,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
 from treewright.metrics.significance import significance
-from treewright.progress import task, track
+from treewright.progress import report, task, track
 from treewright.report.derived_bench import (
     ASIDE,
     SAMPLE,
@@ -186,7 +186,7 @@ class _Vocabulary:
             "paper_gain": _paper_gain(system),
         }
         self._rows[system.name], self._outcomes[system.name] = row, outcome
-        self._bench.tell(_summary(row))
+        report(_summary(row))
         return row
 
     def notes(self) -> Iterator[str]:
@@ -402,7 +402,7 @@ class _Parsers:
             **_score(self._bench, outcome, self._base(system) if system.kernel else None),
             "oracle": candidates.oracle(),
         }
-        self._bench.tell(_summary(row))
+        report(_summary(row))
         return row
 
     def _base(self, system: Reranked) -> Outcome:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from treewright.progress import track
+from treewright.progress import report, track
 from treewright.report.constituents import (
     SHORT,
     ConstituentBench,
@@ -90,7 +90,7 @@ def table1(inputs: Inputs) -> Findings:
     for system in track(systems, "rows of the table", unit="parsers"):
         for length in dict.fromkeys(filter(partial(_is_within, system.max_length), lengths)):
             rows.append(_result_row(bench, system, length))
-            inputs.tell(_summary(rows[-1]))
+            report(_summary(rows[-1]))
     # Results on the same test sentences stand together.
     rows.sort(key=lambda row: lengths.index(row["max_length"]))
     notes = [
@@ -260,7 +260,7 @@ def table2(inputs: Inputs) -> Findings:
     # Times hardly depend on tags.
     systems = [system for system in systems if system.tags == "gold"]
     profiled = track(systems, "rows of the table", unit="parsers")
-    found = [_cost_row(each, measure_label(bench, each, inputs.tell)) for each in profiled]
+    found = [_cost_row(each, measure_label(bench, each)) for each in profiled]
     return Findings(
         f"{PAPER}, Table 2: profile of a training iteration",
         (_profile_table(found), _cost_table(found)),

@@ -19,6 +19,7 @@ from treewright.learn.lists import best_rows
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
 from treewright.persist import State, save_state
+from treewright.progress import report
 from treewright.rerank.candidates import FloatArray, Integers
 from treewright.rerank.views import Ranker, make_view, ranker_state, read_ranker
 
@@ -141,7 +142,6 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         scores: Numbers | None = None,
         *,
         dev: tuple[Any, ...] | None = None,
-        progress: Callable[[str], None] | None = None,
     ) -> Self:
         """Learn from lists.
 
@@ -157,11 +157,8 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
             The base score of each candidate.
         dev : tuple (lists, losses) or (lists, losses, scores), optional
             Lists to find out with how much base scores count. Without them, they count as in training.
-        progress : callable, optional
-            Called with a line of text after each training.
         """
         self._check(has_dev=dev is not None)
-        tell = progress or (lambda line: None)
         self.kernel_ = None if self.kernel is None else make_kernel(self.kernel)
         self._view = make_view(self.kernel_, memory=self.memory)
         training = self._gather(lists, losses, scores)
@@ -172,7 +169,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
             ranker = self._make_ranker()
             ranker.fit(rows, training.first, training.losses, weight * training.scores)
             final, found = _tune(ranker, self._view.evidence, tuning, weight) if tuning else (weight, None)
-            tell(f"base weight {weight:g}: {_report(ranker, final, found)}")
+            report(f"base weight {weight:g}: {_report(ranker, final, found)}")
             if found is None or found.chosen < lowest:
                 lowest = np.inf if found is None else found.chosen
                 self.ranker_, self.base_weight_, self.dev_losses_ = ranker, float(final), found

@@ -28,14 +28,12 @@ from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
     Input,
-    Progress,
-    ignore,
     list_sentences,
     read_sentences,
     split_dev,
 )
 from treewright.persist import State, identify, save_state
-from treewright.progress import task, track
+from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import LEARNERS, CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
@@ -158,7 +156,6 @@ class ConstituentReranker:
         trees: Sequence[ConstTree],
         dev: Sequence[ConstTree] | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from a treebank: the parser, unless it has learnt, then to rerank.
@@ -169,8 +166,6 @@ class ConstituentReranker:
         dev : sequence of ConstTree, optional
             By which the parser's training is judged, and by which scores are put together; without it, a
             tenth of the trees, which are not learnt from.
-        progress : callable, optional
-            Called with a line of text after each step.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it.
         """
@@ -178,18 +173,18 @@ class ConstituentReranker:
         training, tuning = split_dev(trees, dev, self.random_state)
         # What is interrupted leaves the reranker as it was.
         fresh = copy(self)
-        fresh._fit(training, tuning, progress or ignore, None if checkpoint is None else Path(checkpoint))
+        fresh._fit(training, tuning, None if checkpoint is None else Path(checkpoint))
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _fit(self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None) -> None:
-        self.parser_ = self._fitted_parser(trees, dev, tell, steps)
+    def _fit(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
+        self.parser_ = self._fitted_parser(trees, dev, steps)
         self.reranker_: CandidateReranker | None = None
         if self.kernel != NO_KERNEL:
-            lists = self._training_lists(trees, dev, tell, steps)
-            self.reranker_ = self._learn(lists, trees, tell)
-        self.tuning_ = self._tune(self._list(self._parsers(), dev, tell, steps and steps / "dev"), dev)
-        tell(str(self.tuning_))
+            lists = self._training_lists(trees, dev, steps)
+            self.reranker_ = self._learn(lists, trees)
+        self.tuning_ = self._tune(self._list(self._parsers(), dev, steps and steps / "dev"), dev)
+        report(str(self.tuning_))
 
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -247,45 +242,42 @@ class ConstituentReranker:
             return SubsetTreeKernel(decay=SST_DECAY, normalize=True, n_jobs=self.n_jobs)
         return None if self.kernel == NO_KERNEL else KERNELS[self.kernel]()
 
-    def _fitted_parser(
-        self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
-    ) -> AnyParser:
+    def _fitted_parser(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> AnyParser:
         parser = self.parser or LeftCornerParser(random_state=self.random_state, n_jobs=self.n_jobs)
         if parser.is_fitted:
             return parser
-        return parser.untrained().fit(trees, dev, progress=tell, checkpoint=steps and steps / "parser")
+        return parser.untrained().fit(trees, dev, checkpoint=steps and steps / "parser")
 
     def _parsers(self) -> list[AnyParser]:
         return [self.parser_] if self.second is None else [self.parser_, self.second]
 
     def _training_lists(
-        self, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
+        self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None
     ) -> list[ParseList]:
         """Return the lists of training sentences, by the parser, or by those of folds."""
         if self.folds is None:
-            return self._list([self.parser_], trees, tell, steps and steps / "lists")
+            return self._list([self.parser_], trees, steps and steps / "lists")
         order = np.random.default_rng(self.random_state).permutation(len(trees))
         lists: dict[int, ParseList] = {}
         parts = np.array_split(order, min(self.folds, len(trees)))
         for number, part in enumerate(track(parts, "lists of candidates", unit="folds"), 1):
             aside = {at: trees[at] for at in part.tolist()}
             rest = [tree for at, tree in enumerate(trees) if at not in aside]
-            parser = self._fold_parser(f"fold{number}", rest, dev, tell, steps)
-            made = self._list([parser], [*aside.values()], tell, steps and steps / f"fold{number}-lists")
+            parser = self._fold_parser(f"fold{number}", rest, dev, steps)
+            made = self._list([parser], [*aside.values()], steps and steps / f"fold{number}-lists")
             if isinstance(self.parser_, LeftCornerParser):
                 made = keep_derivable(self.parser_, made, [*aside.values()])
             lists.update(zip(aside, made, strict=True))
         return [lists[at] for at in range(len(trees))]
 
     def _fold_parser(
-        self, name: str, trees: list[ConstTree], dev: list[ConstTree], tell: Progress, steps: Path | None
+        self, name: str, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None
     ) -> AnyParser:
-        return self.parser_.untrained().fit(
-            trees, dev, progress=lambda line: tell(f"{name}: {line}"), checkpoint=steps and steps / name
-        )
+        with prefixed(f"{name}: "):
+            return self.parser_.untrained().fit(trees, dev, checkpoint=steps and steps / name)
 
     def _list(
-        self, parsers: Sequence[AnyParser], trees: Sequence[ConstTree], tell: Progress, folder: Path | None
+        self, parsers: Sequence[AnyParser], trees: Sequence[ConstTree], folder: Path | None
     ) -> list[ParseList]:
         """Return the candidates of sentences, made or as they were kept."""
         kept = None
@@ -304,7 +296,7 @@ class ConstituentReranker:
                 if kept:
                     kept.save(name, lists_state(found))
                 lists += found
-                tell(f"best trees of {len(lists)} of {len(trees)} sentences")
+                report(f"best trees of {len(lists)} of {len(trees)} sentences")
         return lists
 
     def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
@@ -312,21 +304,17 @@ class ConstituentReranker:
             parser.n_jobs = self.n_jobs
         return list_parses(parsers, sentences, self.k)
 
-    def _learn(
-        self, lists: Sequence[ParseList], gold: Sequence[ConstTree], tell: Progress
-    ) -> CandidateReranker:
+    def _learn(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> CandidateReranker:
         counts = count_brackets(gold, lists)
         losses = [f1_losses(each) for each in counts]
         first = np.concatenate([each[:1] for each in counts])
-        tell(
+        report(
             f"lists of {len(lists)} training sentences: F1 {corpus_f1(first):.2f} of the first trees, "
             f"{best_f1(counts):.2f} of the best"
         )
-        return self._train(lists, losses, tell)
+        return self._train(lists, losses)
 
-    def _train(
-        self, lists: Sequence[ParseList], losses: list[FloatArray], tell: Progress
-    ) -> CandidateReranker:
+    def _train(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> CandidateReranker:
         reranker = CandidateReranker(
             self._make_kernel(),
             learner=self.learner,
@@ -339,7 +327,7 @@ class ConstituentReranker:
             # Learning begins at the network from which features are derived.
             lists = rescore(cast(LeftCornerParser, self.parser_), lists)
         scores = np.split(self._base(lists), list_ends(lists))
-        return reranker.fit(self._see(lists), losses, scores, progress=tell)
+        return reranker.fit(self._see(lists), losses, scores)
 
     @property
     def _score_weight(self) -> float:

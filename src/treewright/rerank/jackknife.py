@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.dependency.features import TemplateSet
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
+from treewright.progress import prefixed, report, silenced
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
@@ -32,7 +32,6 @@ def jackknife_lists(
     n_jobs: int = 1,
     client: Client | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> CandidateLists:
     """Parse training sentences as if they were new.
 
@@ -56,28 +55,22 @@ def jackknife_lists(
     cache : path, optional
         A folder in which the lists are kept under a name made of the sentences and all options, and the steps
         of unfinished folds beside them, unless these are on a cluster.
-    progress : callable, optional
-        Called with a line of text after each step.
     """
     check_integer("k", k, minimum=1)
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
-    tell = progress or (lambda line: None)
-    fold_parser = parser.untrained(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
-    chosen = [getattr(fold_parser, name) for name in OPTIONS]
-    options = [__version__, k, folds, *chosen, fold_parser.templates or TemplateSet()]
+    fold_parser = parser.with_params(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
+    options = [__version__, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
     order = np.random.default_rng(parser.random_state).permutation(len(trees))
     parts = [np.sort(part) for part in np.array_split(order, folds)]
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
-    kept = _KeptFolds(folder, tell, with_tags=parser.tags == "predicted")
+    kept = _KeptFolds(folder, with_tags=parser.tags == "predicted")
     found = {fold: kept.load(fold, [trees[number] for number in part]) for fold, part in enumerate(parts)}
-    # On a cluster nobody hears what is told, and there is no folder of this machine.
-    here = (tell, kept.folder) if client is None else (_tell_nobody, None)
     missing = [fold for fold, lists in found.items() if lists is None]
     made = map_jobs(
-        _FoldWork(fold_parser, trees, parts, k, *here).parse,
+        _FoldWork(fold_parser, trees, parts, k, kept.folder, client is not None).parse,
         missing,
         n_jobs=n_jobs,
         client=client,
@@ -98,29 +91,28 @@ class _FoldWork:
     trees: Sequence[DepTree]
     parts: Sequence[npt.NDArray[np.int64]]
     k: int
-    tell: Callable[[str], None]
     steps: Path | None
+    is_remote: bool
+    """Whether the folds are parsed on a cluster, which has no folder of this machine and reports nothing."""
 
     def parse(self, fold: int) -> CandidateLists:
         """Return the lists of the sentences of a fold."""
         aside = set(self.parts[fold].tolist())
         mine = [self.trees[number] for number in self.parts[fold]]
         rest = [tree for number, tree in enumerate(self.trees) if number not in aside]
-        steps = self.steps / f"fold{fold}" if self.steps else None
-        parser = self.parser.untrained()
+        steps = self.steps / f"fold{fold}" if self.steps and not self.is_remote else None
+        parser = self.parser.with_params()
         # The fold itself serves to calibrate its parser, which has not learnt from it otherwise.
-        parser.fit(rest, mine, progress=lambda line: self.tell(f"fold {fold + 1}: {line}"), checkpoint=steps)
+        with silenced() if self.is_remote else prefixed(f"fold {fold + 1}: "):
+            parser.fit(rest, mine, checkpoint=steps)
         return CandidateLists.from_structures(parser.structures(mine, self.k))
 
 
 class _KeptFolds:
     """The lists of folds that are parsed, in a folder of this machine if there is one."""
 
-    def __init__(
-        self, checkpoint: Checkpoint | None, tell: Callable[[str], None], *, with_tags: bool
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint | None, *, with_tags: bool) -> None:
         self._checkpoint = checkpoint
-        self._tell = tell
         self._with_tags = with_tags
 
     @property
@@ -135,17 +127,13 @@ class _KeptFolds:
 
     def save(self, fold: int, lists: CandidateLists) -> None:
         """Keep the lists of a fold, and drop the steps that led to them."""
-        self._tell(f"fold {fold + 1}: {len(lists)} sentences have lists")
+        report(f"fold {fold + 1}: {len(lists)} sentences have lists")
         if self._checkpoint:
             state = lists.get_state()
             if self._with_tags:
                 state.values["tags"] = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in lists.trees]
             self._checkpoint.save(f"fold{fold}", state)
             shutil.rmtree(self._checkpoint.folder / f"fold{fold}", ignore_errors=True)
-
-
-def _tell_nobody(line: str) -> None:
-    """Do nothing."""
 
 
 def _retagged(trees: Sequence[DepTree], tags: list[list[list[str]]] | None) -> Sequence[DepTree]:

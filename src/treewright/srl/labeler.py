@@ -1,7 +1,7 @@
 """RoleLabeler: from parsed sentences to predicates with named arguments."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
 from treewright.persist import State, save_state
+from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
     CONTINUED,
@@ -33,7 +34,6 @@ from treewright.srl.predicates import KINDS, VERBS, PredicateFinder, tag_at, wor
 from treewright.srl.roles import KERNELS, RoleClassifier
 
 FloatArray = npt.NDArray[np.float64]
-Progress = Callable[[str], None]
 
 CORE = frozenset(f"ARG{number}" for number in range(6))
 """Roles that a predicate has once at the most."""
@@ -105,7 +105,6 @@ class RoleLabeler:
         trees: Sequence[ConstTree],
         sentences: Sequence[PropSentence],
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from trees and the roles in the same sentences.
@@ -115,31 +114,28 @@ class RoleLabeler:
         trees : sequence of ConstTree
         sentences : sequence of PropSentence
             Of the same words.
-        progress : callable, optional
-            Called with a line of text now and then.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
         self.check_options()
-        tell = progress or (lambda line: None)
         trees, sentences = list(trees), list(sentences)
         pairs = list(pair_sentences(trees, sentences))
         wanted = self.keep_learnt(sentences)
         shapes = [shape_of(tree) for tree, _ in pairs]
         n_predicates = sum(len(sentence.propositions) for sentence in wanted)
-        tell(f"{len(pairs)} sentences, {n_predicates} predicates")
+        report(f"{len(pairs)} sentences, {n_predicates} predicates")
         kept = Checkpoint(checkpoint, self._identity(trees, sentences)) if checkpoint else None
         self._learn_predicates(shapes, wanted, kept)
         found = find_arguments(trees, wanted, verbal=False, parts=True)
         if not found.arguments:
             raise InputError(f"there are {n_predicates} predicates and no arguments; expected some of both")
-        self._learn_arguments(trees, shapes, wanted, tell, kept)
-        tell(f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent")
-        machines = kept.folder / "machines" if kept else None
-        self.classifier_ = self._make_classifier().fit(
-            found.arguments, progress=progress, checkpoint=machines
+        self._learn_arguments(trees, shapes, wanted, kept)
+        report(
+            f"{len(found.arguments)} arguments to be named, {found.n_unmatched} others have no constituent"
         )
+        machines = kept.folder / "machines" if kept else None
+        self.classifier_ = self._make_classifier().fit(found.arguments, checkpoint=machines)
         return self
 
     def _identity(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> str:
@@ -167,7 +163,6 @@ class RoleLabeler:
         trees: Sequence[ConstTree],
         shapes: Sequence[Shape],
         sentences: Sequence[PropSentence],
-        tell: Progress,
         kept: Checkpoint | None,
     ) -> None:
         state = kept.load("arguments") if kept else None
@@ -182,7 +177,7 @@ class RoleLabeler:
                 found = list_candidates(tree, shape, proposition)
                 candidates += found
                 is_argument += [(shape.starts[one.node], shape.ends[one.node]) in places for one in found]
-        tell(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
+        report(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
         if not candidates:
             raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
         self.identifier_ = Decider(C=COST, random_state=self.random_state)

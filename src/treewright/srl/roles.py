@@ -1,8 +1,7 @@
 """RoleClassifier: which role an argument plays for its predicate (Moschitti 2006, section 4)."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,14 +20,12 @@ from treewright.kernels.examples import kernel_from_state, kernel_state
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.mining.reports import IterationReport, OrderReport
 from treewright.persist import State, save_state
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
 from treewright.srl.linear import LinearMachine
 
 FloatArray = npt.NDArray[np.float64]
-Progress = Callable[[str], None]
 
 LINEAR, MINED, FRAGMENTS = "linear", "mined", "fragments"
 TREE_KERNELS: dict[str, Kernel] = {
@@ -133,7 +130,6 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self,
         arguments: Sequence[Argument],
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from arguments whose roles are known.
@@ -142,8 +138,6 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         ----------
         arguments : sequence of Argument
             Those of one tree best beside each other.
-        progress : callable, optional
-            Called with a line of text now and then.
         checkpoint : path, optional
             A folder in which each machine of a kernel, or each round of mining, is kept. If it exists,
             training goes on from it and ends as if it had not been interrupted.
@@ -157,13 +151,12 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self._model: Any = None
         if len(self.classes_) == 1:
             return self
-        examples = self._learn_examples(arguments, labels, progress, checkpoint)
+        examples = self._learn_examples(arguments, labels, checkpoint)
         self._model = self._make_model()
         if isinstance(self._model, LinearMachine):
             self._model.fit(examples, labels)
         else:
-            tell = partial(_tell, progress) if progress else None
-            self._model.fit(examples, labels, progress=tell, checkpoint=checkpoint)
+            self._model.fit(examples, labels, checkpoint=checkpoint)
         return self
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
@@ -230,7 +223,6 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         self,
         arguments: Sequence[Argument],
         labels: list[str],
-        progress: Progress | None,
         checkpoint: str | os.PathLike[str] | None,
     ) -> Any:  # noqa: ANN401
         """Return arguments as the model takes them, after learning what there is to ask for."""
@@ -243,7 +235,7 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         if other == FRAGMENTS:
             self._fragments = LinearizedTreeClassifier(
                 self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, n_jobs=self.n_jobs
-            ).fit(trees, labels, progress=progress, checkpoint=checkpoint)
+            ).fit(trees, labels, checkpoint=checkpoint)
         return self._join(rows, trees)
 
     def _encode(self, arguments: Sequence[Argument]) -> Any:  # noqa: ANN401
@@ -401,15 +393,6 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
             kind = next(each for each in kinds if each.__name__ == parts["model"].kind)
             self._model = kind.from_state(parts["model"])
         return self
-
-
-def _tell(progress: Progress, told: object) -> None:
-    """Pass on what a model tells, in words."""
-    if isinstance(told, IterationReport):
-        told = f"iteration {told.iteration}: {told.n_selected:,} conjunctions, {told.n_violators:,} violators"
-    if isinstance(told, OrderReport):
-        told = f"iteration {told.iteration}, order {told.order}: {told.n_candidates:,} conjunctions counted"
-    progress(str(told))
 
 
 def _split(rows: csr_matrix) -> list[SparseVector]:

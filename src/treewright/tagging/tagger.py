@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -19,6 +19,7 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.model import Array, Model, Part, Record, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
+from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, word_attributes
 from treewright.tagging.lemmas import Lemmatizer
@@ -75,7 +76,6 @@ MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
 TAGGED_AT_A_TIME = 10_000
 """Sentences whose arrays are held at one time."""
 
-Progress = Callable[[str], None]
 """Called with a line for people after each step."""
 
 
@@ -162,7 +162,6 @@ class Tagger(Model):
         trees: Sequence[DepTree],
         dev: Sequence[DepTree] | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from tagged sentences.
@@ -171,15 +170,12 @@ class Tagger(Model):
         ----------
         trees : sequence of DepTree
         dev : sequence of DepTree, optional
-            Tagged in the end, for `progress`.
-        progress : callable, optional
-            Called with a line of text after each step.
+            Tagged in the end; the accuracy is reported.
         checkpoint : path, optional
             A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
         check_params(self)
-        tell = progress or _ignore
         gold = _labels(trees)
         if not gold:
             raise InputError("no training sentences with words were given; expected at least one")
@@ -191,11 +187,11 @@ class Tagger(Model):
         words = [word for tree in trees for word in tree.words]
         self.lexicon_ = _make_lexicon(words, [f"{label.upos}\t{label.xpos}" for label in gold])
         text = self._encode([tree.words for tree in trees])
-        self._learn_tags(text, gold_numbers, tell, kept)
+        self._learn_tags(text, gold_numbers, kept)
         lemmas = [lemma for tree in trees for lemma in tree.lemmas]
-        self._learn_lemmas(text, gold_numbers, words, lemmas, tell, kept)
+        self._learn_lemmas(text, gold_numbers, words, lemmas, kept)
         if dev:
-            tell(f"dev: {self.score(dev)}")
+            report(f"dev: {self.score(dev)}")
         return self
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
@@ -247,9 +243,9 @@ class Tagger(Model):
             self._label_values,
         )
 
-    def _learn_tags(self, text: Text, gold: IntArray, tell: Progress, kept: Checkpoint | None) -> None:
+    def _learn_tags(self, text: Text, gold: IntArray, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
-            tell(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
+            report(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
 
         n_seen = np.bincount(text.types)[text.types]
         self.classifier_ = self._make_classifier().learn(
@@ -270,14 +266,13 @@ class Tagger(Model):
         gold: IntArray,
         words: list[str],
         lemmas: list[str],
-        tell: Progress,
         kept: Checkpoint | None,
     ) -> None:
         self.lemmatizer_: Lemmatizer | None = None
         if any(lemma != "_" for lemma in lemmas):
             lemmatizer = Lemmatizer(random_state=self.random_state)
             self.lemmatizer_ = lemmatizer.fit(text, gold, words, lemmas, checkpoint=kept)
-            tell(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
+            report(f"lemmas: {len(self.lemmatizer_.scripts_)} ways to make them of words")
 
     def _tag_batch(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         text = self._encode(sentences)
@@ -345,7 +340,8 @@ def jackknife(
 def _tag_part(trees: list[DepTree], options: dict[str, int], part: npt.NDArray[np.int64]) -> list[Tags]:
     """Tag some of the sentences after learning from the others."""
     held_out = set(part.tolist())
-    tagger = Tagger(**options).fit([tree for number, tree in enumerate(trees) if number not in held_out])
+    with silenced():
+        tagger = Tagger(**options).fit([tree for number, tree in enumerate(trees) if number not in held_out])
     return tagger.tag([trees[number].words for number in part.tolist()])
 
 
@@ -417,7 +413,3 @@ def _make_lexicon(words: Sequence[str], tags: Sequence[str]) -> Lexicon:
         np.array(list(classes), dtype=np.uint64),
         np.array([numbers[tags] for tags in classes.values()], dtype=np.int32),
     )
-
-
-def _ignore(line: str) -> None:
-    """Tell nobody."""

@@ -36,10 +36,8 @@ from treewright.parsing.constituent.training import SCHEDULE, Learners, Step
 from treewright.parsing.sentences import (
     HELD_OUT,
     Input,
-    Progress,
     check_trees,
     find_root,
-    ignore,
     learn_tags,
     list_sentences,
     read_sentences,
@@ -47,7 +45,7 @@ from treewright.parsing.sentences import (
     with_words,
 )
 from treewright.persist import State, save_state
-from treewright.progress import Task, task, track
+from treewright.progress import Task, report, task, track
 from treewright.scale import map_jobs, map_slices
 from treewright.tagging.tagger import Tagger
 
@@ -171,7 +169,6 @@ class ConstituentParser:
         trees: Sequence[ConstTree],
         dev: Sequence[ConstTree] | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from a treebank.
@@ -182,19 +179,16 @@ class ConstituentParser:
         dev : sequence of ConstTree, optional
             By whose score the penalty is chosen; without them, by that of a tenth of the trees, which are not
             learnt from.
-        progress : callable, optional
-            Called with a line of text after each step.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
         self._check()
-        tell = progress or ignore
         whole, held_out = split_dev(trees, dev, self.random_state)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
         fresh = self.untrained()
-        fresh._learn(fresh._make_training(whole, tell), held_out, tell, kept)
+        fresh._learn(fresh._make_training(whole), held_out, kept)
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -202,33 +196,33 @@ class ConstituentParser:
         """Return a parser with the same options that has learnt nothing."""
         return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "n_jobs")})
 
-    def make_training(self, trees: Sequence[ConstTree], *, progress: Progress | None = None) -> TrainingSet:
+    def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
         self._check()
         check_trees(trees)
-        return self.untrained()._make_training(with_words(trees), progress or ignore)
+        return self.untrained()._make_training(with_words(trees))
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
         fixed = [__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS]
         return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
 
-    def _tagged_training(self, trees: list[ConstTree], tell: Progress) -> list[ConstTree]:
+    def _tagged_training(self, trees: list[ConstTree]) -> list[ConstTree]:
         """Give training trees the tags that the parser will see."""
         self.tagger_: Tagger | None = None
         if self.tags == "gold":
             return trees
         self.tagger_, tagged = learn_tags(
-            trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs, tell=tell
+            trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs
         )
         return tagged
 
-    def _make_training(self, trees: list[ConstTree], tell: Progress) -> TrainingSet:
+    def _make_training(self, trees: list[ConstTree]) -> TrainingSet:
         if not trees:
             raise InputError("no training trees with words were given; expected at least one")
         self.root_ = find_root(trees)
         prepared, sentences = [], []
-        for tree in track(self._tagged_training(trees, tell), "preparing trees"):
+        for tree in track(self._tagged_training(trees), "preparing trees"):
             inside, kept = prepare(tree)
             if inside is not None:
                 prepared.append(self._with_top(inside))
@@ -247,7 +241,7 @@ class ConstituentParser:
             only_known=self.only_known,
         )
         self.grammar_ = training.grammar
-        tell(
+        report(
             f"{len(prepared)} sentences, {training.n_states} states, "
             f"{len(training.inferences.states)} places for inferences, {self._table.n_features} features"
         )
@@ -264,9 +258,7 @@ class ConstituentParser:
             return ConstTree(ROOT, [tree])
         return tree if tree.label == ROOT else ConstTree(ROOT, tree.children)
 
-    def _learn(
-        self, training: TrainingSet, dev: Sequence[ConstTree], tell: Progress, kept: Checkpoint | None
-    ) -> None:
+    def _learn(self, training: TrainingSet, dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
         """Lower the penalty step by step, until the dev score no longer rises, and keep the best."""
         learners = Learners(
             training,
@@ -285,7 +277,7 @@ class ConstituentParser:
                 learners.lower(self.lowest_penalty)
                 self._set_forests(learners.forests())
                 learners.look(parseval(dev, self._predict_quickly(dev)).f1)
-                tell(str(learners.history[-1]))
+                report(str(learners.history[-1]))
                 counted.advance()
         self.history_ = learners.history
         best = max(self.history_, key=lambda step: step.f1)

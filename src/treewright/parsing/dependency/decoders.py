@@ -104,7 +104,7 @@ class ChartDecoder(Model):
 
     def unlift(self, tree: DepTree, fixed: FixedHeads) -> DepTree:
         """Undo that, but for the heads of some words."""
-        return deprojectivize(tree, staying=fixed)
+        return deprojectivize(tree, keep=fixed)
 
     def best_trees(
         self, scorer: PartScorer, batch: Batch, k: int, fixed: Sequence[FixedHeads] | None = None

@@ -24,7 +24,7 @@ from treewright.native.dependency.labeling import (
     learn_labels,
 )
 from treewright.parsing.dependency.features import Corpus, Encoder, compile_templates, max_keys
-from treewright.progress import Task, task
+from treewright.progress import Task, report, task
 
 OWN_TEMPLATES = """
 m.word *
@@ -225,12 +225,15 @@ class Labeler(Model):
         rng = np.random.default_rng(self.random_state)
         n_words = int(corpus.sizes.sum())
         n_passed = 0
-        for _ in range(self.epochs):
+        for epoch in range(self.epochs):
             order = rng.permutation(corpus.n_sentences)
+            n_wrong = 0
             for part in counted.slices(len(order)):
                 block = order[part]
-                learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
+                n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
+            right = 100 - 100 * n_wrong / n_words
+            report(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
         return average(weights, totals, self.epochs * n_words)
 
 

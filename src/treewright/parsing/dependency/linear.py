@@ -58,6 +58,7 @@ class LinearPartScorer(PartScorer):
 
     fields = saved(templates=TEMPLATES, weights_=Packed(is_hashed=True))
     encoder: Encoder | None = None
+    weights_: FloatTable
 
     def __init__(
         self, templates: TemplateSet, *, order: Literal[1, 2, 3] = 3, table_bits: TableBits = 23
@@ -72,7 +73,9 @@ class LinearPartScorer(PartScorer):
 
     def compiled(self) -> CompiledScorer:
         """Return what compiled loops over whole corpora score with."""
-        model = Model(*self._templates, self.order, table_shift(self.weights_))
+        arc, pair, grandchild, grand_sibling, triple = self._templates
+        shift = table_shift(self.weights_)
+        model = Model(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
         return CompiledScorer(model, self.weights_, max_keys(*self._templates))
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:

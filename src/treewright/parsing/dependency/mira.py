@@ -34,11 +34,10 @@ class EpochReport:
     """Mean over sentences of what the right tree most lacked to its margin before the update."""
 
     def __str__(self) -> str:
-        run = f"run {self.run}/{self.n_runs}, " if self.n_runs > 1 else ""
-        return (
-            f"{run}epoch {self.epoch}/{self.n_epochs}: loss {self.loss:.3f}, "
-            f"UAS {self.train_uas:.2f} in training"
-        )
+        position = f"epoch {self.epoch} of {self.n_epochs}"
+        if self.n_runs > 1:
+            position = f"run {self.run}/{self.n_runs}, epoch {self.epoch}/{self.n_epochs}"
+        return f"{position}: loss {self.loss:.3f}, UAS {self.train_uas:.2f} in training"
 
 
 AfterEpoch = Callable[[EpochReport, PartScorer], float]

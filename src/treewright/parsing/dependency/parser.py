@@ -204,9 +204,7 @@ class DependencyParser(Model):
             A cluster that learns from the folds; the model is the same.
         """
         self._check(trees, dev)
-        identity = fingerprint(
-            [self.with_params(n_jobs=1, templates=self.templates or TemplateSet())], trees, dev or []
-        )
+        identity = fingerprint(list(self.result_params().items()), trees, dev or [])
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
 
@@ -371,6 +369,8 @@ class DependencyParser(Model):
 
     def restore(self) -> None:
         """Let a linear model number the words of sentences as the parser does."""
+        if self.templates == TemplateSet():
+            self.templates = None
         if isinstance(self.scorer_, LinearPartScorer):
             self.scorer_.encoder = self.encoder_
 

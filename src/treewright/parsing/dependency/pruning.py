@@ -96,7 +96,8 @@ class Pruner(Model):
         stages = self._train(corpus, np.arange(corpus.n_sentences))
         # Choices must not change by saving, so the weights are rounded now.
         weights = [unpack(pack(stage.weights)) for stage in stages]
-        self.coarse_weights_, self.fine_weights_ = weights if self.fine else (weights[0], None)
+        self.coarse_weights_ = weights[0]
+        self.fine_weights_ = weights[1] if self.fine else None
         self.restore()
         return self
 

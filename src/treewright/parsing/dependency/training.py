@@ -118,7 +118,8 @@ class ParserTrainer:
         decoder.single_root_ = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
         arcs, recall = self._learn_pruning(decoder, corpus)
         parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
-        labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
+        with silenced():
+            labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
         learnt = Learnt(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
         if self.checkpoint:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}

@@ -25,17 +25,15 @@ from treewright.parsing.leftcorner.training import AVERAGED_SHARE, Settings, Tra
 from treewright.parsing.sentences import (
     HELD_OUT,
     Input,
-    Progress,
     check_trees,
     find_root,
-    ignore,
     learn_tags,
     list_sentences,
     read_sentences,
     split_dev,
 )
 from treewright.persist import State, save_state
-from treewright.progress import task, track
+from treewright.progress import report, task, track
 from treewright.tagging.tagger import Tagger
 
 OPTIMIZERS = ("adam", "momentum")
@@ -187,7 +185,6 @@ class LeftCornerParser:
         trees: Sequence[ConstTree],
         dev: Sequence[ConstTree] | None = None,
         *,
-        progress: Progress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from a treebank.
@@ -198,8 +195,6 @@ class LeftCornerParser:
         dev : sequence of ConstTree, optional
             By whose score the best epoch is chosen; without them, by that of a tenth of the trees, which are
             not learnt from.
-        progress : callable, optional
-            Called with a line of text after each epoch.
         checkpoint : path, optional
             A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
@@ -210,7 +205,7 @@ class LeftCornerParser:
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
         fresh = self.untrained()
-        fresh._learn(whole, held_out, progress or ignore, kept)
+        fresh._learn(whole, held_out, kept)
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -223,11 +218,9 @@ class LeftCornerParser:
         fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
         return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
 
-    def _learn(
-        self, trees: list[ConstTree], dev: Sequence[ConstTree], tell: Progress, kept: Checkpoint | None
-    ) -> None:
+    def _learn(self, trees: list[ConstTree], dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
-        derivations = self._make_training(trees, tell)
+        derivations = self._make_training(trees)
         trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), n_jobs=self.n_jobs)
         best: dict[str, Floats] = {}
         self.history_ = []
@@ -251,18 +244,18 @@ class LeftCornerParser:
                     parts = {"trainer": trainer.get_state(), "best": State("weights", arrays=best)}
                     history = [list(each) for each in self.history_]
                     kept.save(STEP, State("Epochs", {"history": history}, {}, parts))
-                tell(str(self.history_[-1]))
+                report(str(self.history_[-1]))
         self._set_weights(best)
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
 
-    def _make_training(self, trees: list[ConstTree], tell: Progress) -> list[Encoded]:
+    def _make_training(self, trees: list[ConstTree]) -> list[Encoded]:
         """Return what the network learns from; note what it will be told by."""
         self.tagger_: Tagger | None = None
         if self.tags == "predicted":
             self.tagger_, trees = learn_tags(
-                trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs, tell=tell
+                trees, folds=self.folds, random_state=self.random_state, n_jobs=self.n_jobs
             )
         self.chains_ = UnaryChains.from_trees(trees, min_count=self.min_chain)
         derivations = [derive(self.chains_.merge(tree)) for tree in track(trees, "deriving trees")]
@@ -272,7 +265,7 @@ class LeftCornerParser:
         root = find_root(trees)
         self.root_ = root if root in self.vocabulary_.labels else None
         encoded = [encode(derivation, self.vocabulary_) for derivation in derivations]
-        tell(
+        report(
             f"{len(trees)} sentences, {sum(len(each.kinds) for each in encoded)} decisions, "
             f"{len(self.vocabulary_.labels)} labels, {len(self.vocabulary_.words)} tags with words"
         )
