@@ -569,11 +569,11 @@ def measure_memory(problem, degree, threshold, limit):
     tw.ConjunctionMiner(threshold=20, **options).fit(problem.X[:500], problem.y[:500])  # compiles
     reports = []
     start = time.perf_counter()
-    miner = tw.ConjunctionMiner(threshold=threshold, **options).fit(
-        problem.X, problem.y, progress=reports.append
-    )
+    with tw.progress.listening(reports.append):
+        miner = tw.ConjunctionMiner(threshold=threshold, **options).fit(problem.X, problem.y)
     seconds = time.perf_counter() - start
-    orders = [each for each in reports if isinstance(each, OrderReport)]
+    records = [getattr(each, "record", None) for each in reports]
+    orders = [each for each in records if isinstance(each, OrderReport)]
     digest = sha256(repr(miner.conjunctions_).encode() + miner.coef_.tobytes()).hexdigest()
     return {
         "seconds": seconds,

@@ -49,7 +49,8 @@ def main(train_path, dev_path, test_paths, *names):
     test = [tree for path in test_paths.split("+") for tree in tw.read_conllu(path)]
     for name in names or ("1", "2", "3"):
         start = time.perf_counter()
-        parser = tw.DependencyParser(**OPTIONS[name]).fit(train, dev, progress=print)
+        with tw.progress.messages_to(print):
+            parser = tw.DependencyParser(**OPTIONS[name]).fit(train, dev)
         seconds = time.perf_counter() - start
         parser.predict(test[:10])
         start = time.perf_counter()

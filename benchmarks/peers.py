@@ -139,7 +139,8 @@ class Treewright:
     def train(self, train_path, dev_path, model):
         """Train with the default options."""
         parser = tw.DependencyParser(order=self.order)
-        parser.fit(tw.read_conllu(train_path), tw.read_conllu(dev_path), progress=print).save(model)
+        with tw.progress.messages_to(print):
+            parser.fit(tw.read_conllu(train_path), tw.read_conllu(dev_path)).save(model)
 
     def load(self, model):
         """Make ready to parse."""

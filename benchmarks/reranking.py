@@ -15,7 +15,6 @@ import treewright as tw
 from treewright._cache import cache_folder
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
-from treewright.mining.reports import OrderReport
 from treewright.mining.subtree import SubtreeSpace
 from treewright.rerank.candidates import CandidateLists
 
@@ -58,17 +57,14 @@ def measure_mining(options, base, lists, gold, clock):
     )
     clock.tick(f"{space.n_rows} candidates as {len(space.forest.owners)} arcs of {len(space.keys)} features")
     problem = list_problem(training.lists.first, training.right, given=training.lists.scores * base.scale_)
-    orders = []
     miner = GradientMiner(
         degree=options.degree, threshold=options.threshold, max_iter=1, path=False, refine=0
     )
-    mined = miner.fit(
-        space, problem, progress=lambda one: orders.append(one) if isinstance(one, OrderReport) else None
-    )
+    mined = miner.fit(space, problem)
     seconds = clock.tick(f"a round of mining: {mined.n_selected} features selected")
-    for one in orders:
+    for one in mined.orders:
         print(f"{'':18}order {one.order}: {one.n_instances:,} instances of {one.n_candidates:,} features")
-    n_instances = sum(one.n_instances for one in orders)
+    n_instances = sum(one.n_instances for one in mined.orders)
     print(f"{'':18}{n_instances / seconds / 1e6:.1f} million instances a second, matching included")
 
 
@@ -110,7 +106,8 @@ def main():
         copies=options.copies,
     )
     reranker.n_jobs = options.n_jobs
-    reranker.fit(train, dev, cache=cache, progress=print)
+    with tw.progress.messages_to(print):
+        reranker.fit(train, dev, cache=cache)
     clock.tick("the whole reranker")
     reranker.n_jobs = reranker._scorer.features.n_jobs = 1
     measure_reranking(reranker, parser, test, clock)

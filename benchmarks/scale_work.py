@@ -96,6 +96,7 @@ def write_beginning(path, target):
 def conjunctions(path, limit):
     """Mine conjunctions of up to three lemmas that tell whether a noun has a prepositional phrase."""
     from treewright.mining.miner import ConjunctionMiner
+    from treewright.progress import listening
 
     rows, labels = lemma_rows(path)
     options = {
@@ -112,8 +113,10 @@ def conjunctions(path, limit):
         reports = []
         # A threshold is a number of samples: with a fixed one, ever rarer conjunctions would be counted.
         miner = ConjunctionMiner(threshold=rows.shape[0] / SHARE, **options)
-        miner.fit(rows, labels, progress=reports.append)
-        orders = [each for each in reports if hasattr(each, "n_bytes_on_disk")]
+        with listening(reports.append):
+            miner.fit(rows, labels)
+        records = [getattr(each, "record", None) for each in reports]
+        orders = [each for each in records if hasattr(each, "n_bytes_on_disk")]
         on_disk = max(each.n_bytes_on_disk for each in orders) / MEGABYTE
         kept = max(each.n_bytes for each in orders) / MEGABYTE
         n_met = sum(each.n_instances for each in orders)
@@ -128,6 +131,7 @@ def drawn_conjunctions(limit):
     import hashlib
 
     from treewright.mining.miner import ConjunctionMiner
+    from treewright.progress import listening
 
     rows, labels = draw_rows(200_000, 60, 12)
     options = {"degree": 4, "path": False, "max_iter": 2, "tolerance": 0.0, "refine": 5}
@@ -138,8 +142,10 @@ def drawn_conjunctions(limit):
     def work():
         reports = []
         miner = ConjunctionMiner(threshold=150, memory_limit=limit, **options)
-        miner.fit(rows, labels, progress=reports.append)
-        orders = [each for each in reports if hasattr(each, "n_bytes_on_disk")]
+        with listening(reports.append):
+            miner.fit(rows, labels)
+        records = [getattr(each, "record", None) for each in reports]
+        orders = [each for each in records if hasattr(each, "n_bytes_on_disk")]
         kept, on_disk = (
             max(getattr(each, name) for each in orders) for name in ("n_bytes", "n_bytes_on_disk")
         )

@@ -18,7 +18,8 @@ def main(train_path, dev_path, test_path):
     train, dev, test = (tw.read_conllu(path) for path in (train_path, dev_path, test_path))
     Tagger(epochs=1).fit(train[:50]).predict(dev[:5])  # compiles
     start = time.perf_counter()
-    tagger = Tagger().fit(train, progress=print)
+    with tw.progress.messages_to(print):
+        tagger = Tagger().fit(train)
     seconds = time.perf_counter() - start
     for name, trees in (("dev", dev), ("test", test)):
         start = time.perf_counter()

@@ -41,7 +41,8 @@ def main():
     kernel = tw.SubsetTreeKernel(decay=0.4, normalize=True)
     classifier = tw.TreeKernelClassifier(kernel=kernel, C=1, cache_memory=int(memory * 2**30))
     start = time.perf_counter()
-    classifier.fit(*zip(*train, strict=True), progress=lambda line: print(line, flush=True))
+    with tw.progress.messages_to(lambda line: print(line, flush=True)):
+        classifier.fit(*zip(*train, strict=True))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

@@ -7,6 +7,7 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright.progress import filtered, messages_to
 from treewright.report import mining
 
 
@@ -141,9 +142,8 @@ def test_bad_input_is_one_line(tmp_path, fail, text, options, message):
 def test_a_line_is_told_for_each_round():
     lines = []
     X = np.random.default_rng(0).integers(2, size=(60, 5))
-    miner = tw.ConjunctionMiner(degree=2, threshold=2).fit(
-        X, X[:, 0] ^ X[:, 1], progress=mining.MiningLines(lines.append)
-    )
+    with messages_to(lines.append), filtered(mining.MiningLines()):
+        miner = tw.ConjunctionMiner(degree=2, threshold=2).fit(X, X[:, 0] ^ X[:, 1])
     n_rounds = len(lines)
     assert miner.conjunctions_
     assert [line.split(",")[0] for line in lines] == [f"round {number}" for number in range(1, n_rounds + 1)]

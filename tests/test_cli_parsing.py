@@ -7,6 +7,7 @@ from commands import run
 
 import treewright as tw
 from treewright.persist import State, load_state, save_state
+from treewright.progress import messages_to
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +258,9 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         if line.startswith("epoch 2"):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), messages_to(stop_after_an_epoch):
         tw.DependencyParser(order=1, epochs=2, runs=1).fit(
-            tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint, progress=stop_after_an_epoch
+            tw.read_conllu(folder / "train.conllu"), checkpoint=checkpoint
         )
     expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"

@@ -1,4 +1,4 @@
-"""What commands tell of their work: lines, bars, JSON, or nothing."""
+"""What commands print of their work: lines, progress bars, JSON, or nothing."""
 
 import io
 import json
@@ -10,11 +10,19 @@ from datetime import datetime
 
 import pytest
 from commands import run
+from rich.console import Console
 
 import treewright as tw
 from treewright.cli import app
-from treewright.commands.bars import AboveBars, Bars, describe_count, describe_rate, describe_rest
-from treewright.commands.console import Json
+from treewright.commands.bars import (
+    SECONDS_UNSEEN,
+    AboveBars,
+    Bars,
+    describe_count,
+    describe_rate,
+    describe_rest,
+)
+from treewright.commands.console import JsonLines
 from treewright.progress import Step
 
 KEYS = ["time", "event", "text", "task", "done", "total", "unit", "rate", "seconds_left"]
@@ -121,10 +129,10 @@ def test_quiet_and_log_json_are_refused_together(fail, arguments):
 
 
 def test_each_task_has_about_an_event_a_second_and_a_last_one(capsys):
-    teller = Json()
+    output = JsonLines()
     for tenth in range(31):
-        teller.hear(Step(1, "work", tenth, 100, "steps", tenth / 10, is_over=False))
-    teller.hear(Step(1, "work", 31, 100, "steps", 3.1, is_over=True))
+        output.show_step(Step(1, "work", tenth, 100, "steps", tenth / 10, is_over=False))
+    output.show_step(Step(1, "work", 31, 100, "steps", 3.1, is_over=True))
     events = read_events(capsys.readouterr().err)
     assert [event["done"] for event in events] == [10, 20, 30, 31]
     assert (events[0]["rate"], events[0]["seconds_left"]) == (10, 9)
@@ -144,15 +152,15 @@ def test_every_command_has_the_options_and_an_example_in_its_help():
     [
         (
             Step(1, "w", 1200, 4800, "sentences", 2.0, False),
-            ("1,200/4,800 sentences", "600/s", "0:00:06 left"),
+            ("1,200/4,800 sentences", "600/s", "0:00:06"),
         ),
-        (Step(1, "w", 3, None, "rounds", 2.0, False), ("3 rounds", "1.5/s", "-:--:-- left")),
-        (Step(1, "w", 0, 9, "folds", 0.0, False), ("0/9 folds", "-/s", "-:--:-- left")),
+        (Step(1, "w", 3, None, "rounds", 2.0, False), ("3 rounds", "1.5/s", "-:--:--")),
+        (Step(1, "w", 0, 9, "folds", 0.0, False), ("0/9 folds", "-/s", "-:--:--")),
         (
             Step(1, "w", 1_500_000, 2_000_000, "bytes", 1.0, False),
-            ("1.5 M/2.0 MB", "1.5 MB/s", "0:00:00 left"),
+            ("1.5 M/2.0 MB", "1.5 MB/s", "0:00:00"),
         ),
-        (Step(1, "w", 1, 7201, "steps", 1.0, False), ("1/7,201 steps", "1/s", "2:00:00 left")),
+        (Step(1, "w", 1, 7201, "steps", 1.0, False), ("1/7,201 steps", "1/s", "2:00:00")),
     ],
 )
 def test_counts_rates_and_times_are_written_to_be_read(step, texts):
@@ -162,12 +170,53 @@ def test_counts_rates_and_times_are_written_to_be_read(step, texts):
 def test_results_stand_above_the_bars_in_whole_lines():
     screen = io.StringIO()
     bars = Bars(screen)
-    bars.hear(Step(1, "working", 1, 2, "steps", 1.0, is_over=False))
+    bars.show_step(Step(1, "working", 1, 2, "steps", 1.0, is_over=False))
     above = AboveBars(screen, bars)
     above.write("half a ")
     above.write("line\n")
     bars.forbid()
     assert "half a line\n" in screen.getvalue()
+
+
+LONG = [
+    Step(1, "run 2/4, epoch 1/6", 1200, 4800, "sentences", 2.0, False),
+    Step(2, "finding the best trees", 1_234_567, 12_345_678, "sentences", 12.0, False),
+    Step(
+        3, "reading en_ewt-ud-train-of-a-very-long-name.conllu", 123_400_000, 999_900_000, "bytes", 9, False
+    ),
+    Step(4, "lists [of] candidates", 0, 10, "folds", 3600.0, False),
+    Step(5, "class blue", 12_345, None, "rounds", 2.0, False),
+]
+
+
+@pytest.mark.parametrize("steps", [LONG, *([step] for step in LONG)])
+def test_nothing_is_cut_off_on_80_columns(steps, monkeypatch):
+    monkeypatch.setattr("treewright.commands.bars.SECONDS_UNSEEN", 0)
+    screen = io.StringIO()
+    bars = Bars(screen, width=80)
+    bars.forbid()
+    for step in steps:
+        bars.show_step(step)
+    Console(file=screen, width=80).print(bars.draw())
+    lines = screen.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in screen.getvalue()
+    for step in steps:
+        row = next(line for line in lines if describe_count(step) in line)
+        assert row.split(describe_count(step))[1].split()[0] == describe_rate(step).split()[0]
+        assert re.search(r"[\d-]:[\d-]{2}:[\d-]{2}$", row)
+    room = min(line.index("━") if "━" in line else 80 for line in lines)
+    shown = "".join(line[:room] for line in lines)
+    for step in steps:
+        assert "".join(step.what.split()) in "".join(shown.split())
+
+
+def test_a_task_that_is_soon_over_has_no_bar():
+    bars = Bars(io.StringIO(), width=80)
+    bars.forbid()
+    bars.show_step(LONG[0])
+    assert SECONDS_UNSEEN > 0
+    assert bars.draw() == ""
 
 
 def run_on_terminal(code, *, keys=b"", after=None, **environment):
@@ -220,7 +269,7 @@ SLOW = f"[(say('line 6') if number == 6 else None, time.sleep(0.1)) {STEPS}]"
 def test_a_terminal_shows_a_bar_with_rate_and_time_left():
     screen, code = run_on_terminal(program(SLOW + "; print('result')"), NO_COLOR="1")
     assert code == 0
-    assert re.search(r"waiting ━+\S*\s*[4-7]/8 steps \d+(\.\d+)?/s 0:00:0\d left", screen)
+    assert re.search(r"waiting ━+\S*\s*[4-7]/8 steps \d+(\.\d+)?/s 0:00:0\d", screen)
     assert "\nline 6\r\n" in screen.replace("\x1b[2K", "\n")
     assert screen.replace("\x1b[2K", "\n").endswith("\nresult\r\n")
 
@@ -234,8 +283,8 @@ def test_a_dumb_terminal_shows_lines_and_no_bars():
 @POSIX
 def test_ctrl_c_leaves_the_terminal_clean():
     body = "[time.sleep(0.05) for _ in track(range(10_000), 'waiting', unit='steps')]"
-    screen, code = run_on_terminal(program(body), keys=b"\x03", after=b"left", NO_COLOR="1")
+    screen, code = run_on_terminal(program(body), keys=b"\x03", after=b"steps", NO_COLOR="1")
     assert code == 130
-    ending = screen[screen.rindex("left") :]
+    ending = screen[screen.rindex("steps") :]
     assert "\x1b[?25h" in ending  # the cursor is seen again
     assert ending.endswith("\x1b[2Ktreewright: interrupted\r\n")  # where the bar was

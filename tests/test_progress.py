@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.progress import Step, listening, task, track, warnings_told
+from treewright.progress import (
+    Message,
+    Step,
+    filtered,
+    listening,
+    prefixed,
+    report,
+    silenced,
+    task,
+    track,
+    warnings_reported,
+)
 from treewright.scale import map_jobs
 
 
@@ -144,12 +155,72 @@ def test_the_earlier_listener_hears_again_after_another():
     assert {step.what for step in second} == {"inner"}
 
 
-def test_warnings_can_be_told():
-    lines = []
-    with warnings_told(lines.append):
-        warnings.simplefilter("default")  # where warnings are errors, none is told
+def test_warnings_can_be_reported(heard):
+    with warnings_reported():
+        warnings.simplefilter("default")  # where warnings are errors, none is reported
         warnings.warn("too\n few rounds", UserWarning, stacklevel=1)
-    assert lines == ["warning: too few rounds"]
+    assert heard == [Message("warning: too few rounds")]
+
+
+def test_messages_and_steps_come_to_one_listener_in_their_order(heard):
+    for letter in track("ab", "letters"):
+        report(f"letter {letter}", letter)
+    kinds = [event.text if isinstance(event, Message) else event.done for event in heard]
+    assert kinds == [0, "letter a", 1, "letter b", 2, 2]
+    assert heard[1] == Message("letter a", "a")
+
+
+def test_a_message_without_a_listener_goes_nowhere(capfd):
+    report("line")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_messages_are_silenced_and_tasks_are_not(heard):
+    with silenced():
+        report("no")
+        list(track("a", "letters"))
+    report("yes")
+    assert [event for event in heard if isinstance(event, Message)] == [Message("yes")]
+    assert counts(heard[:-1], "letters")[-1] == (1, 1)
+
+
+def test_prefixes_stand_in_the_order_of_their_blocks(heard):
+    with prefixed("outer: "), prefixed("inner: "):
+        report("line", 7)
+    assert heard == [Message("outer: inner: line", 7)]
+
+
+def test_an_inner_filter_comes_first(heard):
+    with prefixed("changed: "), filtered(lambda message: message if message.text == "kept" else None):
+        report("kept")
+        report("dropped")
+    assert heard == [Message("changed: kept")]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_jobs_in_threads_are_silenced_with_their_caller(heard, n_jobs):
+    with silenced():
+        map_jobs(lambda item: report(item), ["a", "b", "c"], n_jobs=n_jobs)
+    assert heard == []
+    with prefixed("job "):
+        map_jobs(lambda item: report(item), ["a", "b", "c"], n_jobs=n_jobs)
+    assert sorted(heard) == [Message(f"job {item}") for item in "abc"]
+
+
+def test_threads_are_silenced_alone(heard):
+    def work():
+        with silenced():
+            started.set()
+            done.wait(10)
+
+    started, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait(10)
+    report("from here")
+    done.set()
+    thread.join()
+    assert heard == [Message("from here")]
 
 
 def test_reading_and_writing_tell_bytes_and_sentences(heard, tmp_path):
@@ -169,6 +240,6 @@ def test_training_does_not_depend_on_a_listener(tmp_path):
     with listening(steps.append, every=0):
         heard = tw.DependencyParser(**options).fit(trees)
     assert np.array_equal(alone.structure_.weights_, heard.structure_.weights_)
-    ends = {step.what: (step.done, step.total) for step in steps if step.is_over}
+    ends = {step.what: (step.done, step.total) for step in steps if isinstance(step, Step) and step.is_over}
     assert ends["learning trees"] == (108, 108)  # a tenth of the sentences is held out
     assert {"learning to prune", "pruning as if new", "learning relations", "calibrating"} <= set(ends)

@@ -20,7 +20,7 @@ from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
 from treewright.mining import polynomial
 from treewright.parsing import conllu_files as files
-from treewright.progress import listening
+from treewright.progress import listening, messages_to
 from treewright.scale import LARGE, iter_jobs, map_jobs
 from treewright.tagging.tagger import jackknife
 
@@ -198,9 +198,8 @@ def test_the_folds_of_candidate_lists_are_the_same(client, parser, sentences, ke
     lines = []
     options = {"k": 4, "folds": 2}
     here = tw.jackknife_lists(parser, sentences, cache=kept_lists, **options)
-    there = tw.jackknife_lists(
-        parser, sentences, cache=tmp_path, progress=lines.append, client=client, **options
-    )
+    with messages_to(lines.append):
+        there = tw.jackknife_lists(parser, sentences, cache=tmp_path, client=client, **options)
     for name in ("heads", "scores", "probabilities"):
         assert all(map(np.array_equal, getattr(there, name), getattr(here, name)))
     assert [tree.words for tree in there.trees] == [tree.words for tree in sentences]

@@ -126,6 +126,11 @@ def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.m
         _hearing = before
 
 
+def messages_to(callback: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Call a function, such as `print`, with the text of each message, and let nobody hear of tasks."""
+    return listening(lambda event: callback(event.text) if isinstance(event, Message) else None)
+
+
 def report(text: str, record: object = None) -> None:
     """Send a log line to the listener, if there is one; parameters as of `Message`."""
     message = Message(text, record)

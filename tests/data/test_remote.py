@@ -405,13 +405,13 @@ def test_next_call_resumes_what_the_last_gave_up(server, fetch, folder):
 
 
 def test_interrupt_leaves_a_part_to_resume(server, fetch, folder):
-    def interrupt(name, done, total):
-        if done:
+    def interrupt(step):
+        if step.done and not step.is_over:
             raise KeyboardInterrupt
 
     server.limits[TRAIN] = [1000]
-    with pytest.raises(KeyboardInterrupt):
-        fetch(progress=interrupt)
+    with pytest.raises(KeyboardInterrupt), listening(interrupt, every=0):
+        fetch()
     size = (folder / f"{TRAIN}.part").stat().st_size
     assert 0 < size <= 1000
     assert not (folder / TRAIN).exists()
@@ -657,10 +657,10 @@ def test_table_has_well_formed_codes_and_pieces():
 
 def test_progress_reports_every_file_to_its_end(server, fetch):
     reports = defaultdict(list)
-    fetch(progress=lambda name, done, total: reports[name].append((done, total)))
-    assert list(reports) == [TRAIN, DEV, TEST]
-    for name, seen in reports.items():
-        size = len(content_of(server, name))
+    with listening(lambda step: reports[step.what].append((step.done, step.total)), every=0):
+        fetch()
+    for name in (TRAIN, DEV, TEST):
+        size, seen = len(content_of(server, name)), reports[f"fetching {name}"]
         assert seen[0] == (0, size)
         assert seen[-1] == (size, size)
         assert seen == sorted(seen)
@@ -670,9 +670,11 @@ def test_progress_of_a_resumed_file_begins_where_it_was(server, fetch):
     server.limits[TRAIN] = [100] * ATTEMPTS
     with pytest.raises(FetchError):
         fetch()
-    reports = []
-    fetch(progress=lambda *report: reports.append(report))
-    assert reports[0] == (TRAIN, 100 * ATTEMPTS, len(content_of(server, TRAIN)))
+    steps = []
+    with listening(steps.append, every=0):
+        fetch()
+    first = next(step for step in steps if step.what == f"fetching {TRAIN}")
+    assert (first.done, first.total) == (100 * ATTEMPTS, len(content_of(server, TRAIN)))
 
 
 def test_nothing_is_printed(fetch, capfd):

@@ -10,6 +10,7 @@ import treewright as tw
 from treewright.errors import InputError
 from treewright.kernels import gram as module
 from treewright.kernels.compose import VectorKernel
+from treewright.progress import messages_to
 
 TREES = list(tw.make_treebank(30, 0).constituents)
 KERNEL = tw.SubsetTreeKernel(normalize=True)
@@ -55,20 +56,23 @@ def test_rows_of_an_array_are_examples(few_rows):
 
 def test_progress_is_told_in_rows(few_rows):
     lines = []
-    tw.gram(KERNEL, TREES, progress=lines.append)
+    with messages_to(lines.append):
+        tw.gram(KERNEL, TREES)
     assert lines == [f"rows {n} of 30" for n in (7, 14, 21, 28, 30)]
 
 
 def test_memory_decides_how_many_rows_a_strip_has(tmp_path):
     lines = []
     fixed, row = 2 * module.PAGE * 30, module.COPIES * 8 * 30
-    tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=fixed + 4 * row, progress=lines.append)
+    with messages_to(lines.append):
+        tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=fixed + 4 * row)
     assert lines[:2] == ["rows 4 of 30", "rows 8 of 30"]
 
 
 def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
     lines = []
-    found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=1, progress=lines.append)
+    with messages_to(lines.append):
+        found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=1)
     assert len(lines) == 30
     np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-12)
 
@@ -76,7 +80,8 @@ def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
 def test_progress_is_told_about_a_hundred_times_at_the_most(tmp_path):
     lines = []
     rows = np.random.default_rng(0).normal(size=(450, 3))
-    tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory=10, progress=lines.append)
+    with messages_to(lines.append):
+        tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory=10)
     assert len(lines) == 100
     assert lines[-1] == "rows 450 of 450"
 
@@ -150,8 +155,8 @@ def test_an_interruption_leaves_the_old_file_and_nothing_else(few_rows, tmp_path
     def interrupt(line):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        tw.gram(KERNEL, TREES, out=out, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt), messages_to(interrupt):
+        tw.gram(KERNEL, TREES, out=out)
     assert [path.name for path in tmp_path.iterdir()] == ["gram.npy"]
     assert out.read_text() == "old"
 

@@ -20,6 +20,7 @@ from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.machines import TreeKernelClassifier, TreeKernelNystroem, TreeKernelRegressor
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
 from treewright.kernels.polynomial import PolynomialKernel
+from treewright.progress import messages_to
 
 RBF = VectorKernel("rbf", gamma=0.3)
 
@@ -291,7 +292,8 @@ def test_threads_change_nothing(trees, n_jobs):
 def test_progress_is_told_for_each_class():
     vectors, labels, _ = draw(1)
     lines = []
-    TreeKernelClassifier(RBF).fit(vectors, labels, progress=lines.append)
+    with messages_to(lines.append):
+        TreeKernelClassifier(RBF).fit(vectors, labels)
     assert [line.split(":")[0] for line in lines] == ["class blue", "class green", "class red"]
     assert "violation" in lines[0]
     assert "kernel rows" in lines[0]
@@ -302,8 +304,8 @@ def test_an_interruption_comes_out_as_it_is():
         raise KeyboardInterrupt
 
     vectors, labels, _ = draw(1)
-    with pytest.raises(KeyboardInterrupt):
-        TreeKernelClassifier(RBF).fit(vectors, labels, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt), messages_to(interrupt):
+        TreeKernelClassifier(RBF).fit(vectors, labels)
 
 
 def test_a_round_limit_warns():

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from messages import records_to
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
@@ -195,7 +196,8 @@ def test_options_can_be_searched():
 def test_progress_is_told_for_each_tree():
     X, y = parity_data()
     records = []
-    trees = tw.L1BoostedTrees(penalty=5.0).fit(X, y, progress=records.append)
+    with records_to(records.append):
+        trees = tw.L1BoostedTrees(penalty=5.0).fit(X, y)
     assert records == [record for each in trees.path_ for record in each]
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from least_memory import with_least_memory
+from messages import records_to
 from oracle import gradient as twin
 from scipy.sparse import csr_matrix
 
@@ -226,7 +227,8 @@ def test_a_round_reports_every_order_and_itself():
     rows, labels = random_problem(0, 2)
     reports = []
     miner = GradientMiner(degree=3, threshold=2, max_iter=2, path=False)
-    mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2), progress=reports.append)
+    with records_to(reports.append):
+        mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2))
     rounds = tuple(report for report in reports if isinstance(report, IterationReport))
     assert rounds == mined.iterations
     assert tuple(report for report in reports if not isinstance(report, IterationReport)) == mined.orders
@@ -254,7 +256,8 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path):
 
     for n_stops in range(len(whole.iterations) // 3 + 1):  # noqa: B007
         try:
-            mined = miner.fit(space, problem, progress=stop, checkpoint=Checkpoint(tmp_path, "x"))
+            with records_to(stop):
+                mined = miner.fit(space, problem, checkpoint=Checkpoint(tmp_path, "x"))
         except StoppedError:
             continue
         break

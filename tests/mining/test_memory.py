@@ -35,8 +35,10 @@ tw.ConjunctionMiner(**{**options, "threshold": 100}, memory_limit=limit).fit(X[:
 with open("/proc/self/clear_refs", "w") as peak:
     peak.write("5")  # begins the peak anew
 before, reports = read("VmRSS"), []
-miner = tw.ConjunctionMiner(**options, memory_limit=limit).fit(X, y, progress=reports.append)
-on_disk = max(getattr(each, "n_bytes_on_disk", 0) for each in reports)
+with tw.progress.listening(reports.append):
+    miner = tw.ConjunctionMiner(**options, memory_limit=limit).fit(X, y)
+records = [each.record for each in reports if isinstance(each, tw.progress.Message)]
+on_disk = max(getattr(each, "n_bytes_on_disk", 0) for each in records)
 print(json.dumps([read("VmHWM") - before, on_disk / (1 << 20), len(miner.conjunctions_)]))
 """
 

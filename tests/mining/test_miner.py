@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from least_memory import with_least_memory
+from messages import records_to
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -280,10 +281,11 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(tmp_path):
         if isinstance(report, IterationReport) and report.iteration == 6:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        tw.ConjunctionMiner(degree=3).fit(X, y, progress=interrupt, checkpoint=tmp_path / "c")
+    with pytest.raises(KeyboardInterrupt), records_to(interrupt):
+        tw.ConjunctionMiner(degree=3).fit(X, y, checkpoint=tmp_path / "c")
     n_before = len(seen)
-    resumed = tw.ConjunctionMiner(degree=3).fit(X, y, progress=seen.append, checkpoint=tmp_path / "c")
+    with records_to(seen.append):
+        resumed = tw.ConjunctionMiner(degree=3).fit(X, y, checkpoint=tmp_path / "c")
     assert resumed.conjunctions_ == whole.conjunctions_
     np.testing.assert_array_equal(resumed.coef_, whole.coef_)
     assert resumed.path_ == whole.path_

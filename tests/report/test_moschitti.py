@@ -8,6 +8,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.report import moschitti
 from treewright.report.experiment import Settings
 from treewright.report.moschitti import (
@@ -41,7 +42,8 @@ def data(tmp_path):
 
 def test_all_files_of_the_experiment_are_written(quick, data, tmp_path):
     told = []
-    written = reproduce("moschitti-figure4", data, tmp_path / "out", progress=told.append)
+    with messages_to(told.append):
+        written = reproduce("moschitti-figure4", data, tmp_path / "out")
     assert [path.suffix for path in written] == [".txt", ".csv", ".svg", ".html", ".json", ".html"]
     rows = list(csv.DictReader(written[1].read_text().splitlines()))
     assert [row["size"] for row in rows][:3] == ["20", "30", "40"]

@@ -11,6 +11,7 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright.progress import messages_to
 from treewright.report import reproduce as registry
 from treewright.report.options import SHOWN, write_command
 from treewright.report.pages import Making, find_headline, write_findings, write_index
@@ -193,7 +194,8 @@ def test_records_without_their_page_are_not_listed(tmp_path):
 def test_an_index_of_somebody_else_is_left_alone(instant, data, tmp_path):
     (tmp_path / "index.html").write_text("my own page", encoding="utf-8")
     told = []
-    written = reproduce("moschitti-table1", data, tmp_path, progress=told.append)
+    with messages_to(told.append):
+        written = reproduce("moschitti-table1", data, tmp_path)
     assert tmp_path / "index.html" not in written
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "my own page"
     assert f"{tmp_path / 'index.html'} is not one of treewright; it was left as it is" in told

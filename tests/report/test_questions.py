@@ -8,6 +8,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
+from treewright.progress import messages_to
 from treewright.report import parses, questions
 from treewright.report.experiment import Inputs
 from treewright.report.parses import Parses, Question, QuestionSettings, find_questions, read_questions
@@ -124,7 +125,7 @@ def test_a_second_run_neither_parses_nor_trains(data, settings, tmp_path, monkey
 
 
 def test_trees_are_kept_as_they_were_parsed(data, settings, tmp_path, monkeypatch):
-    inputs = Inputs(data, settings, tmp_path / "cache", lambda line: None)
+    inputs = Inputs(data, settings, tmp_path / "cache")
     first = parses.Readers(inputs).parses()
     monkeypatch.setattr(parses.Readers, "_parser", None)
     second = parses.Readers(inputs).parses()
@@ -209,9 +210,8 @@ def test_parsers_that_are_not_given_are_trained_once(data, tmp_path, monkeypatch
     told = []
     for name in ("one", "two"):
         out, cache = tmp_path / name, tmp_path / "cache"
-        reproduce(
-            "question-classification", data.parent, out, settings=settings, cache=cache, progress=told.append
-        )
+        with messages_to(told.append):
+            reproduce("question-classification", data.parent, out, settings=settings, cache=cache)
     assert [line for line in told if line.startswith("training the")] == [
         "training the dependency parser",
         "training the constituent parser",

@@ -12,6 +12,7 @@ import pytest
 import treewright as tw
 from treewright.data.conllu import write_conllx
 from treewright.errors import InputError, MissingDependencyError, TreewrightError
+from treewright.progress import messages_to, report
 from treewright.report import experiment, tables
 from treewright.report.corpora import find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import Settings
@@ -35,7 +36,7 @@ class FakeReranker(DependencyReranker):
     oracle_ = 99.0
 
     def fit(self, trees, dev=None, **options):
-        options["progress"](f"{self.space} {self.learner} {self.degree} {self.threshold}")
+        report(f"{self.space} {self.learner} {self.degree} {self.threshold}")
         return self
 
     def predict(self, trees):
@@ -61,7 +62,7 @@ def trained(tmp_path_factory):
     """Return a folder in which a parser is kept, so that it is trained once for all tests."""
     folder = tmp_path_factory.mktemp("trained")
     write_triple(folder / "data")
-    inputs = experiment.Inputs(folder / "data", Settings(**QUICK), folder / "cache", lambda line: None)
+    inputs = experiment.Inputs(folder / "data", Settings(**QUICK), folder / "cache")
     experiment.Bench(find_corpus(inputs.data), inputs).base()
     return folder / "cache"
 
@@ -82,10 +83,10 @@ def fake(monkeypatch):
     """Put the fake reranker in the place of the true one; return the rankings it was trained for."""
     trained = []
 
-    def run_here(function, argument, tell):
+    def run_here(function, argument):
         assert function == "treewright.report.experiment:train_reranker"
         trained.append(argument["options"])
-        return json.loads(json.dumps(experiment.train_reranker(json.loads(json.dumps(argument)), tell)))
+        return json.loads(json.dumps(experiment.train_reranker(json.loads(json.dumps(argument)))))
 
     monkeypatch.setattr(experiment, "DependencyReranker", FakeReranker)
     monkeypatch.setattr(experiment, "run_alone", run_here)
@@ -173,10 +174,10 @@ def test_table_3_has_a_row_for_each_threshold_with_memory_and_time(fake, data, c
 def test_a_process_without_enough_memory_leaves_its_row_empty_and_the_others_whole(
     fake, data, cache, tmp_path, monkeypatch
 ):
-    def run_or_fail(function, argument, tell):
+    def run_or_fail(function, argument):
         if argument["options"]["threshold"] < 7:
             raise LostProcessError("ran out of memory")
-        return experiment.train_reranker(argument, tell)
+        return experiment.train_reranker(argument)
 
     monkeypatch.setattr(experiment, "run_alone", run_or_fail)
     settings = Settings(**QUICK, thresholds=(6.0, 7.0))
@@ -202,7 +203,8 @@ def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fak
 def test_the_true_reranker_is_trained_in_a_process_of_its_own(data, cache, tmp_path):
     told = []
     settings = Settings(**QUICK, systems=("template",), k=3)
-    reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache, progress=told.append)
+    with messages_to(told.append):
+        reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
     row = json.loads(texts(tmp_path, "qian-liu-table2")["json"])["tables"][0]["rows"][1]
     assert row["n_features"] > 0
     assert row["memory"] > 1 << 24
@@ -317,15 +319,16 @@ def helper(tmp_path, monkeypatch):
     lines = [
         "import os, signal",
         "from treewright.errors import InputError",
-        "def double(argument, tell):",
+        "from treewright.progress import report",
+        "def double(argument):",
         "    print('noise')",
-        "    tell('työ')",
+        "    report('työ')",
         "    return {'n': 2 * argument['n'], 'process': os.getpid()}",
-        "def refuse(argument, tell):",
+        "def refuse(argument):",
         "    raise InputError('n is 1; expected 2')",
-        "def die(argument, tell):",
+        "def die(argument):",
         "    os.kill(os.getpid(), signal.SIGKILL)",
-        "def burst(argument, tell):",
+        "def burst(argument):",
         "    raise MemoryError",
     ]
     Path(tmp_path, "helper_of_alone.py").write_text("\n".join(lines), encoding="utf-8")
@@ -335,7 +338,8 @@ def helper(tmp_path, monkeypatch):
 
 def test_a_process_of_its_own_tells_and_returns(helper):
     told = []
-    result = run_alone(f"{helper}:double", {"n": 21}, told.append)
+    with messages_to(told.append):
+        result = run_alone(f"{helper}:double", {"n": 21})
     assert (result["n"], told) == (42, ["työ"])
     assert result["process"] != os.getpid()
 
@@ -353,7 +357,7 @@ def test_a_process_of_its_own_tells_and_returns(helper):
 )
 def test_what_goes_wrong_in_a_process_of_its_own_is_said(function, error, message, helper):
     with pytest.raises(error, match=message):
-        run_alone(f"{helper}:{function}", {}, print)
+        run_alone(f"{helper}:{function}", {})
 
 
 def test_peak_memory_is_known_here():

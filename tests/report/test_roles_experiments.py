@@ -10,6 +10,7 @@ from framenet_sample import TEXT, UNIT
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.report import role_bench, role_parses, role_times
 from treewright.report.constituents import ConstituentBench
 from treewright.report.experiment import Inputs
@@ -28,10 +29,6 @@ from treewright.report.separate_process import LostProcessError
 from treewright.srl.arguments import argument_trees, merge_adjuncts
 
 SIZES = {"train": 60, "dev": 15, "test": 40}
-
-
-def ignore(line):
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +58,10 @@ def started(monkeypatch):
     """Run in this process what has one of its own, and list what is run."""
     found = []
 
-    def run_here(function, task, tell):
+    def run_here(function, task):
         found.append(task)
         run = {"train_roles": role_bench.train_roles, "time_kernels": time_kernels}
-        return json.loads(json.dumps(run[function.rpartition(":")[2]](json.loads(json.dumps(task)), tell)))
+        return json.loads(json.dumps(run[function.rpartition(":")[2]](json.loads(json.dumps(task)))))
 
     for module in (role_bench, role_times):
         monkeypatch.setattr(module, "run_alone", run_here)
@@ -73,7 +70,7 @@ def started(monkeypatch):
 
 @pytest.fixture
 def bench(data, tmp_path):
-    inputs = Inputs(data, RoleSettings(), tmp_path / "cache", ignore)
+    inputs = Inputs(data, RoleSettings(), tmp_path / "cache")
     return RoleBench(read_propbank(data).corpus(), inputs)
 
 
@@ -88,7 +85,8 @@ def tables_of(written):
 def test_table1_has_a_row_for_each_system_and_for_what_it_is_compared_with(data, tmp_path, started):
     told = []
     settings = RoleSettings(systems=("sst", "linear-extended+sst"))
-    written = run("moschitti-table1", data, tmp_path, settings, progress=told.append)
+    with messages_to(told.append):
+        written = run("moschitti-table1", data, tmp_path, settings)
     rows = list(csv.DictReader(written[1].read_text().splitlines()))
     assert [row["title"] for row in rows] == [
         "linear",
@@ -129,10 +127,10 @@ def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, started, monkey
     settings = RoleSettings(systems=("linear", "sst"), adjuncts="merged")
     run_here = role_bench.run_alone
 
-    def interrupt(function, task, tell):
+    def interrupt(function, task):
         if task["system"] == "sst":
             raise KeyboardInterrupt
-        return run_here(function, task, tell)
+        return run_here(function, task)
 
     with monkeypatch.context() as patch:
         patch.setattr(role_bench, "run_alone", interrupt)
@@ -143,7 +141,7 @@ def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, started, monkey
 
 
 def test_a_lost_process_leaves_its_cells_empty_and_is_tried_again(data, tmp_path, monkeypatch):
-    def lose(function, task, tell):
+    def lose(function, task):
         raise LostProcessError("ran out of memory")
 
     monkeypatch.setattr(role_bench, "run_alone", lose)
@@ -155,7 +153,7 @@ def test_a_lost_process_leaves_its_cells_empty_and_is_tried_again(data, tmp_path
 
 def test_a_process_of_its_own_finds_what_this_one_does(bench):
     task = {"arguments": str(bench.path), "system": "linear", "adjuncts": "merged"}
-    here = role_bench.train_roles({**task, "n_sentences": None, "random_state": 0, "n_jobs": 1}, ignore)
+    here = role_bench.train_roles({**task, "n_sentences": None, "random_state": 0, "n_jobs": 1})
     alone = bench.outcome("linear", "merged")
     assert alone["predicted"] == here["predicted"]
     assert alone["size"] == here["size"] > 0
@@ -164,13 +162,10 @@ def test_a_process_of_its_own_finds_what_this_one_does(bench):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_can_be_trained_and_counted(bench, name, started):
-    told = []
-    bench._tell = told.append
     found = bench.outcome(name, "separate", 25)
     assert len(found["predicted"]) == len(bench.corpus.test.arguments)
     assert set(found["predicted"]) <= {one.label for one in bench.corpus.train.arguments}
     assert found["size"] > 0
-    assert all(isinstance(line, str) for line in told)
 
 
 def test_names_of_outcomes_depend_on_what_matters_alone(bench, monkeypatch):
@@ -249,7 +244,7 @@ def test_naive_kernel_values_are_those_of_the_fast_kernel(bench):
 
 def test_both_kernels_train_the_same_machine(bench):
     task = {"arguments": str(bench.path), "random_state": 0, "first": 20, "most_seconds": 60.0}
-    found = time_kernels(task, ignore)
+    found = time_kernels(task)
     assert [row["n_arguments"] for row in found["rows"]] == [20, 40, 80, 160, found["n_arguments"]]
     for row in found["rows"]:
         assert row["fast_support"] == row["naive_support"] > 0
@@ -286,9 +281,10 @@ def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
     told = []
     trees = []
     for _ in range(2):
-        inputs = Inputs(data, settings, tmp_path, told.append)
+        inputs = Inputs(data, settings, tmp_path)
         bank = read_propbank(data)
-        trees.append(list(map(str, OwnParser(inputs, bank.trees["train"]).parse_training())))
+        with messages_to(told.append):
+            trees.append(list(map(str, OwnParser(inputs, bank.trees["train"]).parse_training())))
         assert told.count("parsed 50 of 60 sentences") == 1
     assert trees[0] == trees[1]
 
@@ -299,7 +295,8 @@ def test_a_parser_that_is_not_given_is_trained_once(data, tmp_path, started, mon
     settings = RoleSettings(systems=("linear",), adjuncts="merged")
     told = []
     for name in ("one", "two"):
-        written = run("moschitti-table2", data, tmp_path, settings, out=name, progress=told.append)
+        with messages_to(told.append):
+            written = run("moschitti-table2", data, tmp_path, settings, out=name)
     assert sum(line.startswith("toy: shift-reduce") for line in told) == 1
     assert "Parser: trained on toy, 60 sentences" in written[0].read_text()
 
@@ -321,7 +318,7 @@ def frames(tmp_path, monkeypatch):
 
 def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, frames, tmp_path):
     settings = RoleSettings(constituent_parser=model)
-    parser = OwnParser(Inputs(data, settings, tmp_path, ignore), read_propbank(data).trees["train"])
+    parser = OwnParser(Inputs(data, settings, tmp_path), read_propbank(data).trees["train"])
     corpus = parse_framenet(read_frames(frames), parser, random_state=0)
     parts = [{" ".join(tree.words()) for tree in part.trees} for part in corpus[1:]]
     assert [len(part) for part in parts] == [9, 2, 2]
@@ -346,7 +343,7 @@ def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, star
 def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monkeypatch):
     monkeypatch.setattr(role_parses, "LEAST_EXAMPLES", 100)
     settings = RoleSettings(constituent_parser=model)
-    parser = OwnParser(Inputs(data, settings, tmp_path, ignore), read_propbank(data).trees["train"])
+    parser = OwnParser(Inputs(data, settings, tmp_path), read_propbank(data).trees["train"])
     with pytest.raises(
         InputError, match="has no role with 100 examples here; expected at least one such role"
     ):

@@ -10,6 +10,7 @@ import treewright as tw
 from treewright.errors import InputError
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.leftcorner.parser import LeftCornerParser
+from treewright.progress import messages_to
 from treewright.report.derived_bench import DerivedSettings, ListReranker
 from treewright.report.experiment import Settings
 from treewright.report.reproduce import reproduce
@@ -60,9 +61,9 @@ def models(tmp_path_factory):
 
 
 def run(name, data, cache, out, told=None, **settings):
-    progress = told.append if told is not None else None
     chosen = DerivedSettings(**settings)
-    written = reproduce(name, data, out, settings=chosen, cache=cache, progress=progress)
+    with messages_to((told if told is not None else []).append):
+        written = reproduce(name, data, out, settings=chosen, cache=cache)
     assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     (table,) = json.loads(written[4].read_text(encoding="utf-8"))["tables"]
     return written[0].read_text(encoding="utf-8"), {
@@ -182,10 +183,8 @@ def test_an_interrupted_run_goes_on(table1, data, cache, tmp_path):
             raise KeyboardInterrupt
 
     options = {**TABLE1_QUICK, "systems": ("ssn-large", "efficient-top-large"), "k": 3}
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(
-            "titov-table1", data, tmp_path, settings=DerivedSettings(**options), cache=cache, progress=stop
-        )
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
+        reproduce("titov-table1", data, tmp_path, settings=DerivedSettings(**options), cache=cache)
     _, rows = run("titov-table1", data, cache, tmp_path, **options)
     assert rows["ssn-large"]["f1"] == table1[1]["ssn-large"]["f1"]
 

@@ -13,6 +13,7 @@ from treewright.learn.boosting import Seconds, TreeRecord
 from treewright.learn.trees import TreeBuilder
 from treewright.native.learn.boosting import Rows
 from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.progress import messages_to
 from treewright.report import constituents, profiling
 from treewright.report.constituents import (
     ConstituentSettings,
@@ -59,8 +60,8 @@ def cache(tmp_path_factory):
 
 def run(name, data, cache, out, told=None, **settings):
     chosen = ConstituentSettings(**{**QUICK, **settings})
-    progress = told.append if told is not None else None
-    written = reproduce(name, data, out, settings=chosen, cache=cache, progress=progress)
+    with messages_to((told if told is not None else []).append):
+        written = reproduce(name, data, out, settings=chosen, cache=cache)
     assert [path.name for path in written] == [*(f"{name}.{suffix}" for suffix in SUFFIXES), "index.html"]
     found = json.loads(written[4].read_text(encoding="utf-8"))
     return written[0].read_text(encoding="utf-8"), [table["rows"] for table in found["tables"]]
@@ -117,8 +118,8 @@ def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path
 
     told = []
     settings = ConstituentSettings(**{**QUICK, "max_lengths": (None,)})
-    with pytest.raises(KeyboardInterrupt):
-        reproduce("turian-table1", data, tmp_path, settings=settings, cache=tmp_path / "c", progress=stop)
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
+        reproduce("turian-table1", data, tmp_path, settings=settings, cache=tmp_path / "c")
     assert list((tmp_path / "c" / "unfinished").iterdir())
     _, (rows,) = run("turian-table1", data, tmp_path / "c", tmp_path, max_lengths=(None,))
     assert rows[0]["seconds"] is None

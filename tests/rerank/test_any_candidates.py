@@ -16,6 +16,7 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.persist import load_state
+from treewright.progress import messages_to
 from treewright.rerank.any_candidates import CandidateReranker
 
 TRUTH = np.array([1.0, -2.0, 0.5])
@@ -97,7 +98,8 @@ def test_of_several_base_weights_the_dev_lists_choose():
     training, dev, _ = (make_vectors(random_state) for random_state in range(3))
     lines = []
     weights = (0.01, 1.0, 100.0)
-    reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev, progress=lines.append)
+    with messages_to(lines.append):
+        reranker = CandidateReranker(base_weights=weights).fit(*training, dev=dev)
     assert len(lines) == 3
     assert all("mean loss on dev" in line for line in lines)
     each = [CandidateReranker(base_weights=[weight]).fit(*training, dev=dev) for weight in weights]

@@ -6,6 +6,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
 from treewright.rerank.parse_lists import list_parses
@@ -137,7 +138,8 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
     monkeypatch.setattr(constituents, "list_parses", note_parsing)
     lines = []
     parser = make_parser()
-    reranker = make_reranker(parser, kernel="sst", folds=2).fit(train, dev, progress=lines.append)
+    with messages_to(lines.append):
+        reranker = make_reranker(parser, kernel="sst", folds=2).fit(train, dev)
     assert trained[0] == set(train)
     for rest, part in zip(trained[1:], listed[:2], strict=True):
         assert not rest & part
@@ -163,7 +165,8 @@ def test_a_parser_that_has_learnt_is_taken_as_it_is(both, leftcorner):
 
 def test_without_dev_trees_some_training_trees_are_held_out(leftcorner, train):
     lines = []
-    make_reranker(leftcorner).fit(train, progress=lines.append)
+    with messages_to(lines.append):
+        make_reranker(leftcorner).fit(train)
     assert lines[0] == "best trees of 9 of 9 sentences"
     assert "best trees of 1 of 1 sentences" in lines
     assert lines[-1].startswith("dev F1 ")
@@ -200,10 +203,8 @@ def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     n_lists = next(n_listed)
     assert n_lists == 3  # two of training sentences, one of dev sentences
     for line in ("best trees of 5 of 10", "base weight 1"):
-        with pytest.raises(StoppedError):
-            make_reranker(leftcorner, second=constituent).fit(
-                train, dev, progress=stop_at(line), checkpoint=tmp_path / "kept"
-            )
+        with pytest.raises(StoppedError), messages_to(stop_at(line)):
+            make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
     again = make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
     assert next(n_listed) - n_lists - 1 == n_lists
     assert again.tuning_ == whole.tuning_
@@ -220,18 +221,19 @@ def test_the_training_of_the_parser_is_kept_too(train, dev, test, tmp_path):
         return make_reranker(make_parser(), kernel="sst")
 
     whole = make().fit(train, dev)
-    with pytest.raises(StoppedError):
-        make().fit(train, dev, progress=stop_at("best trees"), checkpoint=tmp_path / "kept")
+    with pytest.raises(StoppedError), messages_to(stop_at("best trees")):
+        make().fit(train, dev, checkpoint=tmp_path / "kept")
     lines = []
-    again = make().fit(train, dev, progress=lines.append, checkpoint=tmp_path / "kept")
+    with messages_to(lines.append):
+        again = make().fit(train, dev, checkpoint=tmp_path / "kept")
     assert not any("penalty" in line for line in lines)
     assert again.kbest(test) == whole.kbest(test)
 
 
 def test_what_is_interrupted_leaves_the_reranker_as_it_was(both, train, dev, test):
     before = both.kbest(test), both.tuning_
-    with pytest.raises(StoppedError):
-        both.fit(train[:5], dev, progress=stop_at("base weight"))
+    with pytest.raises(StoppedError), messages_to(stop_at("base weight")):
+        both.fit(train[:5], dev)
     assert (both.kbest(test), both.tuning_) == before
 
 

@@ -3,6 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.rerank import jackknife
 from treewright.rerank.jackknife import jackknife_lists
 
@@ -107,5 +108,6 @@ def test_too_few_sentences_are_refused(trees):
 
 def test_progress_names_the_fold(trees):
     lines = []
-    jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2, progress=lines.append)
+    with messages_to(lines.append):
+        jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2)
     assert {line.split(":")[0] for line in lines} == {"fold 1", "fold 2"}

@@ -25,7 +25,7 @@ class Drawn:
     def __init__(self, rows):
         self.rows = rows
 
-    def select(self, lists, problem, *, progress, checkpoint, client=None):
+    def select(self, lists, problem, *, checkpoint, client=None):
         return self.rows.copy()
 
     def keep(self, columns):
@@ -75,7 +75,7 @@ def test_purity_is_the_excess_of_one_side_over_the_other(random_state, few_at_on
 def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
     rows, problem = draw(2)
     scorer = LinearScorer("subtree", Drawn(rows), ranker=ranker, epochs=3)
-    scorer.fit(None, problem, progress=lambda line: None, checkpoint=None)
+    scorer.fit(None, problem, checkpoint=None)
     purity = measure_purity(rows, problem)
     kept = np.flatnonzero(purity >= linear.MIN_PURITY)
     few, trust, alternatives = rows[:, kept], purity[kept] ** linear.PURITY_POWER, problem.alternatives

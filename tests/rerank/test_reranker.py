@@ -3,6 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.rerank.reranker import DependencyReranker
 
 PARSER = {"order": 2, "epochs": 2, "runs": 1, "table_bits": 16}
@@ -57,7 +58,8 @@ def distrusted(parser, train, dev, cache):
     lines = []
     options = {**QUICK, **SETTINGS["subtree"], "significance_level": 0.0}
     reranker = DependencyReranker(parser=parser, **options)
-    return reranker.fit(train, dev, cache=cache, progress=lines.append), lines
+    with messages_to(lines.append):
+        return reranker.fit(train, dev, cache=cache), lines
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +166,8 @@ def test_the_perceptron_of_the_paper_is_an_option(parser, train, dev, test, cach
 def test_the_best_tree_of_a_list_can_be_the_target(parser, train, dev, test, cache):
     lines = []
     reranker = DependencyReranker(parser=parser, space="template", target="best", **QUICK)
-    reranker.fit(train, dev, cache=cache, progress=lines.append)
+    with messages_to(lines.append):
+        reranker.fit(train, dev, cache=cache)
     assert any("the gold tree is missing in" in line for line in lines)
     assert len(reranker.predict(test)) == len(test)
 
@@ -172,7 +175,8 @@ def test_the_best_tree_of_a_list_can_be_the_target(parser, train, dev, test, cac
 def test_without_a_dev_set_some_lists_are_put_aside(parser, train, test, cache):
     lines = []
     reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["template"])
-    reranker.fit(train, cache=cache, progress=lines.append)
+    with messages_to(lines.append):
+        reranker.fit(train, cache=cache)
     assert len(reranker.predict(test)) == len(test)
     assert any("of 144 lists" in line for line in lines)
 
@@ -186,9 +190,8 @@ def test_a_parser_without_training_is_trained_first(train, dev):
 
 def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
     lines = []
-    DependencyReranker(parser=parser, space="template", **QUICK).fit(
-        train, dev, cache=cache, progress=lines.append
-    )
+    with messages_to(lines.append):
+        DependencyReranker(parser=parser, space="template", **QUICK).fit(train, dev, cache=cache)
     assert any("of the best of up to 5" in line for line in lines)
     assert any("reranked with beta" in line for line in lines)
 
@@ -251,11 +254,12 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(parser, train, dev, 
         if line.startswith("log-linear"):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        train_it(progress=stop)
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
+        train_it()
     assert list((tmp_path / "steps" / "mining").iterdir())
     lines = []
-    resumed = train_it(progress=lines.append)
+    with messages_to(lines.append):
+        resumed = train_it()
     assert not any(line.startswith("mining") for line in lines)
     whole = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"]).fit(train, dev, cache=cache)
     assert resumed.weightiest() == whole.weightiest()

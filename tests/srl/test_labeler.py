@@ -10,6 +10,7 @@ import treewright as tw
 from treewright.data.consttree import Span
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.srl.labeler import CORE, RoleLabeler, name_apart
 
 CLASSES = ["ARG0", "ARG1", "ARGM-TMP", "R-ARG0"]
@@ -126,7 +127,8 @@ def test_particles_join_the_predicate_that_they_stand_behind():
 
 def test_progress_is_told(bank):
     lines = []
-    RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10], progress=lines.append)
+    with messages_to(lines.append):
+        RoleLabeler().fit(bank.constituents[:10], bank.propositions[:10])
     assert lines[0].startswith("10 sentences, ")
     assert any("constituents, of which" in line for line in lines)
 

@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 import treewright as tw
 from treewright.errors import InputError
+from treewright.progress import messages_to
 from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import KERNELS
 
@@ -57,7 +58,8 @@ def test_a_machine_of_subset_trees_is_that_of_the_trees_of_arguments(train, test
 @pytest.mark.parametrize("kernel", ["sst", "mined"])
 def test_progress_is_told_in_words(kernel, train):
     lines = []
-    tw.RoleClassifier(kernel, features="standard").fit(train, progress=lines.append)
+    with messages_to(lines.append):
+        tw.RoleClassifier(kernel, features="standard").fit(train)
     assert lines
     assert all(isinstance(line, str) for line in lines)
 

@@ -5,6 +5,7 @@ import treewright as tw
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.errors import InputError
 from treewright.persist import load_state
+from treewright.progress import messages_to
 from treewright.tagging.tagger import Label, Tagger, TaggingScore, compare_tags, jackknife, label_pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -143,7 +144,8 @@ def test_labels_share_the_pieces_that_are_equal():
 
 def test_progress_is_told_after_each_step(trees):
     lines = []
-    Tagger(epochs=2).fit(trees[:20], trees[20:25], progress=lines.append)
+    with messages_to(lines.append):
+        Tagger(epochs=2).fit(trees[:20], trees[20:25])
     starts = ["tags, epoch 1 of 2", "tags, epoch 2 of 2", "lemmas", "dev"]
     assert [line.split(":")[0] for line in lines] == starts
 

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from treewright.progress import Step
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.live import Live
     from rich.progress import TaskID
-    from rich.table import Table
 
 SECONDS_UNSEEN = 0.3
 """A task that is over before has no bar, as nobody could read it."""
@@ -109,14 +109,16 @@ class Bars:
             live, self._live = self._live, None
             live.stop()
 
-    def draw(self) -> "Table":
+    def draw(self) -> "RenderableType":
         """Return the bars of the last tasks that have lasted for some time."""
         shown = [task for task in self._progress.tasks if (task.elapsed or 0.0) >= SECONDS_UNSEEN][-MAX_BARS:]
+        if not shown:
+            return ""
         for task in shown:
             step = task.fields["step"]
             rest = describe_rest(step, (task.elapsed or 0.0) - step.seconds)
             task.fields.update(count=describe_count(step), rate=describe_rate(step), rest=rest)
-        widths = [max((len(task.fields[name]) for task in shown), default=0) + 1 for name in NUMBERS]
+        widths = [max(len(task.fields[name]) for task in shown) + 1 for name in NUMBERS]
         room = max(MIN_WIDTH, self._console.width - MIN_BAR_WIDTH - 1 - sum(widths))
         for task in shown:
             task.description = "\n".join(textwrap.wrap(task.fields["step"].what, room))

@@ -11,7 +11,7 @@ from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.constituent.training import MOST_TREES, make_learner
 from treewright.persist import load_state, save_state
-from treewright.progress import report
+from treewright.progress import report, silenced
 from treewright.report.constituents import ConstituentBench, System
 from treewright.report.sampling import (
     Uncached,
@@ -38,7 +38,8 @@ def measure_label(bench: ConstituentBench, system: System) -> Values:
     name = bench.name(system, "profile", settings.label, penalty, settings.n_trees, settings.most_seconds)
     if (kept := bench.kept(name)) is not None:
         return kept
-    training = bench.make_parser(system).make_training(bench.sentences(system.max_length).train)
+    with silenced():
+        training = bench.make_parser(system).make_training(bench.sentences(system.max_length).train)
     label = choose_label(training, settings.label)
     examples = training.examples(label)
     report(f"{training.names[label]}: {examples.n_examples:,} examples, down to a penalty of {penalty:.3g}")

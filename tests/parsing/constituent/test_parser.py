@@ -9,6 +9,7 @@ from treewright.learn.trees import forest_arrays, join_trees
 from treewright.parsing.constituent import parser as constituent
 from treewright.parsing.constituent.atoms import ATOMS
 from treewright.parsing.constituent.parser import STRATEGIES
+from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 N_TRAINING = 60
@@ -277,7 +278,8 @@ def test_making_examples_learns_nothing(parsers, treebank, name):
     parser = parsers[name]
     before = parser.get_state().values, as_bytes(parser)
     lines = []
-    training = parser.make_training(treebank[:10], progress=lines.append)
+    with messages_to(lines.append):
+        training = parser.make_training(treebank[:10])
     assert (parser.get_state().values, as_bytes(parser)) == before
     assert training.names[0] == "TOP"
     assert f"10 sentences, {training.n_states} states, " in lines[-1]
@@ -325,8 +327,8 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
     assert len(whole.history_) > 4
     # The first line tells what there is to learn from; a step is told after it has been kept.
     for stop in (2, 4, 3):
-        with pytest.raises(StoppedError):
-            make_parser(**options).fit(trees, progress=interrupted_at(stop), checkpoint=tmp_path / "kept")
+        with pytest.raises(StoppedError), messages_to(interrupted_at(stop)):
+            make_parser(**options).fit(trees, checkpoint=tmp_path / "kept")
     again = make_parser(**options).fit(trees, checkpoint=tmp_path / "kept")
     assert as_bytes(again) == as_bytes(whole)
     assert as_bytes(make_parser(**options).fit(trees, checkpoint=tmp_path / "kept")) == as_bytes(whole)
@@ -507,8 +509,8 @@ def test_a_training_that_is_stopped_leaves_the_parser_as_it_was(treebank):
     def stop(line):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        parser.fit(treebank, progress=stop)
+    with pytest.raises(KeyboardInterrupt), messages_to(stop):
+        parser.fit(treebank)
     assert as_bytes(parser) == before
     assert parser.predict(treebank[60:]) == parsed
 

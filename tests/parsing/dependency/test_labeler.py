@@ -7,6 +7,7 @@ from treewright.errors import InputError
 from treewright.parsing.dependency.features import Encoder
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.persist import load_state, save_state
+from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -107,7 +108,8 @@ def test_only_relations_seen_with_both_tags_are_given():
 
 def test_progress_is_told_after_each_epoch(trees):
     lines = []
-    Labeler(epochs=2, table_bits=12).fit(trees[:5], Encoder.from_trees(trees[:5]), progress=lines.append)
+    with messages_to(lines.append):
+        Labeler(epochs=2, table_bits=12).fit(trees[:5], Encoder.from_trees(trees[:5]))
     assert [line.split(":")[0] for line in lines] == ["labels, epoch 1 of 2", "labels, epoch 2 of 2"]
 
 

@@ -3,6 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError, TreewrightError
+from treewright.progress import messages_to
 
 OPTIONS = {"epochs": 3, "runs": 1, "table_bits": 18, "folds": 2}
 
@@ -18,8 +19,8 @@ def fit_until(parser, line, *data, checkpoint):
         if told.startswith(line):
             raise KilledError
 
-    with pytest.raises(KilledError):
-        parser.fit(*data, checkpoint=checkpoint, progress=tell)
+    with pytest.raises(KilledError), messages_to(tell):
+        parser.fit(*data, checkpoint=checkpoint)
 
 
 @pytest.fixture(scope="module")
@@ -127,11 +128,12 @@ def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path, 
     checkpoint = tmp_path / "training"
     options = {**OPTIONS, **more, "epochs": 2, "runs": 2}
     whole = tw.DependencyParser(**options).fit(train[:80])
-    for epoch in (2, 3, 4):
-        fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 4", train[:80], checkpoint=checkpoint)
+    for line in ("run 1/2, epoch 2/2: ", "run 2/2, epoch 1/2: ", "run 2/2, epoch 2/2: "):
+        fit_until(tw.DependencyParser(**options), line, train[:80], checkpoint=checkpoint)
     lines = []
-    resumed = tw.DependencyParser(**options).fit(train[:80], checkpoint=checkpoint, progress=lines.append)
-    assert lines[0].startswith("epoch 4 of 4")  # all before is kept
+    with messages_to(lines.append):
+        resumed = tw.DependencyParser(**options).fit(train[:80], checkpoint=checkpoint)
+    assert lines[0].startswith("run 2/2, epoch 2/2: ")  # all before is kept
     for parser, name in ((whole, "whole"), (resumed, "resumed")):
         parser.save(tmp_path / name)
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -216,10 +218,22 @@ def test_any_tree_can_be_found_without_lifting(tmp_path):
 
 def test_folds_teach_labels_and_probabilities(train, test):
     lines = []
-    parser = tw.DependencyParser(order=1, jackknife=True, **OPTIONS).fit(train[:100], progress=lines.append)
+    with messages_to(lines.append):
+        parser = tw.DependencyParser(order=1, jackknife=True, **OPTIONS).fit(train[:100])
     assert "parsed 100 sentences by parsers that have not seen them" in lines
     assert 0.02 < parser.scale_ < 20
     assert tw.metrics.attachment(test, parser.predict(test)).las > 75
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_parsers_of_folds_and_the_models_inside_report_nothing(train, n_jobs):
+    lines = []
+    options = {**OPTIONS, "order": 1, "tags": "predicted", "jackknife": True, "n_jobs": n_jobs}
+    with messages_to(lines.append):
+        tw.DependencyParser(**options).fit(train[:40])
+    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n} of 3: " for n in (1, 2, 3)), "probabil"]
+    assert len(lines) == len(begins)
+    assert all(line.startswith(begin) for line, begin in zip(lines, begins, strict=True))
 
 
 def test_trees_with_several_roots_are_learnt():
@@ -289,7 +303,8 @@ def test_a_saved_parser_keeps_its_tagger(own_tags, test, tmp_path):
 def test_how_well_training_sentences_are_tagged_is_said(train):
     lines = []
     options = {**OPTIONS, "order": 1, "tags": "predicted", "epochs": 1}
-    tw.DependencyParser(**options).fit(train[:40], progress=lines.append)
+    with messages_to(lines.append):
+        tw.DependencyParser(**options).fit(train[:40])
     assert lines[0].startswith("tags of sentences not trained on: UPOS ")
 
 
@@ -306,7 +321,8 @@ def test_results_do_not_depend_on_the_number_of_jobs(train, test):
 def test_training_can_stop_early_and_keeps_the_best(train):
     lines = []
     options = {**OPTIONS, "order": 1, "epochs": 30, "patience": 2}
-    tw.DependencyParser(**options).fit(train[:60], train[200:], progress=lines.append)
+    with messages_to(lines.append):
+        tw.DependencyParser(**options).fit(train[:60], train[200:])
     epochs = [line for line in lines if line.startswith("epoch")]
     assert len(epochs) < 30
     assert "dev UAS" in epochs[0]
@@ -362,10 +378,12 @@ def test_bad_options_are_refused(train, options, message):
 
 def test_small_treebanks_are_calibrated_on_a_tenth(train):
     lines = []
-    parser = tw.DependencyParser(order=1, **OPTIONS).fit(train[:40], progress=lines.append)
+    with messages_to(lines.append):
+        parser = tw.DependencyParser(order=1, **OPTIONS).fit(train[:40])
     assert lines[-1].startswith("probabilities: scores are scaled by")
     assert parser.scale_ != 1
-    tw.DependencyParser(order=1, **OPTIONS).fit(train[:9], progress=lines.append)
+    with messages_to(lines.append):
+        tw.DependencyParser(order=1, **OPTIONS).fit(train[:9])
     assert lines[-1] == "probabilities: not calibrated, for want of sentences"
 
 

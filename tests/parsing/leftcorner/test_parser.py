@@ -13,6 +13,7 @@ from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
+from treewright.progress import messages_to
 
 pytest.importorskip("torch")
 
@@ -343,10 +344,8 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
     whole = make_parser(epochs=4, **options).fit(trees)
     # The first line tells what there is to learn from; an epoch is told after it has been kept.
     for stop in (2, 3):
-        with pytest.raises(StoppedError):
-            make_parser(epochs=4, **options).fit(
-                trees, progress=interrupted_at(stop), checkpoint=tmp_path / "kept"
-            )
+        with pytest.raises(StoppedError), messages_to(interrupted_at(stop)):
+            make_parser(epochs=4, **options).fit(trees, checkpoint=tmp_path / "kept")
     again = make_parser(epochs=4, **options).fit(trees, checkpoint=tmp_path / "kept")
     assert as_bytes(again) == as_bytes(whole)
     assert as_bytes(make_parser(epochs=4, **options).fit(trees, checkpoint=tmp_path / "kept")) == as_bytes(
@@ -356,8 +355,8 @@ def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_p
 
 def test_what_is_interrupted_leaves_the_parser_as_it_was(parser, treebank):
     again = LeftCornerParser.from_state(parser.get_state())
-    with pytest.raises(StoppedError):
-        again.fit(treebank[:20], progress=interrupted_at(2))
+    with pytest.raises(StoppedError), messages_to(interrupted_at(2)):
+        again.fit(treebank[:20])
     assert as_bytes(again) == as_bytes(parser)
 
 
@@ -385,7 +384,8 @@ def test_the_parser_of_the_best_epoch_is_kept(treebank, monkeypatch):
 
 def test_progress_tells_what_there_is_and_each_epoch(treebank):
     lines = []
-    parser = make_parser(epochs=2).fit(treebank[:20], progress=lines.append)
+    with messages_to(lines.append):
+        parser = make_parser(epochs=2).fit(treebank[:20])
     assert lines[0].startswith("18 sentences, ")
     assert lines[1:] == [str(epoch) for epoch in parser.history_]
     assert str(Epoch(3, 1.5, 80.0, 7.2)) == "epoch 3: loss 1.5000, dev F1 80.00, 7 s"
