@@ -6,7 +6,8 @@ from typing import Any
 
 from treewright._soundness import check_state
 from treewright.errors import FormatError, MissingDependencyError
-from treewright.model import Model
+from treewright.model import REGISTRY, Model
+from treewright.model import load as load_model
 from treewright.persist import load_state
 
 MODELS = {
@@ -38,6 +39,8 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
         For a file that is no model, is damaged, or comes from a newer treewright.
     """
     state = load_state(path)
+    if state.kind in REGISTRY:
+        return load_model(path)
     if state.kind not in MODELS:
         raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", f"one of {', '.join(MODELS)}")
     module = importlib.import_module(f"treewright.{MODELS[state.kind]}")

@@ -12,6 +12,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -103,6 +104,16 @@ class Model:
         """Return an unfitted model with the same parameters, but for some."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a model that has learnt the same and differs in some parameters; this one stays as it is."""
+        return copy(self).set_params(**params)
+
+    def result_params(self) -> dict[str, Any]:
+        """Return the parameters on which the result of fitting depends."""
+        return {
+            name: value for name, value in self.get_params(deep=False).items() if name not in self.unsaved
+        }
+
     def __repr__(self) -> str:
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
         shown = [
@@ -138,8 +149,7 @@ class Model:
         return state
 
     def _saved_params(self) -> dict[str, Any]:
-        left_out = {*self.unsaved, *self.fields}
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+        return {name: value for name, value in self.result_params().items() if name not in self.fields}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -304,6 +314,23 @@ class Arrays:
         """Remove and return the arrays, by number."""
         keys = [key for key in state.arrays if re.fullmatch(re.escape(name) + "[0-9]+", key)]
         return {int(key.removeprefix(name)): self.item.take(state, key) for key in keys}
+
+
+@dataclass(frozen=True)
+class ArrayList:
+    """A list of arrays of one kind."""
+
+    item: Array
+
+    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
+        """Add the arrays."""
+        for number, array in enumerate(value):
+            self.item.put(state, f"{name}{number}", array)
+
+    def take(self, state: State, name: str) -> list[npt.NDArray[Any]]:
+        """Remove and return the arrays."""
+        n_arrays = sum(re.fullmatch(re.escape(name) + "[0-9]+", key) is not None for key in state.arrays)
+        return [self.item.take(state, f"{name}{number}") for number in range(n_arrays)]
 
 
 class Record:

@@ -124,7 +124,7 @@ def test_a_word_that_is_to_stay_keeps_its_head_and_loses_its_mark():
     tree = tw.DepTree(["a", "b", "c"], [0, 1, 1], ["root", "nsubj↓", "obj↑"])
     relations = ["root", "nsubj", "obj"]
     assert tw.deprojectivize(tree) == tw.DepTree(["a", "b", "c"], [0, 1, 2], relations)
-    assert tw.deprojectivize(tree, staying={3}) == tw.DepTree(["a", "b", "c"], [0, 1, 1], relations)
+    assert tw.deprojectivize(tree, keep={3}) == tw.DepTree(["a", "b", "c"], [0, 1, 1], relations)
 
 
 def test_a_path_that_leads_nowhere_leaves_the_word():

@@ -57,7 +57,7 @@ def projectivize(tree: DepTree, *, scheme: str = "path") -> DepTree:
     return tree.with_heads(heads[1:], _marked_relations(tree, heads[1:], on_path[1:], scheme))
 
 
-def deprojectivize(tree: DepTree, *, staying: Container[int] = ()) -> DepTree:
+def deprojectivize(tree: DepTree, *, keep: Container[int] = ()) -> DepTree:
     """Move each word whose relation is marked as lifted back under the head it came from.
 
     The head is looked for under the word's present head, breadth first and from left to right: among
@@ -67,7 +67,7 @@ def deprojectivize(tree: DepTree, *, staying: Container[int] = ()) -> DepTree:
     Parameters
     ----------
     tree : DepTree
-    staying : container of int
+    keep : container of int
         Words, counted from 1, that keep their heads whatever their relations say.
     """
     if not any(UP in relation or DOWN in relation for relation in tree.deprels):
@@ -75,7 +75,7 @@ def deprojectivize(tree: DepTree, *, staying: Container[int] = ()) -> DepTree:
     heads = tree.heads.tolist()
     children = _children(heads)
     for word in list(_breadth_first(children, 0)):
-        if UP in tree.deprels[word - 1] and word not in staying:
+        if UP in tree.deprels[word - 1] and word not in keep:
             above = children[heads[word - 1]]
             above.remove(word)  # the search must not enter what is to be moved
             heads[word - 1] = _original_head(children, tree.deprels, word, heads[word - 1]) or heads[word - 1]

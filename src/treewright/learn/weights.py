@@ -62,17 +62,23 @@ class Packed:
     ----------
     is_hashed : bool
         Whether the high bits of keys number the slots of the table, which then has two at least.
+    optional : bool
+        Whether there may be none.
     """
 
-    def __init__(self, *, is_hashed: bool = False) -> None:
+    def __init__(self, *, is_hashed: bool = False, optional: bool = False) -> None:
         self._min_size = 2 if is_hashed else 0
+        self._optional = optional
 
-    def put(self, state: State, name: str, value: FloatTable) -> None:
+    def put(self, state: State, name: str, value: FloatTable | None) -> None:
         """Add the weights."""
-        state.arrays |= {f"{name}.{key}": array for key, array in pack(value).items()}
+        if value is not None:
+            state.arrays |= {f"{name}.{key}": array for key, array in pack(value).items()}
 
-    def take(self, state: State, name: str) -> FloatTable:
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the weights."""
+        if self._optional and f"{name}.book" not in state.arrays:
+            return None
         book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
         codes = Array("u").take(state, f"{name}.codes")
         expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")

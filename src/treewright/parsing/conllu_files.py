@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,12 @@ Parsed = TypeVar("Parsed")
 class Parser(Protocol):
     """What finds trees: a parser, or a reranker of its trees."""
 
-    n_jobs: int
-    tags: str
+    @property
+    def tags(self) -> str:
+        """Whether sentences bring their tags, or the parser's own tagger gives them."""
+
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a parser that has learnt the same and differs in some parameters."""
 
     @property
     def needs_tags(self) -> bool:
@@ -119,10 +123,10 @@ def parse_file(
             raise InputError("the model is a tagger, which has no trees; expected a parser for these options")
         parse: Callable[[list[DepTree]], list[list[DepTree]]] = partial(_tag, model)
     else:
-        model.n_jobs = n_jobs
+        model = model.using(n_jobs=n_jobs)
         if tags is not None:
             check_choice("tags", tags, ("gold", "predicted"))
-            model.tags = tags
+            model = model.using(tags=tags)
         sentences = with_tags(model, sentences, source)
         if fixed_heads:
             sentences = _with_possible_heads(model, sentences, source)

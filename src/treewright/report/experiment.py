@@ -16,14 +16,13 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
 from treewright.metrics import SignificanceResult, attachment, significance
 from treewright.metrics.attachment import PUNCTUATION_RULES
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
 from treewright.progress import report
 from treewright.report.corpora import CorpusFiles, read_corpus
 from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
 from treewright.report.tables import Findings
 from treewright.rerank.jackknife import jackknife_lists
-from treewright.rerank.reranker import OPTIONS as RERANKER_OPTIONS
 from treewright.rerank.reranker import DependencyReranker
 
 NAME_LENGTH = 24
@@ -183,7 +182,7 @@ class Bench:
         """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
         options = self._options(ranking)
         reranker = DependencyReranker(**options)
-        name = self._name("reranked", *(getattr(reranker, option) for option in RERANKER_OPTIONS))
+        name = self._name("reranked", *(value for name, value in reranker.result_params().items() if name != "significance_level"))
         if (kept := self._kept(name)) is None:
             unfinished = self._folder("unfinished") / name
             is_resumed = unfinished.exists()
@@ -219,7 +218,7 @@ class Bench:
     @cached_property
     def _parser_name(self) -> str:
         parser = self.settings.make_parser()
-        options = [__version__, *(getattr(parser, name) for name in OPTIONS)]
+        options = [__version__, *parser.result_params().items()]
         return fingerprint(options, self.corpus.train, self.corpus.dev)[:NAME_LENGTH]
 
     def _name(self, *what: object) -> str:
@@ -307,7 +306,7 @@ def train_reranker(task: Values) -> Values:
         "memory": peak_memory(),
         "n_features": int(reranker.n_features_),
         "n_templates": int(reranker.n_templates_),
-        "reached": reranker.reached_,
+        "reached": reranker.coverage_,
         "beta": float(reranker.beta_),
         "oracle": float(reranker.oracle_),
     }

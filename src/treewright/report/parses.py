@@ -17,7 +17,7 @@ from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
 from treewright.parsing.constituent.parser import ConstituentParser
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
 from treewright.progress import report
 from treewright.report.constituents import find_treebank, read_treebank
@@ -164,7 +164,7 @@ class Readers:
     def _dependency_identity(self) -> str:
         assert self.corpus
         parser = self.settings.make_parser()
-        options = [__version__, *(getattr(parser, name) for name in OPTIONS)]
+        options = [__version__, *parser.result_params().items()]
         return fingerprint(options, self.corpus.train, self.corpus.dev)
 
     def _untrained_constituent(self) -> ConstituentParser:

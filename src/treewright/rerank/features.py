@@ -1,11 +1,12 @@
 """The features by which candidates are told apart: mined ones, of trees or of conjunctions."""
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from treewright._typing import Count
 from treewright.checkpoint import Checkpoint
 from treewright.data.arcs import ArcEncoder, Keys, templates_of
 from treewright.data.deptree import DepTree
@@ -18,8 +19,8 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport
 from treewright.mining.space import FeatureSpace, IntArray
 from treewright.mining.subtree import SubtreeSpace, name_subtree
+from treewright.model import Array, ArrayList, Model, Part, Value, expect, is_within, saved
 from treewright.native.mining.subtrees import N_DEPTHS
-from treewright.persist import State
 from treewright.progress import Message, filtered
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.templates import TemplateFeatures
@@ -60,15 +61,15 @@ class ListFeatures(Protocol):
     def places(self, tree: DepTree) -> dict[int, list[int]]:
         """Return the chosen features that a tree has, and the words whose arcs each of them involves."""
 
-    def get_state(self) -> State:
-        """Return all that is needed to find the features again."""
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make them again."""
+KEYS = Array("u", is_increasing=True)
+ENCODER = Value(
+    encode=lambda found: [found.words.strings, found.tags.strings, found.column],
+    decode=lambda values: ArcEncoder(Vocabulary(values[0]), Vocabulary(values[1]), column=values[2]),
+)
 
 
-class SubtreeFeatures:
+class SubtreeFeatures(Model):
     """Sub feature trees, selected by gradient mining.
 
     Parameters
@@ -80,6 +81,9 @@ class SubtreeFeatures:
     n_jobs : int
         Threads.
     """
+
+    fields = saved(encoder=ENCODER, keys=KEYS, features=ArrayList(Array("i", 2)))
+    unsaved = ("miner", "copies", "n_jobs")
 
     def __init__(
         self, miner: GradientMiner | None = None, *, copies: int | None = None, n_jobs: int = 1
@@ -185,25 +189,21 @@ class SubtreeFeatures:
             kinds += len(np.unique(templates * N_DEPTHS + depths, axis=0))
         return kinds
 
-    def get_state(self) -> State:
-        """Return all that is needed to find the features again."""
-        encoder = self.encoder
-        values = {"words": encoder.words.strings, "tags": encoder.tags.strings, "column": encoder.column}
-        arrays = {f"features{number}": each for number, each in enumerate(self.features)}
-        return State("SubtreeFeatures", values, {"keys": self.keys, **arrays})
+    def check_fitted_state(self) -> None:
+        """Check that features are trees of arcs that have keys."""
+        for codes in self.features:
+            expect(is_within(codes, len(self.keys) * N_DEPTHS), "features that have keys")
+            depths = codes % N_DEPTHS
+            expect(depths.shape[1] <= N_DEPTHS, f"features of at most {N_DEPTHS} arcs")
+            is_sound = (depths[:, 0] == 0).all() and (np.diff(depths, axis=1) <= 1).all()
+            expect(is_sound, "arcs under those before them")
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make them again."""
-        features = cls()
-        values, arrays = state.values, state.arrays
-        words, tags = Vocabulary(values["words"]), Vocabulary(values["tags"])
-        features.encoder = ArcEncoder(words, tags, column=values["column"])
-        features._set(arrays["keys"], [arrays[f"features{number}"] for number in range(len(arrays) - 1)])
-        return features
+    def restore(self) -> None:
+        """Make what finds the features again."""
+        self._set(self.keys, self.features)
 
 
-class ConjunctionFeatures:
+class ConjunctionFeatures(Model):
     """Conjunctions of the basic features of whole trees, selected by gradient mining.
 
     Parameters
@@ -217,9 +217,12 @@ class ConjunctionFeatures:
 
     Attributes
     ----------
-    reached : str
+    coverage : str
         Which order was reached, and what share of it, if the budget did not allow all.
     """
+
+    fields = saved(encoder=ENCODER, keys=KEYS, features=ArrayList(Array("i", 2, low=0)), coverage=Value(str))
+    unsaved = ("miner", "budget", "n_jobs")
 
     def __init__(
         self, miner: GradientMiner | None = None, *, budget: int | None = None, n_jobs: int = 1
@@ -227,7 +230,7 @@ class ConjunctionFeatures:
         self.miner = miner
         self.budget = budget
         self.n_jobs = n_jobs
-        self.reached = ""
+        self.coverage = ""
 
     def select(
         self,
@@ -245,7 +248,7 @@ class ConjunctionFeatures:
         self.keys, rows = self.keys[frequent], rows[:, frequent]
         space = PolynomialSpace(rows, n_jobs=self.n_jobs, client=client, budget=self.budget)
         mined = _mine(self.miner, space, problem, checkpoint)
-        self.reached = _describe_reach(mined)
+        self.coverage = _describe_coverage(mined)
         self.features = list(mined.features.values())
         return match_conjunctions(rows, self.features)
 
@@ -285,23 +288,13 @@ class ConjunctionFeatures:
         flat = [feature for each in self.features for feature in each.tolist()]
         return [[int(self.keys[item]) for item in flat[column]] for column in columns]
 
-    def get_state(self) -> State:
-        """Return all that is needed to find the features again."""
-        trees = SubtreeFeatures()
-        trees.encoder, trees.keys, trees.features = self.encoder, self.keys, self.features
-        return State("ConjunctionFeatures", {"reached": self.reached}, {}, {"features": trees.get_state()})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make them again."""
-        trees = SubtreeFeatures.from_state(state.parts["features"])
-        features = cls()
-        features.encoder, features.keys, features.features = trees.encoder, trees.keys, trees.features
-        features.reached = state.values["reached"]
-        return features
+    def check_fitted_state(self) -> None:
+        """Check that conjunctions are of features that have keys."""
+        for items in self.features:
+            expect(is_within(items, len(self.keys)), "conjunctions of what has keys")
 
 
-class HandFeatures:
+class HandFeatures(Model):
     """Features by templates that are written by hand.
 
     Parameters
@@ -310,8 +303,10 @@ class HandFeatures:
         In how many lists a feature must tell candidates apart.
     """
 
-    def __init__(self, *, min_count: int = 3) -> None:
-        self._templates = TemplateFeatures(min_count=min_count)
+    fields = saved(templates_=Part(TemplateFeatures))
+
+    def __init__(self, *, min_count: Count = 3) -> None:
+        self.min_count = min_count
 
     def select(
         self,
@@ -322,16 +317,16 @@ class HandFeatures:
         client: Client | None = None,
     ) -> csr_matrix:
         """Take all features that are frequent enough; return those of each candidate."""
-        self._templates.fit(lists)
-        return self._templates.transform(lists)
+        self.templates_ = TemplateFeatures(min_count=self.min_count).fit(lists)
+        return self.templates_.transform(lists)
 
     def keep(self, columns: Integers) -> None:
         """Forget all features but some."""
-        self._templates.keys_ = self._templates.keys_[columns]
+        self.templates_.keys_ = self.templates_.keys_[columns]
 
     def transform(self, lists: CandidateLists) -> csr_matrix:
         """Return which of the features each candidate has, but for those that all of its list have."""
-        return self._templates.transform(lists)
+        return self.templates_.transform(lists)
 
     def score(self, lists: CandidateLists, coef: FloatArray) -> FloatArray:
         """Return the sum of the weights of the features that `transform` finds in each candidate."""
@@ -339,28 +334,17 @@ class HandFeatures:
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``head saw, modifiers on its right NN``."""
-        described = self._templates.describe(tree)
+        described = self.templates_.describe(tree)
         return [described[column] for column in columns]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the words, not the tags, that features name."""
-        located = self._templates.locate(tree)
+        located = self.templates_.locate(tree)
         return [located[column].words for column in columns]
 
     def places(self, tree: DepTree) -> dict[int, list[int]]:
         """Return the features that a tree has, and the words to which the arcs of each lead."""
-        return {column: found.arcs for column, found in self._templates.locate(tree).items()}
-
-    def get_state(self) -> State:
-        """Return all that is needed to find the features again."""
-        return self._templates.get_state()
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make them again."""
-        features = cls()
-        features._templates = TemplateFeatures.from_state(state)
-        return features
+        return {column: found.arcs for column, found in self.templates_.locate(tree).items()}
 
 
 def basic_rows(
@@ -441,7 +425,7 @@ def _only_used(keys: Keys, features: Sequence[IntArray]) -> tuple[Keys, list[Int
     return keys[used], renumbered
 
 
-def _describe_reach(mined: Mined) -> str:
+def _describe_coverage(mined: Mined) -> str:
     """Say which order was reached, and what share of it was counted at the least."""
     shares: dict[int, float] = {}
     for report in mined.orders:

@@ -14,8 +14,7 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.parsing.dependency.features import TemplateSet
-from treewright.parsing.dependency.parser import OPTIONS, DependencyParser
+from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import prefixed, report, silenced
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
@@ -61,9 +60,8 @@ def jackknife_lists(
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
-    fold_parser = parser.untrained(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
-    chosen = [getattr(fold_parser, name) for name in OPTIONS]
-    options = [__version__, k, folds, *chosen, fold_parser.templates or TemplateSet()]
+    fold_parser = parser.with_params(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
+    options = [__version__, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
     order = np.random.default_rng(parser.random_state).permutation(len(trees))
     parts = [np.sort(part) for part in np.array_split(order, folds)]
@@ -103,7 +101,7 @@ class _FoldWork:
         mine = [self.trees[number] for number in self.parts[fold]]
         rest = [tree for number, tree in enumerate(self.trees) if number not in aside]
         steps = self.steps / f"fold{fold}" if self.steps and not self.is_remote else None
-        parser = self.parser.untrained()
+        parser = self.parser.with_params()
         # The fold itself serves to calibrate its parser, which has not learnt from it otherwise.
         with silenced() if self.is_remote else prefixed(f"fold {fold + 1}: "):
             parser.fit(rest, mine, checkpoint=steps)

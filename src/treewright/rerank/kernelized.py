@@ -14,6 +14,7 @@ from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
 from treewright.learn.kernel import Blocks, KernelPerceptron
+from treewright.model import Array, Coded, Model, saved
 from treewright.persist import State
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
@@ -25,7 +26,21 @@ DECAY = 0.001
 """Of the dependency tree kernel: with more, a tree is like nothing but itself."""
 
 
-class KernelScorer:
+def _support_state(trees: Sequence[DepTree]) -> State:
+    heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in trees)])
+    columns = [[getattr(tree, name) for name in SUPPORT_COLUMNS] for tree in trees]
+    return State("DepTrees", {"columns": columns}, {"heads": heads})
+
+
+def _support_trees(state: State) -> list[DepTree]:
+    heads, trees, begin = Array("i").take(state, "heads"), [], 0
+    for words, upos, xpos in state.values["columns"]:
+        trees.append(DepTree(words, heads[begin : begin + len(words)], upos=upos, xpos=xpos))
+        begin += len(words)
+    return trees
+
+
+class KernelScorer(Model):
     """Scores candidates by their likeness to those of past mistakes.
 
     Parameters
@@ -41,6 +56,8 @@ class KernelScorer:
         Chunks that are learnt side by side.
     random_state : int
     """
+
+    fields = saved(support_=Coded(_support_state, _support_trees), coef_=Array("f", 2))
 
     def __init__(
         self,
@@ -60,7 +77,7 @@ class KernelScorer:
     @property
     def n_features(self) -> int:
         """How many trees are kept."""
-        return len(self._support)
+        return len(self.support_)
 
     def fit(self, lists: CandidateLists, right: Integers, *, client: Client | None = None) -> Self:
         """Learn from lists of which the right candidates are known; with a client, on its cluster."""
@@ -83,11 +100,11 @@ class KernelScorer:
             unit="perceptrons",
             keep=report_chunk,
         )
-        self._support = [tree for trees, _ in voters for tree in trees]
-        self._coef = np.zeros((len(self._support), len(voters)))
+        self.support_ = [tree for trees, _ in voters for tree in trees]
+        self.coef_ = np.zeros((len(self.support_), len(voters)))
         begin = 0
         for number, (trees, coef) in enumerate(voters):
-            self._coef[begin : begin + len(trees), number] = coef
+            self.coef_[begin : begin + len(trees), number] = coef
             begin += len(trees)
         return self
 
@@ -116,28 +133,7 @@ class KernelScorer:
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate by each of the perceptrons."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
-        packed = self._pack([*self._support, *trees])
-        n_support = len(self._support)
+        packed = self._pack([*self.support_, *trees])
+        n_support = len(self.support_)
         rows = np.arange(n_support, n_support + len(trees))
-        return packed.block(rows, np.arange(n_support)) @ self._coef
-
-    def get_state(self) -> State:
-        """Return all that the scorer is."""
-        support = [[getattr(tree, name) for name in SUPPORT_COLUMNS] for tree in self._support]
-        heads = np.concatenate([np.zeros(0, dtype=np.int32), *(tree.heads for tree in self._support)])
-        options = {name: getattr(self, name) for name in ("degree", "chunks", "epochs", "random_state")}
-        values = {"options": options, "support": support}
-        return State("KernelScorer", values, {"heads": heads, "coef": self._coef})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the scorer again."""
-        scorer = cls(**state.values["options"])
-        scorer._coef = state.arrays["coef"]
-        scorer._support = []
-        begin = 0
-        for words, upos, xpos in state.values["support"]:
-            heads = state.arrays["heads"][begin : begin + len(words)]
-            begin += len(words)
-            scorer._support.append(DepTree(words, heads, upos=upos, xpos=xpos))
-        return scorer
+        return packed.block(rows, np.arange(n_support)) @ self.coef_

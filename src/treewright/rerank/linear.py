@@ -10,8 +10,8 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
+from treewright.model import Array, Model, Part, expect, saved
 from treewright.native.learn.proximal import Alternatives
-from treewright.persist import State
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import (
@@ -22,14 +22,6 @@ from treewright.rerank.features import (
 )
 from treewright.rerank.reasons import WeighedFeature
 from treewright.scale import Client
-
-KINDS: dict[str, type[ListFeatures]] = {
-    "subtree": SubtreeFeatures,
-    "polynomial": ConjunctionFeatures,
-    "template": HandFeatures,
-}
-"""Features by the name of their space."""
-
 
 RANKERS = ("perceptron", "loglinear")
 MIN_PURITY = 0.3
@@ -45,13 +37,11 @@ LISTS_AT_ONCE = 100
 """Lists whose features are copied at a time; all of them may take most of the memory there is."""
 
 
-class LinearScorer:
+class LinearScorer(Model):
     """Scores candidates by the weights of their features.
 
     Parameters
     ----------
-    space : {"subtree", "polynomial", "template"}
-        The kind of `features`.
     features : ListFeatures
     ranker : {"perceptron", "loglinear"}
         What learns the weights. The perceptron does not know of the parser's scores, as in the paper; the
@@ -61,21 +51,27 @@ class LinearScorer:
     random_state : int
     """
 
+    fields = saved(features=Part(SubtreeFeatures, ConjunctionFeatures, HandFeatures), coef=Array("f"))
+
     def __init__(
         self,
-        space: str,
         features: ListFeatures,
         *,
         ranker: str = "loglinear",
         epochs: int = 10,
         random_state: int = 0,
     ) -> None:
-        self.space = space
         self.features = features
         self.ranker = ranker
         self.epochs = epochs
         self.random_state = random_state
         self._choices: list[FloatArray] = []
+
+    def check_fitted_state(self) -> None:
+        """Check that each subtree feature has a weight."""
+        if isinstance(self.features, SubtreeFeatures):
+            n_features = sum(map(len, self.features.features))
+            expect(len(self.coef) == n_features, "a weight for each feature")
 
     @property
     def n_features(self) -> int:
@@ -155,20 +151,6 @@ class LinearScorer:
         weights = map(float, self.coef[np.array(columns, dtype=np.int64)])
         named = dict(zip(columns, map(WeighedFeature, texts, words, weights), strict=True))
         return [[named[column] for column in arc] for arc in chosen]
-
-    def get_state(self) -> State:
-        """Return all that the scorer is."""
-        values = {name: getattr(self, name) for name in ("space", "ranker", "epochs", "random_state")}
-        return State("LinearScorer", values, {"coef": self.coef}, {"features": self.features.get_state()})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the scorer again."""
-        options = dict(state.values)
-        space = options.pop("space")
-        scorer = cls(space, KINDS[space].from_state(state.parts["features"]), **options)
-        scorer.coef = state.arrays["coef"]
-        return scorer
 
 
 def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:

@@ -3,33 +3,35 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer
-from treewright.checkpoint import Checkpoint, fingerprint
+from treewright._typing import Count, Fraction, NonNegativeInt, Range
+from treewright._validate import check_integer, check_params
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
+from treewright.mining.subtree import MAX_TREES
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
-from treewright.persist import State, save_state
 from treewright.rerank.candidates import CandidateLists, FloatArray
-from treewright.rerank.features import SubtreeFeatures
-from treewright.rerank.jackknife import jackknife_lists
+from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature
-from treewright.rerank.training import RerankerTraining
+from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
 
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
+FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "template": HandFeatures}
+"""By space."""
 
 
-class DependencyReranker(RerankerTraining):
+class DependencyReranker(Model):
     """Parses with a `DependencyParser` and chooses among its best trees.
 
     The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
@@ -98,30 +100,52 @@ class DependencyReranker(RerankerTraining):
         Features, or trees that a kernel perceptron keeps.
     n_templates_ : int
         Kinds of subtree features.
-    reached_ : str
+    coverage_ : str
         What share of an order of conjunctions was counted, if not all.
     """
+
+    fields = saved(
+        parser_=Part(DependencyParser),
+        scorer_=Part(LinearScorer, KernelScorer),
+        beta_=Value(float),
+        scale_=Value(float),
+        oracle_=Value(float),
+        jackknife_uas_=Value(float),
+        gain_=Value(),
+        p_value_=Value(),
+        is_trusted_=Value(bool),
+    )
+    unsaved = ("parser", "n_jobs")
+    parser_: DependencyParser
+    scorer_: LinearScorer | KernelScorer
+    beta_: float
+    scale_: float
+    oracle_: float
+    jackknife_uas_: float
+    gain_: float
+    p_value_: float
+    is_trusted_: bool
 
     def __init__(
         self,
         *,
         parser: DependencyParser | None = None,
-        space: str = "subtree",
-        learner: str = "mined",
-        degree: int | None = None,
-        threshold: float = 3.0,
-        k: int = 10,
-        folds: int = 10,
-        fold_epochs: int | None = None,
-        target: str = "gold",
-        copies: int | None = 4,
-        max_iter: int = 1,
-        ranker: str = "loglinear",
-        epochs: int = 10,
-        chunks: int = 10,
-        significance_level: float | None = 0.05,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        space: Literal["subtree", "polynomial", "template"] = "subtree",
+        learner: Literal["mined", "kernel"] = "mined",
+        degree: Count | None = None,
+        threshold: Annotated[float, Range(0, 1e9)] = 3.0,
+        k: Annotated[int, Range(1, MAX_TREES - 1)] = 10,
+        folds: Annotated[int, Range(2)] = 10,
+        fold_epochs: Count | None = None,
+        target: Literal["gold", "best"] = "gold",
+        copies: Count | None = 4,
+        max_iter: Count = 1,
+        ranker: Literal["loglinear", "perceptron"] = "loglinear",
+        epochs: Count = 10,
+        chunks: Count = 10,
+        significance_level: Fraction | None = 0.05,
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.parser = parser
         self.space = space
@@ -168,25 +192,24 @@ class DependencyReranker(RerankerTraining):
         """
         self._check()
         steps = Path(checkpoint) if checkpoint is not None else None
-        self.parser_ = self._fitted_parser(trees, dev, steps, client)
-        lists = jackknife_lists(
-            self.parser_,
-            trees,
-            k=self.k,
-            folds=min(self.folds, len(trees)),
-            epochs=self.fold_epochs,
-            n_jobs=self.n_jobs,
-            client=client,
-            cache=cache if cache is not None else steps / "lists" if steps else None,
-        )
-        gold = [self.parser_.lifted(tree).heads for tree in trees]
-        self._describe_lists(lists, gold)
-        training, tuning, tuning_gold = self._divide(lists, gold, dev)
-        identity = fingerprint([getattr(self, name) for name in OPTIONS], trees, dev or [])
-        kept = Checkpoint(steps / "mining", identity) if steps else None
-        self._scorer = self._learn(training, kept, client)
-        self._tune(tuning, tuning_gold)
+        learnt = RerankerTrainer(self, steps, cache, client).train(trees, dev)
+        for name, value in learnt._asdict().items():
+            setattr(self, f"{name}_", value)
         return self
+
+    def _check(self) -> None:
+        check_params(self)
+        if self.space == "template" and self.learner == "kernel":
+            raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
+        if self.parser is not None and not isinstance(self.parser, DependencyParser):
+            raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
+
+    def check_fitted_state(self) -> None:
+        """Check that the scorer is that of the learner and the space."""
+        expected = KernelScorer if self.learner == "kernel" else LinearScorer
+        expect(type(self.scorer_) is expected, "the scorer of the learner")
+        if isinstance(self.scorer_, LinearScorer):
+            expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
 
     def predict(
         self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
@@ -266,7 +289,7 @@ class DependencyReranker(RerankerTraining):
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
     ) -> None:
         """Check that sentences, the first of which has the number `first`, have trees with these heads."""
-        self._check_fitted()
+        self.check_is_fitted()
         self.parser_.check_fixed(trees, fixed, first=first)
 
     def explain(
@@ -285,8 +308,8 @@ class DependencyReranker(RerankerTraining):
         for (begin, end), candidates in zip(lists.spans(), found, strict=True):
             order = begin + np.argsort(-final[begin:end], kind="stable")
             reasons: list[tuple[str, float]] = []
-            if len(order) > 1 and self.is_trusted_ and isinstance(self._scorer, LinearScorer):
-                reasons = self._scorer.differences(lists, int(order[0]), int(order[1]))
+            if len(order) > 1 and self.is_trusted_ and isinstance(self.scorer_, LinearScorer):
+                reasons = self.scorer_.differences(lists, int(order[0]), int(order[1]))
             parser_scores = (self.beta_ * lists.scores[order]).tolist()
             comparisons.append(Comparison(candidates, parser_scores, votes[order].tolist(), reasons))
         return comparisons
@@ -307,36 +330,40 @@ class DependencyReranker(RerankerTraining):
         n : int
             Features of an arc at the most, the weightiest first.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         check_integer("n", n, minimum=1)
-        if not isinstance(self._scorer, LinearScorer):
+        if not isinstance(self.scorer_, LinearScorer):
             raise InputError(
                 "the reranker has no features, but a kernel; expected learner 'mined' for reasons of arcs"
             )
         if not self.is_trusted_:
             return [[[] for _ in tree.words] for tree in trees]
-        return [self._scorer.arc_reasons(self.parser_.lifted(tree), n) for tree in trees]
+        return [self.scorer_.arc_reasons(self.parser_.lifted(tree), n) for tree in trees]
 
     def weightiest(self, n: int | None = None) -> list[WeighedFeature]:
         """Return the subtree features of the largest weights, the weightiest first; all without `n`."""
-        self._check_fitted()
-        features = getattr(self._scorer, "features", None)
-        if not isinstance(self._scorer, LinearScorer) or not isinstance(features, SubtreeFeatures):
+        self.check_is_fitted()
+        features = getattr(self.scorer_, "features", None)
+        if not isinstance(self.scorer_, LinearScorer) or not isinstance(features, SubtreeFeatures):
             raise InputError(
                 "the reranker has no subtree features; expected space 'subtree', learner 'mined'"
             )
-        columns = np.argsort(-np.abs(self._scorer.coef), kind="stable")[:n].tolist()
-        weights = self._scorer.coef[columns].tolist()
+        columns = np.argsort(-np.abs(self.scorer_.coef), kind="stable")[:n].tolist()
+        weights = self.scorer_.coef[columns].tolist()
         return [
             WeighedFeature(features.text(column), features.words(column), weight)
             for column, weight in zip(columns, weights, strict=True)
         ]
 
+    def _votes(self, lists: CandidateLists) -> FloatArray:
+        """Return what the reranker says of candidates: nothing, if it is not trusted."""
+        return self.scorer_.score(lists) if self.is_trusted_ else np.zeros((lists.n_candidates, 1))
+
     def _lists_and_scores(
         self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None
     ) -> tuple[CandidateLists, FloatArray]:
         """Return the candidates of sentences and their final scores; those not reranked come last."""
-        self._check_fitted()
+        self.check_is_fitted()
         lists = CandidateLists.from_structures(self.parser_.structures(trees, max(k, self.k), fixed=fixed))
         short = lists.shortened(self.k)
         reranked = combine(short, self._votes(short), self.beta_)
@@ -364,8 +391,8 @@ class DependencyReranker(RerankerTraining):
             for (begin, end), size in zip(lists.spans(), sizes, strict=True)
         ]
         bare = [lists.candidate(number) for order in orders for number in order]
-        staying = [arcs for order, arcs in zip(orders, fixed, strict=True) for _ in order] if fixed else None
-        whole = iter(self.parser_.complete(bare, fixed=staying))
+        kept = [arcs for order, arcs in zip(orders, fixed, strict=True) for _ in order] if fixed else None
+        whole = iter(self.parser_.complete(bare, fixed=kept))
         return [
             [Candidate(next(whole), float(final[number]), float(probabilities[number])) for number in order]
             for order in orders
@@ -393,69 +420,32 @@ class DependencyReranker(RerankerTraining):
     @property
     def n_features_(self) -> int:
         """Features, or trees that a kernel perceptron keeps."""
-        return self._scorer.n_features
+        return self.scorer_.n_features
 
     @property
     def n_templates_(self) -> int:
         """Kinds of subtree features: shapes, with the template of each arc."""
-        features = getattr(self._scorer, "features", None)
+        features = getattr(self.scorer_, "features", None)
         return features.n_templates if isinstance(features, SubtreeFeatures) else 0
 
     @property
-    def reached_(self) -> str:
+    def coverage_(self) -> str:
         """What share of an order of conjunctions was counted, if not all."""
-        return str(getattr(getattr(self._scorer, "features", None), "reached", ""))
+        return str(getattr(getattr(self.scorer_, "features", None), "coverage", ""))
 
     @property
     def tags(self) -> str:
         """Whether sentences bring their tags or the parser's own tagger gives them."""
         return self.parser_.tags
 
-    @tags.setter
-    def tags(self, value: str) -> None:
-        self.parser_.tags = value
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a reranker that has learnt the same and differs in some parameters, its parser in `tags`."""
+        changed = {name: params.pop(name) for name in ("tags",) if name in params}
+        other = super().using(**params)
+        other.parser_ = self.parser_.using(**changed)
+        return other
 
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring the tags that the parser was trained with."""
         return self.parser_.needs_tags
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "beta_"):
-            raise InputError("the reranker has learnt nothing yet; call fit first, or load one")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the reranker, with its parser, to one file."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that the reranker is."""
-        self._check_fitted()
-        fitted = {name: getattr(self, name) for name in FITTED}
-        options = {name: getattr(self, name) for name in (*OPTIONS, "significance_level")}
-        values = {"options": options, "fitted": fitted}
-        parts = {"parser": self.parser_.get_state(), "scorer": self._scorer.get_state()}
-        return State("DependencyReranker", values, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the reranker again."""
-        reranker = cls(**state.values["options"])
-        reranker.parser_ = DependencyParser.from_state(state.parts["parser"])
-        scorer: type[LinearScorer | KernelScorer] = (
-            KernelScorer if reranker.learner == "kernel" else LinearScorer
-        )
-        reranker._scorer = scorer.from_state(state.parts["scorer"])
-        for name, value in {**UNTESTED, **state.values["fitted"]}.items():
-            setattr(reranker, name, value)
-        return reranker
-
-
-OPTIONS = (
-    *("space", "learner", "degree", "threshold", "k", "folds", "fold_epochs", "target", "copies"),
-    *("max_iter", "ranker", "epochs", "chunks", "random_state"),
-)
-"""The parameters on which the features and weights of a reranker depend."""
-FITTED = ("beta_", "scale_", "oracle_", "jackknife_uas_", "gain_", "p_value_", "is_trusted_")
-UNTESTED = {"gain_": np.nan, "p_value_": np.nan, "is_trusted_": True}
-"""Of rerankers in files that say nothing of their gain."""

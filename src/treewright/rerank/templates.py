@@ -24,8 +24,8 @@ from scipy.sparse import csr_matrix
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
+from treewright.model import Array, Model, Value, saved
 from treewright.native.data.arcs import LENGTH_BINS
-from treewright.persist import State
 from treewright.rerank.bitmasks import Integers, Keys, find_first, join_bits, mix, pack, unpack
 from treewright.rerank.candidates import CandidateLists, IntArray
 
@@ -145,7 +145,7 @@ class Description(NamedTuple):
     arcs: list[int]
 
 
-class TemplateFeatures:
+class TemplateFeatures(Model):
     """Tells which features of `TEMPLATES` the candidates of lists have.
 
     Features that all candidates of a list have are left out there, which saves most of the memory: they say
@@ -166,6 +166,7 @@ class TemplateFeatures:
     column_ : str
     """
 
+    fields = saved(keys_=Array("u", is_increasing=True), column_=Value(str))
     keys_: Keys
     column_: str
 
@@ -232,19 +233,6 @@ class TemplateFeatures:
         columns = np.searchsorted(self.keys_[:-1], keys)
         known = np.flatnonzero(self.keys_[columns] == keys)
         return columns[known], known
-
-    def get_state(self) -> State:
-        """Return all that the features are."""
-        values = {"min_count": self.min_count, "column": self.column_}
-        return State("TemplateFeatures", values, {"keys": self.keys_})
-
-    @classmethod
-    def from_state(cls, state: State) -> "TemplateFeatures":
-        """Make the features again."""
-        features = cls(**state.values)
-        features.column_ = state.values["column"]
-        features.keys_ = state.arrays["keys"]
-        return features
 
 
 class _Telling(NamedTuple):

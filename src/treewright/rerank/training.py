@@ -1,30 +1,33 @@
 """How a reranker learns, step by step: which lists, which features, and how much it may say in the end."""
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from treewright._validate import check_choice, check_integer, check_number
-from treewright.checkpoint import Checkpoint
+from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
-from treewright.errors import InputError
 from treewright.metrics.calibration import reliability
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
-from treewright.mining.subtree import MAX_TREES
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import report
-from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, TrainingLists
+from treewright.rerank.candidates import CandidateLists, IntArray, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
+from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.kernelized import KernelScorer
-from treewright.rerank.linear import RANKERS, LinearScorer
+from treewright.rerank.linear import LinearScorer
 from treewright.rerank.tuning import choose_scale, combine, divide_mass, tune
 from treewright.scale import Client
 
-SPACES = ("subtree", "polynomial", "template")
-LEARNERS = ("mined", "kernel")
-TARGETS = ("gold", "best")
+if TYPE_CHECKING:
+    from treewright.rerank.reranker import DependencyReranker
+
+TUNED = ("significance_level", "parser")
+"""Parameters on which the features of a reranker and their weights do not depend."""
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Highest orders of features without a choice."""
 HELD_OUT_SHARE = 0.1
@@ -35,148 +38,164 @@ REFINING = 10
 """Passes over the lists between two rounds of mining."""
 
 
-class RerankerTraining:
-    """The steps by which a `DependencyReranker`, whose options these are, learns."""
+class LearntReranker(NamedTuple):
+    """All that a reranker learns; attributes as those of `DependencyReranker`."""
 
-    parser: DependencyParser | None
-    parser_: DependencyParser
-    space: str
-    learner: str
-    degree: int | None
-    threshold: float
-    k: int
-    folds: int
-    target: str
-    copies: int | None
-    max_iter: int
-    ranker: str
-    epochs: int
-    chunks: int
-    significance_level: float | None
-    random_state: int
-    n_jobs: int
-    _scorer: LinearScorer | KernelScorer
+    parser: DependencyParser
+    scorer: LinearScorer | KernelScorer
+    beta: float
+    scale: float
+    oracle: float
+    jackknife_uas: float
+    gain: float
+    p_value: float
+    is_trusted: bool
 
-    def _check(self) -> None:
-        check_choice("space", self.space, SPACES)
-        check_choice("learner", self.learner, LEARNERS)
-        check_choice("ranker", self.ranker, RANKERS)
-        check_choice("target", self.target, TARGETS)
-        if self.space == "template" and self.learner == "kernel":
-            raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
-        for name in ("k", "max_iter", "epochs", "chunks", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("folds", self.folds, minimum=2)
-        check_number("k", self.k, low=1, high=MAX_TREES - 1)
-        check_number("threshold", self.threshold, low=0, high=1e9)
-        check_integer("random_state", self.random_state)
-        if self.significance_level is not None:
-            check_number("significance_level", self.significance_level, low=0, high=1)
-        if self.degree is not None:
-            check_integer("degree", self.degree, minimum=1)
-        if self.parser is not None and not isinstance(self.parser, DependencyParser):
-            raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
 
-    def _fitted_parser(
-        self,
-        trees: Sequence[DepTree],
-        dev: Sequence[DepTree] | None,
-        steps: Path | None,
-        client: Client | None,
-    ) -> DependencyParser:
-        parser = self.parser or DependencyParser(random_state=self.random_state, n_jobs=self.n_jobs)
-        if parser.is_fitted:
-            return parser
-        folder = steps / "parser" if steps else None
-        return parser.untrained().fit(trees, dev, checkpoint=folder, client=client)
+@dataclass
+class RerankerTrainer:
+    """Trains rerankers of dependency trees.
 
-    def _describe_lists(self, lists: CandidateLists, gold: Sequence[IntArray]) -> None:
-        self.jackknife_uas_, self.oracle_ = lists.uas(gold)
+    Parameters
+    ----------
+    reranker : DependencyReranker
+        Its parameters are used; it is not changed.
+    steps : path, optional
+        The folder in which each step is kept.
+    cache : path, optional
+        The folder of candidate lists.
+    client : distributed.Client, optional
+    """
+
+    reranker: "DependencyReranker"
+    steps: Path | None = None
+    cache: str | os.PathLike[str] | None = None
+    client: Client | None = None
+
+    def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> LearntReranker:
+        """Return what is learnt from a treebank: the parser, unless it has learnt, then to rerank."""
+        options, steps = self.reranker, self.steps
+        parser = self._fitted_parser(trees, dev)
+        lists = jackknife_lists(
+            parser,
+            trees,
+            k=options.k,
+            folds=min(options.folds, len(trees)),
+            epochs=options.fold_epochs,
+            n_jobs=options.n_jobs,
+            client=self.client,
+            cache=self.cache if self.cache is not None else steps / "lists" if steps else None,
+        )
+        gold = [parser.lifted(tree).heads for tree in trees]
+        uas, oracle = lists.uas(gold)
         report(
-            f"lists of {len(lists)} sentences: UAS {self.jackknife_uas_:.2f} of the first trees, "
-            f"{self.oracle_:.2f} of the best of up to {self.k}"
+            f"lists of {len(lists)} sentences: UAS {uas:.2f} of the first trees, "
+            f"{oracle:.2f} of the best of up to {options.k}"
+        )
+        training, tuning, tuning_gold = self._divide(parser, lists, gold, dev)
+        chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
+        identity = fingerprint(list(chosen.items()), trees, dev or [])
+        kept = Checkpoint(steps / "mining", identity) if steps else None
+        scorer = self._learn(training, parser.scale_, kept)
+        return self._tune(
+            LearntReranker(parser, scorer, 1.0, parser.scale_, oracle, uas, np.nan, np.nan, True),
+            tuning,
+            tuning_gold,
         )
 
+    def _fitted_parser(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> DependencyParser:
+        options = self.reranker
+        parser = options.parser or DependencyParser(random_state=options.random_state, n_jobs=options.n_jobs)
+        if parser.is_fitted:
+            return parser
+        folder = self.steps / "parser" if self.steps else None
+        return parser.with_params().fit(trees, dev, checkpoint=folder, client=self.client)
+
     def _divide(
-        self, lists: CandidateLists, gold: Sequence[IntArray], dev: Sequence[DepTree] | None
+        self,
+        parser: DependencyParser,
+        lists: CandidateLists,
+        gold: Sequence[IntArray],
+        dev: Sequence[DepTree] | None,
     ) -> tuple[TrainingLists, CandidateLists, list[IntArray]]:
         """Return lists to learn from and lists to tune with, those of the dev set if there is one."""
         if dev:
-            tuning = CandidateLists.from_structures(self.parser_.structures(dev, self.k))
-            return self._with_target(lists, gold), tuning, [self.parser_.lifted(tree).heads for tree in dev]
-        order = np.random.default_rng(self.random_state).permutation(len(lists))
+            tuning = CandidateLists.from_structures(parser.structures(dev, self.reranker.k))
+            return self._with_target(lists, gold), tuning, [parser.lifted(tree).heads for tree in dev]
+        order = np.random.default_rng(self.reranker.random_state).permutation(len(lists))
         n_aside = max(1, int(len(lists) * HELD_OUT_SHARE))
         aside, rest = np.sort(order[:n_aside]).tolist(), np.sort(order[n_aside:]).tolist()
         training = self._with_target(lists.select(rest), [gold[number] for number in rest])
         return training, lists.select(aside), [gold[number] for number in aside]
 
     def _with_target(self, lists: CandidateLists, gold: Sequence[IntArray]) -> TrainingLists:
-        return lists.with_gold(gold) if self.target == "gold" else lists.with_best(gold)
+        return lists.with_gold(gold) if self.reranker.target == "gold" else lists.with_best(gold)
 
     def _learn(
         self,
         training: TrainingLists,
+        scale: float,
         kept: Checkpoint | None,
-        client: Client | None,
     ) -> LinearScorer | KernelScorer:
         lists, right = training.lists, training.right
-        what = "was added to" if self.target == "gold" else "is missing in"
+        what = "was added to" if self.reranker.target == "gold" else "is missing in"
         report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
-        if self.learner == "kernel":
-            degree = None if self.space == "subtree" else self._degree
-            options = {"chunks": self.chunks, "n_jobs": self.n_jobs, "random_state": self.random_state}
-            return KernelScorer(degree, **options).fit(lists, right, client=client)
-        problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
+        if self.reranker.learner == "kernel":
+            degree = None if self.reranker.space == "subtree" else self._degree
+            options = {
+                "chunks": self.reranker.chunks,
+                "n_jobs": self.reranker.n_jobs,
+                "random_state": self.reranker.random_state,
+            }
+            return KernelScorer(degree, **options).fit(lists, right, client=self.client)
+        problem = list_problem(lists.first, right, given=lists.scores * scale)
         scorer = LinearScorer(
-            self.space,
             self._features(),
-            ranker=self.ranker,
-            epochs=self.epochs,
-            random_state=self.random_state,
+            ranker=self.reranker.ranker,
+            epochs=self.reranker.epochs,
+            random_state=self.reranker.random_state,
         )
-        return scorer.fit(lists, problem, checkpoint=kept, client=client)
+        return scorer.fit(lists, problem, checkpoint=kept, client=self.client)
 
     @property
     def _degree(self) -> int:
-        return DEGREES[self.space] if self.degree is None else self.degree
+        return DEGREES[self.reranker.space] if self.reranker.degree is None else self.reranker.degree
 
     def _features(self) -> ListFeatures:
         miner = GradientMiner(
             degree=self._degree,
-            threshold=self.threshold,
-            max_iter=self.max_iter,
-            path=self.max_iter > 1,
-            refine=REFINING if self.max_iter > 1 else 0,
-            random_state=self.random_state,
+            threshold=self.reranker.threshold,
+            max_iter=self.reranker.max_iter,
+            path=self.reranker.max_iter > 1,
+            refine=REFINING if self.reranker.max_iter > 1 else 0,
+            random_state=self.reranker.random_state,
         )
-        if self.space == "subtree":
-            return SubtreeFeatures(miner, copies=self.copies, n_jobs=self.n_jobs)
-        if self.space == "polynomial":
+        if self.reranker.space == "subtree":
+            return SubtreeFeatures(miner, copies=self.reranker.copies, n_jobs=self.reranker.n_jobs)
+        if self.reranker.space == "polynomial":
             budget = LARGE_BUDGET if self._degree <= 2 else BUDGET
-            return ConjunctionFeatures(miner, budget=budget, n_jobs=self.n_jobs)
+            return ConjunctionFeatures(miner, budget=budget, n_jobs=self.reranker.n_jobs)
         return HandFeatures()
 
-    def _tune(self, lists: CandidateLists, gold: Sequence[IntArray]) -> None:
+    def _tune(
+        self, learnt: LearntReranker, lists: CandidateLists, gold: Sequence[IntArray]
+    ) -> LearntReranker:
         """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
-        trials = self._scorer.trials(lists)
-        found = tune(lists, gold, trials, random_state=self.random_state)
-        self._scorer.choose(found.number)
-        self.gain_, self.p_value_ = found.gain, found.p_value
-        level = self.significance_level
-        self.is_trusted_ = level is None or found.is_significant(level)
+        trials = learnt.scorer.trials(lists)
+        found = tune(lists, gold, trials, random_state=self.reranker.random_state)
+        learnt.scorer.choose(found.number)
+        level = self.reranker.significance_level
+        is_trusted = level is None or found.is_significant(level)
+        learnt = learnt._replace(gain=found.gain, p_value=found.p_value, is_trusted=is_trusted)
         is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.first))
-        # The parser has found its own scale.
-        self.beta_, self.scale_, final = 1.0, self.parser_.scale_, lists.scores
-        if self.is_trusted_:
-            self.beta_, final = found.beta, combine(lists, trials[found.number], found.beta)
-            self.scale_ = choose_scale(lists, final, is_right)
+        final = lists.scores  # of which the parser has found its own scale
+        if is_trusted:
+            final = combine(lists, trials[found.number], found.beta)
+            learnt = learnt._replace(beta=found.beta, scale=choose_scale(lists, final, is_right))
         best = lists.best(final)
-        probabilities = np.clip(divide_mass(lists, self.scale_ * final)[best], 0, 1)
+        probabilities = np.clip(divide_mass(lists, learnt.scale * final)[best], 0, 1)
         error = reliability(probabilities, is_right[best]).error
         report(f"tuning: {found}; calibration error of whole trees {error:.4f}")
-        if not self.is_trusted_:
+        if not is_trusted:
             report(f"the gain is not significant at {level:g}: trees are ranked as by the parser")
-
-    def _votes(self, lists: CandidateLists) -> FloatArray:
-        """Return what the reranker says of candidates: nothing, if it is not trusted."""
-        return self._scorer.score(lists) if self.is_trusted_ else np.zeros((lists.n_candidates, 1))
+        return learnt

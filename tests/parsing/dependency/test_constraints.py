@@ -141,22 +141,22 @@ def test_as_many_allowed_arcs_come_back_as_it_takes_to_have_a_tree(strict, bank)
     (sentence,) = draw(bank, 2, [6])
     words = take_sentence(strict.encoder_.encode([sentence]), 0)
     allowed = restrict(all_arcs(6), {3: 5, 4: 3})
-    widened = _widen(strict._stages()[0], words, np.zeros_like(allowed), allowed)
+    widened = _widen(strict.decoder_.pruner_.stages_[0], words, np.zeros_like(allowed), allowed)
     assert has_tree(widened, single_root=True)
     assert not (widened & ~allowed).any()
     assert widened.sum() < allowed.sum()
 
 
 def test_a_pruning_threshold_may_be_a_whole_number(parsers):
-    assert [stage.threshold for stage in parsers["order 2"].pruner_.stages_] == [1e-4, 0.0]
-    assert isinstance(parsers["order 2"].pruner_.stages_[1].threshold, float)
+    assert [stage.threshold for stage in parsers["order 2"].decoder_.pruner_.stages_] == [1e-4, 0.0]
+    assert isinstance(parsers["order 2"].decoder_.pruner_.stages_[1].threshold, float)
 
 
 def test_arcs_that_pruning_has_left_are_chosen_without_regard_to_what_is_fixed(parsers, bank):
     parser = parsers["order 1"]
     (sentence,) = draw(bank, 6, [6])
     words = take_sentence(parser.encoder_.encode([sentence]), 0)
-    stages = parser._stages()
+    stages = parser.decoder_.pruner_.stages_
     free = left_arcs(stages, words)
     head = int(np.flatnonzero(free[:, 3])[0])
     np.testing.assert_array_equal(left_arcs(stages, words, {3: head}), restrict(free, {3: head}))

@@ -6,7 +6,6 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.parsing.dependency.features import Encoder
 from treewright.parsing.dependency.labeler import Labeler
-from treewright.persist import load_state, save_state
 from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -19,9 +18,20 @@ def trees():
     return tw.make_treebank(n_sentences=60, random_state=0).dependencies
 
 
+class Alone:
+    """A labeler with an encoder of its own."""
+
+    def __init__(self, trees, **options):
+        self.encoder = Encoder.from_trees(trees)
+        self.labeler = Labeler(**SMALL, **options).fit(trees, self.encoder)
+
+    def predict(self, trees):
+        return self.labeler.predict(trees, self.encoder.encode(trees))
+
+
 @pytest.fixture(scope="module")
 def labeler(trees):
-    return Labeler(**SMALL).fit(trees[:40], Encoder.from_trees(trees[:40]))
+    return Alone(trees[:40])
 
 
 def share_right(trees, predicted):
@@ -55,9 +65,9 @@ def test_a_sentence_gets_the_same_relations_alone_and_among_others(trees, labele
 
 
 def test_heads_come_from_the_trees_and_not_from_the_corpus(trees, labeler):
-    corpus = labeler.encoder_.encode([DepTree(tree.words, **columns(tree)) for tree in trees])
+    corpus = labeler.encoder.encode([DepTree(tree.words, **columns(tree)) for tree in trees])
     assert (corpus.heads == -1).all()
-    assert labeler.predict(trees, corpus) == labeler.predict(trees)
+    assert labeler.labeler.predict(trees, corpus) == labeler.predict(trees)
 
 
 def columns(tree):
@@ -70,27 +80,16 @@ def test_relations_of_the_input_are_not_looked_at(trees, labeler):
 
 
 def test_the_same_seed_gives_the_same_weights(trees, labeler):
-    again = Labeler(**SMALL).fit(trees[:40], labeler.encoder_)
-    other = Labeler(**SMALL, random_state=1).fit(trees[:40], labeler.encoder_)
-    assert np.array_equal(again.weights_, labeler.weights_)
-    assert not np.array_equal(other.weights_, labeler.weights_)
+    again, other = Alone(trees[:40]).labeler, Alone(trees[:40], random_state=1).labeler
+    assert np.array_equal(again.weights_, labeler.labeler.weights_)
+    assert not np.array_equal(other.weights_, labeler.labeler.weights_)
 
 
 def test_a_loaded_labeler_predicts_the_same(trees, labeler, tmp_path):
-    save_state(labeler.get_state(), tmp_path / "labeler")
-    loaded = Labeler.from_state(load_state(tmp_path / "labeler"))
-    assert loaded.predict(trees) == labeler.predict(trees)
+    labeler.labeler.save(tmp_path / "labeler")
+    loaded = tw.load(tmp_path / "labeler")
+    assert loaded.predict(trees, labeler.encoder.encode(trees)) == labeler.predict(trees)
     assert (loaded.epochs, loaded.table_bits, loaded.random_state) == (3, 16, 0)
-
-
-def test_an_encoder_kept_elsewhere_can_be_given_back(trees, labeler):
-    state = labeler.get_state(with_encoder=False)
-    assert not state.parts
-    assert Labeler.from_state(state, labeler.encoder_).predict(trees) == labeler.predict(trees)
-    alone = Labeler.from_state(state)
-    assert alone.predict(trees, labeler.encoder_.encode(trees)) == labeler.predict(trees)
-    with pytest.raises(InputError, match="no encoder; expected one in from_state, or a corpus"):
-        alone.predict(trees)
 
 
 def test_only_relations_seen_with_both_tags_are_given():
@@ -98,7 +97,7 @@ def test_only_relations_seen_with_both_tags_are_given():
         sentence("a/D b/N c/V", [2, 3, 0], ["det", "nsubj", "root"]),
         sentence("c/V a/D b/N", [0, 3, 1], ["root", "det", "obj"]),
     ]
-    labeler = Labeler(**SMALL).fit(trees, Encoder.from_trees(trees))
+    labeler = Alone(trees)
     assert labeler.predict([sentence("b/N c/V b/N", [2, 0, 2])]) == [["nsubj", "root", "obj"]]
     both = {"nsubj", "obj"}
     [[of_known_tag, _, of_unknown_tag, _]] = labeler.predict([sentence("b/N a/D x/X c/V", [2, 4, 4, 0])])
@@ -127,7 +126,7 @@ def test_fitting_on_nothing_is_refused():
     ("options", "message"),
     [
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
-        ({"table_bits": 40}, "table_bits is 40; expected a number from 10 to 28"),
+        ({"table_bits": 40}, "table_bits is 40; expected an integer from 10 to 28"),
         ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
     ],
 )

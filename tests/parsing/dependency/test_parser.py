@@ -110,13 +110,13 @@ def test_a_loaded_parser_goes_on_with_the_steps_of_one_that_was_made_new(train, 
     options = {**OPTIONS, "order": 1}
     made = tw.DependencyParser(**options).fit(train[:40], checkpoint=tmp_path / "steps")
     made.save(tmp_path / "parser.tw")
-    again = tw.load(tmp_path / "parser.tw").untrained().fit(train[:40], checkpoint=tmp_path / "steps")
+    again = tw.load(tmp_path / "parser.tw").with_params().fit(train[:40], checkpoint=tmp_path / "steps")
     assert again.predict(train[:5]) == made.predict(train[:5])
 
 
 def test_the_same_seed_gives_the_same_parser(train, test):
     one, other = (tw.DependencyParser(order=1, **OPTIONS).fit(train[:60]) for _ in range(2))
-    np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)
+    np.testing.assert_array_equal(one.scorer_.weights_, other.scorer_.weights_)
     assert heads_of(one.predict(test)) == heads_of(other.predict(test))
 
 
@@ -141,7 +141,7 @@ def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path, 
 
 def test_the_mean_of_runs_is_taken(train):
     def weights(**options):
-        return tw.DependencyParser(order=1, **{**OPTIONS, **options}).fit(train[:40]).structure_.weights_
+        return tw.DependencyParser(order=1, **{**OPTIONS, **options}).fit(train[:40]).scorer_.weights_
 
     first, both = weights(runs=1), weights(runs=2)
     second = 2 * both - first
@@ -157,7 +157,7 @@ def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_
     for epoch in (2, 3):
         fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 20", *data, checkpoint=checkpoint)
     resumed = tw.DependencyParser(**options).fit(*data, checkpoint=checkpoint)
-    np.testing.assert_array_equal(resumed.structure_.weights_, whole.structure_.weights_)
+    np.testing.assert_array_equal(resumed.scorer_.weights_, whole.scorer_.weights_)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(train, test):
         tw.DependencyParser(order=1, tags="predicted", n_jobs=n_jobs, **OPTIONS).fit(train[:60])
         for n_jobs in (1, 3)
     )
-    np.testing.assert_array_equal(one.structure_.weights_, other.structure_.weights_)
+    np.testing.assert_array_equal(one.scorer_.weights_, other.scorer_.weights_)
     many = test * 20
     assert one.predict(many) == other.predict(many)
 

@@ -45,7 +45,7 @@ def test_the_same_seed_gives_the_same_arcs(corpus):
 
 def test_a_saved_pruner_is_the_same(corpus):
     pruner = Pruner(TemplateSet()).fit(corpus)
-    again = Pruner.from_state(pruner.get_state(), TemplateSet())
+    again = Pruner.from_state(pruner.get_state())
     for stage, same in zip(pruner.stages_, again.stages_, strict=True):
         assert stage.weights.any()
         np.testing.assert_array_equal(stage.weights, same.weights)

@@ -1,5 +1,7 @@
 """Parsing and training over whole corpora, sentence by sentence."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from treewright.native.compiling import compiled
@@ -22,6 +24,19 @@ from treewright.native.hypergraph import (
     find_derivation,
     start_derivations,
 )
+
+
+class MiraPass(NamedTuple):
+    """How weights are updated in one pass."""
+
+    k: int
+    bound: float
+    """Of an update towards one constraint."""
+    single_root: bool
+    max_keys: int
+    """Of a part."""
+    step: int
+    """Number of the first step."""
 
 
 @compiled
@@ -72,8 +87,7 @@ def best_trees(parts, graph, heads, scores):
 def train_pass(model, corpus, gold, kept, weights, totals, order, options):
     """Update the weights on each sentence in turn; return the number of wrong heads, and the loss.
 
-    `kept` are the arcs stored by `choose_arcs`; `options` are k, the bound of an update,
-    whether trees have one root, the most keys of a part, and the number of the first step.
+    `kept` are the arcs stored by `choose_arcs`; `options` a `MiraPass`.
     """
     k, bound, single_root, max_keys, step = options
     n_wrong, loss = 0, 0.0

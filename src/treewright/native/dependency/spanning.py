@@ -22,8 +22,7 @@ def score_sentence(stage, corpus, number):
 def train_crossing(stage, model, corpus, gold, totals, order, options):
     """Update the weights of `stage` on each sentence; return the number of wrong heads, and the loss.
 
-    `model` has the same templates; `options` are k, the bound of an update, whether trees have one root,
-    the most keys of a part, and the number of the first step.
+    `model` has the same templates; `options` are a `MiraPass`.
     """
     k, bound, single_root, max_keys, step = options
     n_wrong, loss = 0, 0.0

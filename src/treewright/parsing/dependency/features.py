@@ -12,7 +12,7 @@ between head and modifier with both tags, and each pair of morphological feature
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +21,8 @@ import numpy.typing as npt
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
+from treewright.model import Model, Value, saved
 from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
-from treewright.persist import State
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
@@ -210,6 +210,12 @@ class TemplateSet:
     pruning: str = field(default=PRUNING_TEMPLATES)
 
 
+TEMPLATES = Value(
+    encode=lambda templates: asdict(templates or TemplateSet()), decode=lambda texts: TemplateSet(**texts)
+)
+"""Templates as a field of a model; none are the usual ones."""
+
+
 def compile_templates(text: str, kind: str) -> Templates:
     """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
     roles = KINDS[kind]
@@ -295,7 +301,7 @@ class Corpus(NamedTuple):
         return slice(int(self.first_row[number]) + ROOT + 1, int(self.first_row[number + 1]) - 2)
 
 
-class Encoder:
+class Encoder(Model):
     """Turns sentences into arrays with the vocabularies of its training sentences.
 
     Parameters
@@ -304,8 +310,15 @@ class Encoder:
         One for each of ATTRIBUTES, and one of morphological features.
     """
 
+    fields = saved(
+        vocabularies=Value(
+            encode=lambda found: [one.strings for one in found],
+            decode=lambda texts: [Vocabulary(strings) for strings in texts],
+        )
+    )
+
     def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
-        self.vocabularies = list(vocabularies)
+        self.vocabularies = vocabularies
         # After the strings of each vocabulary come the values of the rows that are no words.
         bases = [len(vocabulary) for vocabulary in self.vocabularies[: len(ATTRIBUTES)]]
         self._special = np.array([[base + row for base in bases] for row in range(ROOT + 1)], dtype=np.int32)
@@ -327,15 +340,6 @@ class Encoder:
     def has_tags(self) -> bool:
         """Whether some of the training sentences had tags."""
         return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
-
-    def get_state(self) -> State:
-        """Return all that the encoder is."""
-        return State("Encoder", {"vocabularies": [one.strings for one in self.vocabularies]})
-
-    @classmethod
-    def from_state(cls, state: State) -> "Encoder":
-        """Make the encoder again."""
-        return cls([Vocabulary(strings) for strings in state.values["vocabularies"]])
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""

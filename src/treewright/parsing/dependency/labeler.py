@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer, check_number
+from treewright._typing import Count, NonNegativeInt, Range
+from treewright._validate import check_params
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.learn.weights import FloatTable, average, make_table, pack, table_shift, unpack
+from treewright.learn.weights import FloatTable, Packed, average, make_table, pack, table_shift, unpack
+from treewright.model import Array, Model, Value, saved
 from treewright.native.dependency.features import ROOT, Templates
 from treewright.native.dependency.labeling import (
     MAX_HISTORY_KEYS,
@@ -22,7 +24,6 @@ from treewright.native.dependency.labeling import (
     learn_labels,
 )
 from treewright.parsing.dependency.features import Corpus, Encoder, compile_templates, max_keys
-from treewright.persist import State
 from treewright.progress import Task, report, task
 
 OWN_TEMPLATES = """
@@ -102,10 +103,9 @@ t.pos m.pos h.pos
 """Of a child and of a sibling, `t` is the other word, and the situation the order of the three."""
 
 COUNT_BITS = 24
-MIN_TABLE_BITS, MAX_TABLE_BITS = 10, 28
 
 
-class Labeler:
+class Labeler(Model):
     """A classifier of relations, given the heads.
 
     A word may have the relations that were seen with the tags of the word and of its head in the same
@@ -121,14 +121,29 @@ class Labeler:
 
     Attributes
     ----------
-    encoder_ : Encoder or None
-        None where the model was made from a state without one; then `predict` must be given a corpus.
     labels_ : Vocabulary
         The relations.
+    n_tags_ : int
+        Of words and of the rows that are no words.
+    pairs_ : ndarray of int64
+        Groups of arcs together with a relation that was seen in them.
     weights_ : ndarray of float32
     """
 
-    def __init__(self, *, epochs: int = 6, table_bits: int = 21, random_state: int = 0) -> None:
+    fields = saved(
+        labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
+        n_tags_=Value(int),
+        pairs_=Array("i", low=0, is_increasing=True),
+        weights_=Packed(is_hashed=True),
+    )
+
+    def __init__(
+        self,
+        *,
+        epochs: Count = 6,
+        table_bits: Annotated[int, Range(10, 28)] = 21,
+        random_state: NonNegativeInt = 0,
+    ) -> None:
         self.epochs = epochs
         self.table_bits = table_bits
         self.random_state = random_state
@@ -146,32 +161,28 @@ class Labeler:
         relations = [relation for tree in trees for relation in tree.deprels]
         if not relations:
             raise InputError("no training sentences with words were given; expected at least one")
-        self.encoder_: Encoder | None = encoder
         self.labels_ = Vocabulary.from_counts(Counter(relations))
         corpus = encoder.encode(trees)
         gold = np.zeros(len(corpus.heads), dtype=np.int32)
         gold[_word_rows(corpus)] = self.labels_.ids(relations)
-        n_tags = len(encoder.vocabularies[0]) + ROOT + 1
-        self._allowed = _Allowed.from_corpus(corpus, gold, n_tags)
+        self.n_tags_ = len(encoder.vocabularies[0]) + ROOT + 1
+        self._allowed = _Allowed.from_corpus(corpus, gold, self.n_tags_)
+        self.pairs_ = self._allowed.pairs
         # Predictions must not change by saving, so the weights are rounded now.
         with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
             self.weights_ = unpack(pack(self._learn(corpus, gold, counted)))
         return self
 
-    def predict(self, trees: Sequence[DepTree], corpus: Corpus | None = None) -> list[list[str]]:
+    def predict(self, trees: Sequence[DepTree], corpus: Corpus) -> list[list[str]]:
         """Return the relations of the words of each tree, for the heads it has.
 
         Parameters
         ----------
         trees : sequence of DepTree
-        corpus : Corpus, optional
-            The same sentences as arrays, if at hand; its heads are not looked at.
+        corpus : Corpus
+            The same sentences as arrays; its heads are not looked at.
         """
         self._check(trees)
-        if corpus is None:
-            if self.encoder_ is None:
-                raise InputError("the labeler has no encoder; expected one in from_state, or a corpus")
-            corpus = self.encoder_.encode(trees)
         rows = _word_rows(corpus)
         heads = np.full(len(corpus.values), -1, dtype=np.int32)
         heads[rows] = np.concatenate([*(tree.heads for tree in trees), np.empty(0, dtype=np.int32)])
@@ -181,32 +192,12 @@ class Labeler:
         labels = iter(np.array(["", *self.labels_.strings], dtype=object)[found[rows]].tolist())
         return [[next(labels) for _ in range(len(tree))] for tree in trees]
 
-    def get_state(self, *, with_encoder: bool = True) -> State:
-        """Return all that the labeler is; without its encoder if that is kept elsewhere."""
-        options = {"epochs": self.epochs, "table_bits": self.table_bits, "random_state": self.random_state}
-        values = {"options": options, "labels": self.labels_.strings, "n_tags": self._allowed.n_tags}
-        arrays = {**pack(self.weights_), "pairs": self._allowed.pairs}
-        parts = {"encoder": self.encoder_.get_state()} if with_encoder and self.encoder_ else {}
-        return State("Labeler", values, arrays, parts)
-
-    @classmethod
-    def from_state(cls, state: State, encoder: Encoder | None = None) -> Self:
-        """Make the labeler again, with the encoder that is given or, without one, with its own."""
-        labeler = cls(**state.values["options"])
-        if encoder is None and "encoder" in state.parts:
-            encoder = Encoder.from_state(state.parts["encoder"])
-        labeler.encoder_ = encoder
-        labeler.labels_ = Vocabulary(state.values["labels"])
-        labeler._allowed = _Allowed.from_pairs(
-            state.arrays["pairs"], state.values["n_tags"], len(labeler.labels_)
-        )
-        labeler.weights_ = unpack(state.arrays)
-        return labeler
+    def restore(self) -> None:
+        """Make the groups of arcs again."""
+        self._allowed = _Allowed.from_pairs(self.pairs_, self.n_tags_, len(self.labels_))
 
     def _check(self, trees: Sequence[DepTree]) -> None:
-        check_integer("epochs", self.epochs, minimum=1)
-        check_number("table_bits", self.table_bits, low=MIN_TABLE_BITS, high=MAX_TABLE_BITS)
-        check_integer("random_state", self.random_state)
+        check_params(self)
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")

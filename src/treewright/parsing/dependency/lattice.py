@@ -3,7 +3,7 @@
 A scorer gives each part a number; the best trees, and the probabilities of arcs, follow from these alone.
 """
 
-from collections.abc import Mapping
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,13 @@ from treewright.native.dependency.charts import build_chart
 from treewright.native.dependency.corpus import best_trees
 from treewright.native.dependency.features import ROOT
 from treewright.native.hypergraph import Hypergraph, fill_marginals
+from treewright.parsing.contract import PartScores
 from treewright.parsing.dependency.features import KINDS, ROLES
 
 PART_KINDS = native.Scores._fields
 """The kinds of parts: arc, pair, grandchild, grand_sibling, triple."""
 NO_WORD = -1
 """Stands for the sibling of a first modifier, and for the modifier after the last."""
-
-PartScores = Mapping[str, npt.NDArray[np.float64]]
 
 
 class Lattice:
@@ -41,6 +40,8 @@ class Lattice:
     ----------
     scores : dict of str to array
         By kind.
+    arranged : Parts
+        The parts as compiled code numbers them.
     """
 
     def __init__(
@@ -52,13 +53,18 @@ class Lattice:
         if keep[:, 0].any() or keep.diagonal().any():
             raise InputError("keep has an arc to the root or from a word to itself; expected none")
         self.single_root = single_root
-        self._parts = native.arrange(keep)
+        self.arranged = native.arrange(keep)
         self.scores = self._whole(scores or {})
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of parts that there are."""
+        return PART_KINDS
 
     @property
     def n_words(self) -> int:
         """Number of words of the sentence."""
-        return len(self._parts.first_in) - 2
+        return len(self.arranged.first_in) - 2
 
     def words(self, kind: str) -> npt.NDArray[np.int32]:
         """Return the words of all parts of a kind, one part a row.
@@ -68,20 +74,32 @@ class Lattice:
         (head, outer sibling, sibling, modifier); 0 is the root and -1 no word.
         """
         if kind == "arc":
-            columns = native.list_arcs(self._parts.head, self._parts.modifier)
+            columns = native.list_arcs(self.arranged.head, self.arranged.modifier)
         elif kind == "pair":
-            columns = native.list_pairs(self._parts)
+            columns = native.list_pairs(self.arranged)
         elif kind == "grandchild":
-            columns = native.list_grandchildren(self._parts)
+            columns = native.list_grandchildren(self.arranged)
         elif kind == "grand_sibling":
-            columns = native.list_grand_siblings(self._parts, native.list_pairs(self._parts))
+            columns = native.list_grand_siblings(self.arranged, native.list_pairs(self.arranged))
         elif kind == "triple":
-            columns = native.list_triples(self._parts)
+            columns = native.list_triples(self.arranged)
         else:
             raise InputError(f"kind is {kind!r}; expected one of {', '.join(PART_KINDS)}")
         rows = columns[[ROLES[letter] for letter in KINDS[kind]]].T
         found: npt.NDArray[np.int32] = np.where(rows < ROOT, NO_WORD, rows - ROOT).astype(np.int32)
         return found
+
+    def with_scores(self, scores: PartScores) -> "Lattice":
+        """Return the same parts with other scores."""
+        other = copy(self)
+        other.scores = self._whole(scores)
+        return other
+
+    def contains(self, kind: str, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Tell which parts of a kind a tree has; `heads` are those of its words."""
+        rows = [tuple(row) for row in self.words(kind).tolist()]
+        found = parts_of_tree(kind, heads)
+        return np.array([row in found for row in rows], dtype=np.bool_)
 
     def best_trees(
         self, k: int = 1, scores: PartScores | None = None
@@ -99,7 +117,7 @@ class Lattice:
         if not is_complete:
             return np.empty((0, self.n_words), dtype=np.int32), np.empty(0)
         heads, totals = np.zeros((k, self.n_words + 1), dtype=np.int32), np.empty(k)
-        n_found = best_trees(self._parts, graph, heads, totals)
+        n_found = best_trees(self.arranged, graph, heads, totals)
         return heads[:n_found, 1:], totals[:n_found]
 
     def marginals(self, scores: PartScores | None = None) -> tuple[npt.NDArray[np.float64], float]:
@@ -115,12 +133,12 @@ class Lattice:
         log_sum = fill_marginals(graph, 1.0, probability)
         is_arc = graph.arc >= 0
         arcs = graph.arc[is_arc]
-        np.add.at(square, (self._parts.modifier[arcs] - 1, self._parts.head[arcs]), probability[is_arc])
+        np.add.at(square, (self.arranged.modifier[arcs] - 1, self.arranged.head[arcs]), probability[is_arc])
         return square, float(log_sum)
 
     def _chart(self, scores: PartScores | None) -> tuple[Hypergraph, bool]:
         chosen = self.scores if scores is None else self._whole(scores)
-        graph, is_complete = build_chart(self._parts, native.Scores(**chosen), self.single_root)
+        graph, is_complete = build_chart(self.arranged, native.Scores(**chosen), self.single_root)
         return graph, bool(is_complete)
 
     def _whole(self, scores: PartScores) -> dict[str, npt.NDArray[np.float64]]:
@@ -128,7 +146,7 @@ class Lattice:
         unknown = set(scores) - set(PART_KINDS)
         if unknown:
             raise InputError(f"kind is {min(unknown)!r}; expected one of {', '.join(PART_KINDS)}")
-        parts = self._parts
+        parts = self.arranged
         sizes = (
             len(parts.head),
             *(int(first[-1]) for first in (parts.first_pair, parts.first_grandchild)),
@@ -143,3 +161,29 @@ class Lattice:
                 raise InputError(f"{kind} has scores that are not finite; expected numbers")
             whole[kind] = found
         return whole
+
+
+def parts_of_tree(kind: str, heads: npt.NDArray[np.int32]) -> set[tuple[int, ...]]:
+    """Return the parts of a kind that a tree is made of, as the rows of `Lattice.words`."""
+    above = [NO_WORD, *heads.tolist()]
+    arcs = [(head, word) for word, head in enumerate(above) if head >= 0]
+    if kind == "arc":
+        return set(arcs)
+    if kind == "grandchild":
+        return {(above[head], head, word) for head, word in arcs if head > 0}
+    found: set[tuple[int, ...]] = set()
+    for head in range(len(above)):
+        children = [word for parent, word in arcs if parent == head]
+        for side in (
+            [word for word in reversed(children) if word < head],
+            [word for word in children if word > head],
+        ):
+            before = [NO_WORD, *side]
+            pairs = [(head, sibling, word) for sibling, word in zip(before, [*side, NO_WORD], strict=True)]
+            if kind == "pair":
+                found.update(pairs)
+            elif kind == "grand_sibling" and head > 0:
+                found.update((above[head], *pair) for pair in pairs)
+            elif kind == "triple":
+                found.update((head, *three) for three in zip(side, side[1:], side[2:], strict=False))
+    return found

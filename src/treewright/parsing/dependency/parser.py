@@ -2,30 +2,35 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import NamedTuple, Self, TypeVar
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer
+from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
+from treewright._validate import check_integer, check_params
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
-from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
+from treewright.learn.weights import LARGEST_WEIGHT
+from treewright.model import Model, Part, Value, saved
+from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
-from treewright.parsing.dependency.features import Corpus, TemplateSet
+from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder
+from treewright.parsing.dependency.features import TEMPLATES, Corpus, Encoder, TemplateSet
+from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
-from treewright.parsing.dependency.long_sentences import LONGEST, Pieces
-from treewright.parsing.dependency.training import MODELS, ParserTraining
-from treewright.persist import State, save_state
-from treewright.progress import report
+from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
+from treewright.parsing.dependency.long_sentences import Pieces
+from treewright.parsing.dependency.training import Learnt, ParserTrainer
 from treewright.scale import Client, map_jobs
+from treewright.tagging.tagger import Tagger
 
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
+Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
 
 
 class Candidate(NamedTuple):
@@ -59,7 +64,7 @@ class Structures(NamedTuple):
     probabilities: npt.NDArray[np.float64]
 
 
-class DependencyParser(ParserTraining):
+class DependencyParser(Model):
     """A graph-based dependency parser with exact k-best trees and calibrated probabilities.
 
     Parameters
@@ -99,6 +104,8 @@ class DependencyParser(ParserTraining):
         How crossing arcs are made projective for training and brought back after parsing.
     templates : TemplateSet, optional
         Features.
+    scorer : PartScorer, optional
+        Scores the parts of trees instead of the linear model.
     n_jobs : int
         Threads for folds and for parsing; results do not depend on them.
 
@@ -107,30 +114,54 @@ class DependencyParser(ParserTraining):
     recall_ : float
         Percent of the gold arcs of training sentences that pruning keeps.
     tagger_ : Tagger or None
+    encoder_ : Encoder
+    decoder_ : ProjectiveDecoder or SpanningDecoder
+    scorer_ : PartScorer
+    labeler_ : Labeler
     scale_ : float
         What scores are multiplied by to become logarithms of probabilities.
     """
 
+    fields = saved(
+        scorer=Part(PartScorer, optional=True),
+        templates=TEMPLATES,
+        tagger_=Part(Tagger, optional=True),
+        encoder_=Part(Encoder),
+        decoder_=Part(ChartDecoder),
+        scorer_=Part(PartScorer),
+        labeler_=Part(Labeler),
+        scale_=Value(Scale),
+        recall_=Value(float),
+    )
+    tagger_: Tagger | None
+    encoder_: Encoder
+    decoder_: ChartDecoder
+    scorer_: PartScorer
+    labeler_: Labeler
+    scale_: float
+    recall_: float
+
     def __init__(
         self,
         *,
-        order: int = 3,
-        k: int = 10,
-        epochs: int = 6,
-        runs: int = 4,
-        tags: str = "gold",
-        decoder: str = "projective",
+        order: Literal[1, 2, 3] = 3,
+        k: Count = 10,
+        epochs: Count = 6,
+        runs: Count = 4,
+        tags: Literal["gold", "predicted"] = "gold",
+        decoder: Literal["projective", "spanning"] = "projective",
         jackknife: bool = False,
-        patience: int | None = None,
-        bound: float = 1.0,
-        random_state: int = 0,
-        table_bits: int = 23,
-        pruning_threshold: float = 1e-3,
-        max_heads: int = 8,
-        folds: int = 5,
-        lifting: str = "path",
+        patience: Count | None = None,
+        bound: NonNegativeFloat = 1.0,
+        random_state: NonNegativeInt = 0,
+        table_bits: TableBits = 23,
+        pruning_threshold: Fraction = 1e-3,
+        max_heads: Count = 8,
+        folds: Count = 5,
+        lifting: Literal["path", "head", "head+path", "baseline"] = "path",
         templates: TemplateSet | None = None,
-        n_jobs: int = 1,
+        scorer: PartScorer | None = None,
+        n_jobs: Count = 1,
     ) -> None:
         self.order = order
         self.k = k
@@ -148,6 +179,7 @@ class DependencyParser(ParserTraining):
         self.folds = folds
         self.lifting = lifting
         self.templates = templates
+        self.scorer = scorer
         self.n_jobs = n_jobs
 
     def fit(
@@ -172,17 +204,17 @@ class DependencyParser(ParserTraining):
             A cluster that learns from the folds; the model is the same.
         """
         self._check(trees, dev)
-        options = [*(getattr(self, name) for name in OPTIONS), self.templates or TemplateSet()]
-        kept = Checkpoint(checkpoint, fingerprint(options, trees, dev or [])) if checkpoint else None
-        trees, held_out = (trees, dev) if dev or self.jackknife else self._hold_out(trees)
-        found = self._restore(kept) or self._prepare(trees, kept, client)
-        self._learn_structure(found, dev, kept)
-        if held_out and not self.jackknife:
-            self.scale_ = self._calibrate(held_out)
-        if held_out:
-            report(f"probabilities: {self._describe_calibration(held_out)}")
-        elif not self.jackknife:
-            report("probabilities: not calibrated, for want of sentences")
+        identity = fingerprint(list(self.result_params().items()), trees, dev or [])
+        kept = Checkpoint(checkpoint, identity) if checkpoint else None
+        return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
+
+    def with_learnt(self, learnt: Learnt) -> Self:
+        """Return a parser with the same parameters that has learnt this."""
+        return self.with_params()._set_learnt(learnt)
+
+    def _set_learnt(self, learnt: Learnt) -> Self:
+        self.tagger_, self.encoder_, self.decoder_, self.labeler_ = learnt[:4]
+        self.recall_, self.scorer_, self.scale_ = learnt[4:]
         return self
 
     def predict(
@@ -218,7 +250,9 @@ class DependencyParser(ParserTraining):
             have thrown out comes back.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch, fixed: self._parse(batch, k, fixed, sure=True), trees, k, fixed)
+        return self._spread(
+            lambda batch, fixed: self._parse(batch, k, fixed, with_probabilities=True), trees, k, fixed
+        )
 
     def structures(
         self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
@@ -228,7 +262,9 @@ class DependencyParser(ParserTraining):
         With `fixed` heads, these are the best trees that have them, as in `kbest`.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch, fixed: self._search(batch, k, fixed, sure=True)[0], trees, k, fixed)
+        return self._spread(
+            lambda batch, fixed: self._search(batch, k, fixed, with_probabilities=True)[0], trees, k, fixed
+        )
 
     def complete(
         self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
@@ -237,16 +273,16 @@ class DependencyParser(ParserTraining):
 
         Words whose heads are `fixed` keep them.
         """
-        return self._complete(trees, None, fixed)
+        self.check_is_fitted()
+        return self._complete(Batch(trees, self.encoder_.encode(trees)), fixed)
 
-    def _complete(
-        self, trees: Sequence[DepTree], corpus: Corpus | None, fixed: Sequence[FixedHeads] | None
-    ) -> list[DepTree]:
-        """Complete trees, which are those of a corpus, if it is given."""
-        relations = self.labeler_.predict(trees, corpus)
+    def _complete(self, batch: Batch, fixed: Sequence[FixedHeads] | None) -> list[DepTree]:
+        relations = self.labeler_.predict(batch.trees, batch.corpus)
         return [
-            deprojectivize(tree.with_heads(tree.heads, labels), staying=heads)
-            for tree, labels, heads in zip(trees, relations, fixed or [{}] * len(trees), strict=True)
+            self.decoder_.unlift(tree.with_heads(tree.heads, labels), heads)
+            for tree, labels, heads in zip(
+                batch.trees, relations, fixed or [{}] * len(batch.trees), strict=True
+            )
         ]
 
     def marginals(
@@ -260,10 +296,10 @@ class DependencyParser(ParserTraining):
         def find(
             batch: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
         ) -> list[npt.NDArray[np.float64]]:
-            pieces = self._cut(self._tagged(batch), fixed)
-            corpus = self.encoder_.encode(pieces.trees)
-            squares = self.structure_.marginals(self._stages(), corpus, self.scale_, pieces.fixed)[1]
-            whole = pieces.join_squares(squares, single_root=self.structure_.single_root)
+            pieces = Pieces(self._tagged(batch), fixed, longest=self.decoder_.longest)
+            sentences = Batch(pieces.trees, self.encoder_.encode(pieces.trees))
+            squares = self.decoder_.marginals(self.scorer_, sentences, self.scale_, pieces.fixed)[1]
+            whole = pieces.join_squares(squares, single_root=self.decoder_.single_root_)
             return [square.T[1:] for square in whole]
 
         return self._spread(find, trees, fixed=fixed)
@@ -311,55 +347,61 @@ class DependencyParser(ParserTraining):
         Another scorer can take these, or words, and give scores of its own; a sentence whose arcs allow no
         tree, which `predict` helps with a chain of arcs, has none here.
         """
-        self._check_fitted()
-        if self.decoder != "projective":
+        self.check_is_fitted()
+        if not isinstance(self.decoder_, ProjectiveDecoder):
             raise InputError(f"decoder is {self.decoder!r}; expected 'projective' for lattices")
-        corpus = self.encoder_.encode(self._tagged(trees))
-        return self.structure_.lattices(self._stages(), corpus)
+        tagged = self._tagged(trees)
+        return self.decoder_.lattices(self.scorer_, Batch(tagged, self.encoder_.encode(tagged)))
 
-    def untrained(self, **changes: object) -> Self:
-        """Return a parser with the same options, but for some, that has learnt nothing."""
-        options = {name: getattr(self, name) for name in (*OPTIONS, "templates", "n_jobs")}
-        return type(self)(**{**options, **changes})
+    def lifted(self, tree: DepTree) -> DepTree:
+        """Return a tree as the parser learns it: with crossing arcs lifted, if it finds none of these."""
+        return self.decoder_.lift(tree)
+
+    @property
+    def is_projective(self) -> bool:
+        """Whether the parser finds trees without crossing arcs."""
+        return self.decoder == "projective"
 
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring the tags that the parser was trained with."""
         return self.tags == "gold" and self.encoder_.has_tags
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to one file."""
-        save_state(self.get_state(), path)
+    def restore(self) -> None:
+        """Let a linear model number the words of sentences as the parser does."""
+        if self.templates == TemplateSet():
+            self.templates = None
+        if isinstance(self.scorer_, LinearPartScorer):
+            self.scorer_.encoder = self.encoder_
 
-    def get_state(self) -> State:
-        """Return all that the parser is."""
-        self._check_fitted()
-        options = {name: getattr(self, name) for name in OPTIONS}
-        templates = asdict(self.templates or TemplateSet())
-        parts = {**self._parts(), "structure": self.structure_.get_state()}
-        values = {"options": options, "templates": templates, "scale": self.scale_, "recall": self.recall_}
-        return State("DependencyParser", values, {}, parts)
+    def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
+        check_params(self)
+        if self.decoder == "spanning" and self.order != 1:
+            raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
+        if self.patience is not None and not dev:
+            raise InputError("patience counts epochs without a better dev score; expected a dev set")
+        if self.templates is not None and not isinstance(self.templates, TemplateSet):
+            raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
+        if self.scorer is not None and not isinstance(self.scorer, PartScorer):
+            raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
+        if dev is not None and not any(len(tree) for tree in dev):
+            raise InputError("the dev set has no words; expected some, or no dev set")
+        n_sentences = sum(len(tree) > 0 for tree in trees)
+        if n_sentences == 0:
+            raise InputError("no training sentences with words were given; expected at least one")
+        if (self.jackknife or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
+            found = f"{n_sentences} sentences and {self.folds} folds"
+            raise InputError(f"{found}; expected two of each or more to train on all but one fold")
+        for number, tree in enumerate(trees, start=1):
+            if (tree.heads < 0).any():
+                raise InputError(f"sentence {number} has words without a head; expected whole trees")
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the parser again."""
-        parser = cls(**state.values["options"], templates=TemplateSet(**state.values["templates"]))
-        assert parser.templates
-        parser._set_parts(state)
-        model = MODELS[parser.decoder]
-        parser.structure_ = model.from_state(state.parts["structure"], parser.templates)
-        parser.scale_ = state.values["scale"]
-        parser.recall_ = state.values["recall"]
-        return parser
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the parser has learnt anything."""
-        return hasattr(self, "structure_")
-
-    def _check_fitted(self) -> None:
-        if not self.is_fitted:
-            raise InputError("the parser has learnt nothing yet; call fit first, or load one")
+    def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
+        if self.tags == "gold":
+            return trees
+        if self.tagger_ is None:
+            raise InputError("tags is 'predicted', but the parser was trained on gold tags and has no tagger")
+        return self.tagger_.predict(trees)
 
     def _spread(
         self,
@@ -369,7 +411,7 @@ class DependencyParser(ParserTraining):
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[Result]:
         """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
-        self._check_fitted()
+        self.check_is_fitted()
         self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
         spans = [slice(start, start + size) for start in range(0, len(trees), size)]
@@ -384,48 +426,55 @@ class DependencyParser(ParserTraining):
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
     ) -> None:
         """Check that sentences, the first of which has the number `first`, have trees with these heads."""
-        self._check_fitted()
+        self.check_is_fitted()
         if fixed is not None:
             sizes = [len(tree) for tree in trees]
-            projective, single_root = self.decoder == "projective", self.structure_.single_root
+            projective, single_root = self.decoder_.is_projective, self.decoder_.single_root_
             check_fixed(fixed, sizes, projective=projective, single_root=single_root, first=first)
 
     def _search(
-        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None, *, sure: bool
+        self,
+        trees: Sequence[DepTree],
+        k: int,
+        fixed: Sequence[FixedHeads] | None,
+        *,
+        with_probabilities: bool,
     ) -> tuple[list[Structures], Corpus]:
-        """Return the best structures of each sentence, with probabilities if `sure`."""
+        """Return the best structures of each sentence, with probabilities if they are wanted."""
         tagged = self._tagged(trees)
-        pieces = self._cut(tagged, fixed)
+        pieces = Pieces(tagged, fixed, longest=self.decoder_.longest)
         corpus = self.encoder_.encode(pieces.trees)
-        heads, scores = self.structure_.best_trees(self._stages(), corpus, k, pieces.fixed)
+        batch = Batch(pieces.trees, corpus)
+        heads, scores = self.decoder_.best_trees(self.scorer_, batch, k, pieces.fixed)
         scores[corpus.sizes == 0, 0] = 0.0
         probabilities = np.full_like(scores, np.nan)
-        if sure:
-            log_sums, _ = self.structure_.marginals(self._stages(), corpus, self.scale_, pieces.fixed)
+        if with_probabilities:
+            log_sums, _ = self.decoder_.marginals(self.scorer_, batch, self.scale_, pieces.fixed)
             probabilities = np.exp(self.scale_ * scores - log_sums[:, np.newaxis])
         n_found = (scores > -np.inf).sum(axis=1).tolist()
         found = [
             (heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n])
             for number, n in enumerate(n_found)
         ]
-        joined = pieces.join_trees(found, k, single_root=self.structure_.single_root)
+        joined = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
         best = [Structures(tree, *each) for tree, each in zip(tagged, joined, strict=True)]
         return best, corpus if pieces.is_whole else self.encoder_.encode(tagged)
 
-    def _cut(self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None) -> Pieces:
-        """Cut sentences that are too long for charts; a search without charts takes them as they are."""
-        return Pieces(trees, fixed, longest=LONGEST if self.decoder == "projective" else None)
-
     def _parse(
-        self, trees: Sequence[DepTree], k: int, fixed: Sequence[FixedHeads] | None, *, sure: bool = False
+        self,
+        trees: Sequence[DepTree],
+        k: int,
+        fixed: Sequence[FixedHeads] | None,
+        *,
+        with_probabilities: bool = False,
     ) -> list[list[Candidate]]:
-        """Return candidates for each sentence, with probabilities if `sure`."""
-        found, corpus = self._search(trees, k, fixed, sure=sure)
+        """Return candidates for each sentence, with probabilities if they are wanted."""
+        found, corpus = self._search(trees, k, fixed, with_probabilities=with_probabilities)
         bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
-        staying = (
-            [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
-        )
-        whole = iter(self._complete(bare, corpus if k == 1 else None, staying))
+        kept = [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
+        # Of one tree a sentence, the arrays are at hand.
+        batch = Batch(bare, corpus if k == 1 else self.encoder_.encode(bare))
+        whole = iter(self._complete(batch, kept))
         return [
             [
                 Candidate(next(whole), score, probability)
@@ -433,13 +482,6 @@ class DependencyParser(ParserTraining):
             ]
             for each in found
         ]
-
-
-OPTIONS = (
-    *("order", "k", "epochs", "runs", "tags", "decoder", "jackknife", "patience", "bound", "random_state"),
-    *("table_bits", "pruning_threshold", "max_heads", "folds", "lifting"),
-)
-"""The parameters of a parser that are saved with it."""
 
 
 def likely_heads(marginals: Sequence[npt.NDArray[np.float64]], n: int) -> list[list[list[tuple[int, float]]]]:

@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from treewright.learn.weights import make_table, pack, table_shift, unpack
+from treewright._typing import Count, Fraction, NonNegativeInt
+from treewright.learn.weights import Packed, make_table, pack, table_shift, unpack
+from treewright.model import Model, expect, saved
 from treewright.native.dependency.eisner import arc_marginals
 from treewright.native.dependency.features import N_EXTRA_ROWS, Sentence
 from treewright.native.dependency.pruning import (
@@ -19,8 +21,7 @@ from treewright.native.dependency.pruning import (
     score_arcs,
 )
 from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree, restrict
-from treewright.parsing.dependency.features import Corpus, TemplateSet, compile_templates, max_keys
-from treewright.persist import State
+from treewright.parsing.dependency.features import TEMPLATES, Corpus, TemplateSet, compile_templates, max_keys
 from treewright.progress import task
 from treewright.scale import Client, map_jobs
 
@@ -44,7 +45,7 @@ class PruningReport:
     """Arcs kept a word, gold arcs included."""
 
 
-class Pruner:
+class Pruner(Model):
     """Chooses arcs by their marginal probability under first-order models.
 
     Parameters
@@ -59,17 +60,29 @@ class Pruner:
     single_root : bool
         Whether every tree has exactly one root.
     random_state : int
+
+    Attributes
+    ----------
+    coarse_weights_, fine_weights_ : ndarray of float32
+        Of the small model and of the rich one, which is None where the small one decides alone.
+    stages_ : tuple of Stage
     """
+
+    fields = saved(
+        templates=TEMPLATES,
+        coarse_weights_=Packed(is_hashed=True),
+        fine_weights_=Packed(is_hashed=True, optional=True),
+    )
 
     def __init__(
         self,
         templates: TemplateSet,
         *,
-        threshold: float = 1e-3,
-        max_heads: int = 8,
+        threshold: Fraction = 1e-3,
+        max_heads: Count = 8,
         fine: bool = True,
         single_root: bool = True,
-        random_state: int = 0,
+        random_state: NonNegativeInt = 0,
     ) -> None:
         self.templates = templates
         self.threshold = threshold
@@ -82,8 +95,20 @@ class Pruner:
         """Learn from sentences with projective heads."""
         stages = self._train(corpus, np.arange(corpus.n_sentences))
         # Choices must not change by saving, so the weights are rounded now.
-        self.stages_ = self._make_stages([unpack(pack(stage.weights)) for stage in stages])
+        weights = [unpack(pack(stage.weights)) for stage in stages]
+        self.coarse_weights_ = weights[0]
+        self.fine_weights_ = weights[1] if self.fine else None
+        self.restore()
         return self
+
+    def check_fitted_state(self) -> None:
+        """Check that there is a rich model if it is wanted."""
+        expect((self.fine_weights_ is not None) == self.fine, "weights of each stage")
+
+    def restore(self) -> None:
+        """Make the stages again."""
+        tables = [self.coarse_weights_, self.fine_weights_]
+        self.stages_ = self._make_stages([table for table in tables if table is not None])
 
     def jackknife(
         self, corpus: Corpus, *, folds: int, n_jobs: int = 1, client: Client | None = None
@@ -114,28 +139,6 @@ class Pruner:
         first, codes = self._room(corpus)
         lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
         return lost, kept, codes[_places(first, mine)]
-
-    def get_state(self) -> State:
-        """Return all that the pruner is."""
-        values = {
-            "threshold": self.threshold,
-            "max_heads": self.max_heads,
-            "fine": self.fine,
-            "single_root": self.single_root,
-            "random_state": self.random_state,
-        }
-        parts = {
-            f"stage{at}": State("Stage", {}, pack(stage.weights)) for at, stage in enumerate(self.stages_)
-        }
-        return State("Pruner", values, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State, templates: TemplateSet) -> "Pruner":
-        """Make the pruner again."""
-        pruner = cls(templates, **state.values)
-        tables = [unpack(part.arrays) for _, part in sorted(state.parts.items())]
-        pruner.stages_ = pruner._make_stages(tables)
-        return pruner
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
         coarse = compile_templates(self.templates.pruning, "arc")

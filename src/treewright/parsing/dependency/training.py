@@ -1,231 +1,213 @@
-"""What a dependency parser learns, step by step: tags, pruning, relations, structure, how sure it is."""
+"""What a dependency parser learns, step by step: tags, pruning, relations, structure, probabilities."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treewright._validate import check_choice, check_integer, check_number
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
-from treewright.data.projective import SCHEMES, projectivize
-from treewright.errors import InputError
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
-from treewright.native.dependency.pruning import Stage
+from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
+from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
+from treewright.parsing.dependency.linear import LinearPartScorer
+from treewright.parsing.dependency.mira import EpochReport, HingeTrainer, MiraTrainer
 from treewright.parsing.dependency.pruning import Arcs, Pruner
-from treewright.parsing.dependency.spanning import SpanningModel
-from treewright.parsing.dependency.structure import EpochReport, StructureModel
 from treewright.persist import State
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife
 
+if TYPE_CHECKING:
+    from treewright.parsing.dependency.parser import DependencyParser
+
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 """Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
+NO_ARCS = np.empty(0, dtype=np.int32)
 
 
-class Preparation(NamedTuple):
-    """What the structure is learnt from."""
+class Learnt(NamedTuple):
+    """All that a parser learns.
 
-    corpus: Corpus
-    arcs: Arcs
-    single_root: bool
+    Attributes
+    ----------
+    tagger : Tagger or None
+    encoder : Encoder
+    decoder : ChartDecoder
+    labeler : Labeler
+    recall : float
+        Percent of the gold arcs of training sentences that pruning keeps.
+    scorer : PartScorer
+    scale : float
+        What scores are multiplied by to become logarithms of probabilities.
+    """
+
+    tagger: Tagger | None
+    encoder: Encoder
+    decoder: ChartDecoder
+    labeler: Labeler
+    recall: float
+    scorer: PartScorer
     scale: float
 
 
-class ParserTraining(ABC):
-    """The steps by which a `DependencyParser`, whose options these are, learns."""
+class Prepared(NamedTuple):
+    """All but the structure, and what that is learnt from."""
 
-    order: int
-    k: int
-    epochs: int
-    runs: int
-    tags: str
-    decoder: str
-    jackknife: bool
-    patience: int | None
-    bound: float
-    random_state: int
-    table_bits: int
-    pruning_threshold: float
-    max_heads: int
-    folds: int
-    lifting: str
-    templates: TemplateSet | None
-    n_jobs: int
+    learnt: Learnt
+    trees: Sequence[DepTree]
+    """With the tags that they are parsed with, and crossing arcs lifted."""
+    corpus: Corpus
+    arcs: Arcs
 
-    @abstractmethod
-    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Parse sentences."""
 
-    @abstractmethod
-    def marginals(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.float64]]:
-        """Return the probabilities of the heads of all words."""
+@dataclass
+class ParserTrainer:
+    """Trains dependency parsers.
 
-    @abstractmethod
-    def confidence(self, parsed: DepTree, marginals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the probabilities of the heads that a tree has."""
+    Parameters
+    ----------
+    parser : DependencyParser
+        Its parameters are used; it is not changed.
+    checkpoint : Checkpoint, optional
+        Where each step and epoch is kept.
+    client : distributed.Client, optional
+        A cluster that learns from the folds.
+    """
 
-    @abstractmethod
-    def untrained(self, **changes: object) -> Self:
-        """Return a parser with the same options, but for some, that has learnt nothing."""
+    parser: "DependencyParser"
+    checkpoint: Checkpoint | None = None
+    client: Client | None = None
 
-    def lifted(self, tree: DepTree) -> DepTree:
-        """Return a tree as the parser learns it: with crossing arcs lifted, if it finds none of these."""
-        return projectivize(tree, scheme=self.lifting) if self.decoder == "projective" else tree
-
-    def _parts(self) -> dict[str, State]:
-        """Return the states of all models inside but the structure."""
-        parts = {
-            "encoder": self.encoder_.get_state(),
-            "labeler": self.labeler_.get_state(with_encoder=False),
-        }
-        if self.pruner_:
-            parts["pruner"] = self.pruner_.get_state()
-        if self.tagger_:
-            parts["tagger"] = self.tagger_.get_state()
-        return parts
-
-    def _set_parts(self, state: State) -> None:
-        """Make the models again whose states are in `state`."""
-        parts = state.parts
-        self.encoder_ = Encoder.from_state(parts["encoder"])
-        self.labeler_ = Labeler.from_state(parts["labeler"], self.encoder_)
-        templates = self.templates or TemplateSet()
-        self.pruner_: Pruner | None = None
-        if "pruner" in parts:
-            self.pruner_ = Pruner.from_state(parts["pruner"], templates)
-        self.tagger_: Tagger | None = None
-        if "tagger" in parts:
-            self.tagger_ = Tagger.from_state(parts["tagger"])
-
-    def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
-        check_choice("order", self.order, (1, 2, 3))
-        check_choice("tags", self.tags, ("gold", "predicted"))
-        check_choice("decoder", self.decoder, tuple(MODELS))
-        if self.decoder == "spanning" and self.order != 1:
-            raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
-        check_choice("lifting", self.lifting, SCHEMES)
-        for name in ("k", "epochs", "runs", "max_heads", "folds", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("random_state", self.random_state, minimum=0)
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-            if not dev:
-                raise InputError("patience counts epochs without a better dev score; expected a dev set")
-        check_number("pruning_threshold", self.pruning_threshold, low=0, high=1)
-        check_number("bound", self.bound, low=0, high=np.inf)
-        check_integer("table_bits", self.table_bits, minimum=10)
-        check_number("table_bits", self.table_bits, low=10, high=28)
-        if self.templates is not None and not isinstance(self.templates, TemplateSet):
-            raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
-        if dev is not None and not any(len(tree) for tree in dev):
-            raise InputError("the dev set has no words; expected some, or no dev set")
-        n_sentences = sum(len(tree) > 0 for tree in trees)
-        if n_sentences == 0:
-            raise InputError("no training sentences with words were given; expected at least one")
-        if (self.jackknife or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
-            found = f"{n_sentences} sentences and {self.folds} folds"
-            raise InputError(f"{found}; expected two of each or more to train on all but one fold")
-        for number, tree in enumerate(trees, start=1):
-            if (tree.heads < 0).any():
-                raise InputError(f"sentence {number} has words without a head; expected whole trees")
+    def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> Learnt:
+        """Return what is learnt from a treebank."""
+        parser = self.parser
+        trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
+        prepared = self._restore(trees) or self._prepare(trees)
+        learnt = self._learn_structure(prepared, dev)
+        if held_out and not parser.jackknife:
+            learnt = learnt._replace(scale=self._calibrate(learnt, held_out))
+        if held_out:
+            report(f"probabilities: {self._describe_calibration(learnt, held_out)}")
+        elif not parser.jackknife:
+            report("probabilities: not calibrated, for want of sentences")
+        return learnt
 
     def _hold_out(self, trees: Sequence[DepTree]) -> tuple[Sequence[DepTree], Sequence[DepTree] | None]:
         """Put some sentences aside for calibration, if there are enough."""
         n = max(int(len(trees) * HELD_OUT_SHARE), min(MIN_HELD_OUT, len(trees) // 10))
         if n == 0:
             return trees, None
-        aside = set(np.random.default_rng(self.random_state).permutation(len(trees))[:n].tolist())
+        aside = set(np.random.default_rng(self.parser.random_state).permutation(len(trees))[:n].tolist())
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
-    def _prepare(
-        self, trees: Sequence[DepTree], kept: Checkpoint | None, client: Client | None = None
-    ) -> Preparation:
+    def _prepare(self, trees: Sequence[DepTree]) -> Prepared:
         """Learn all but the structure."""
-        lifted = [self.lifted(tree) for tree in self._learn_tags(trees, client) if len(tree)]
-        self.encoder_ = Encoder.from_trees(lifted)
-        corpus = self.encoder_.encode(lifted)
-        single_root = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
-        arcs = self._learn_pruning(corpus, single_root, client)
-        parsed, scale = self._jackknifed(lifted, kept, client) if self.jackknife else (lifted, 1.0)
+        parser = self.parser
+        tagger, tagged = self._learn_tags(trees)
+        decoder = self._make_decoder()
+        lifted = [decoder.lift(tree) for tree in tagged if len(tree)]
+        encoder = Encoder.from_trees(lifted)
+        corpus = encoder.encode(lifted)
+        decoder.single_root_ = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
+        arcs, recall = self._learn_pruning(decoder, corpus)
+        parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
         with silenced():
-            self.labeler_ = Labeler(random_state=self.random_state).fit(parsed, self.encoder_)
-        if kept:
-            values = {"single_root": single_root, "scale": scale, "recall": self.recall_}
+            labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
+        learnt = Learnt(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
+        if self.checkpoint:
+            parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
+            states = {name: part.get_state() for name, part in parts.items() if part is not None}
             arrays = {**corpus._asdict(), "first_arc": arcs[0], "arcs": arcs[1]}
-            kept.save("preparation", State("Preparation", values, arrays, self._parts()))
-        return Preparation(corpus, arcs, single_root, scale)
+            values = {"scale": scale, "recall": recall}
+            self.checkpoint.save("preparation", State("Preparation", values, arrays, states))
+        return Prepared(learnt, lifted, corpus, arcs)
 
-    def _restore(self, kept: Checkpoint | None) -> Preparation | None:
+    def _restore(self, trees: Sequence[DepTree]) -> Prepared | None:
         """Take back what `_prepare` has learnt, if that is kept."""
-        state = kept.load("preparation") if kept else None
+        state = self.checkpoint.load("preparation") if self.checkpoint else None
         if state is None:
             return None
-        self._set_parts(state)
-        self.recall_ = state.values["recall"]
+        parts, values = state.parts, state.values
+        tagger = Tagger.from_state(parts["tagger"]) if "tagger" in parts else None
+        encoder = Encoder.from_state(parts["encoder"])
+        decoder = type(self._make_decoder()).from_state(parts["decoder"])
+        labeler = Labeler.from_state(parts["labeler"])
+        scorer = self._make_scorer(encoder)
+        learnt = Learnt(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
         arcs = (state.arrays["first_arc"], state.arrays["arcs"])
-        return Preparation(corpus, arcs, state.values["single_root"], state.values["scale"])
+        return Prepared(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
 
-    def _learn_tags(self, trees: Sequence[DepTree], client: Client | None) -> Sequence[DepTree]:
-        """Return the trees with the tags that they are parsed with."""
-        self.tagger_ = None
-        if self.tags == "gold":
-            return trees
+    def _make_decoder(self) -> ChartDecoder:
+        parser = self.parser
+        return ProjectiveDecoder(lifting=parser.lifting) if parser.is_projective else SpanningDecoder()
+
+    def _make_scorer(self, encoder: Encoder) -> PartScorer:
+        """Return a scorer that has learnt nothing."""
+        parser = self.parser
+        if parser.scorer is not None:
+            return parser.scorer.with_params()
+        templates = parser.templates or TemplateSet()
+        scorer = LinearPartScorer(templates, order=parser.order, table_bits=parser.table_bits)
+        scorer.encoder = encoder
+        return scorer
+
+    def _learn_tags(self, trees: Sequence[DepTree]) -> tuple[Tagger | None, Sequence[DepTree]]:
+        """Return a tagger, if one is wanted, and the trees with the tags that they are parsed with."""
+        parser = self.parser
+        if parser.tags == "gold":
+            return None, trees
+        tagger = Tagger(random_state=parser.random_state)
         with silenced():
-            self.tagger_ = Tagger(random_state=self.random_state).fit(trees)
-        folds = min(self.folds, len(trees))
-        tagged = jackknife(
-            trees,
-            folds=folds,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            tagger=self.tagger_,
-            client=client,
-        )
+            tagger.fit(trees)
+            tagged = jackknife(
+                trees,
+                folds=min(parser.folds, len(trees)),
+                n_jobs=parser.n_jobs,
+                random_state=parser.random_state,
+                tagger=tagger,
+                client=self.client,
+            )
         report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
-        return tagged
+        return tagger, tagged
 
-    def _learn_pruning(self, corpus: Corpus, single_root: bool, client: Client | None) -> Arcs:
-        self.pruner_ = None
-        self.recall_ = 100.0
-        if self.decoder == "spanning":
-            return np.zeros(corpus.n_sentences + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-        self.pruner_ = Pruner(
-            self.templates or TemplateSet(),
-            threshold=self.pruning_threshold,
-            max_heads=self.max_heads,
-            fine=self.order > 1,
-            single_root=single_root,
-            random_state=self.random_state,
+    def _learn_pruning(self, decoder: ChartDecoder, corpus: Corpus) -> tuple[Arcs, float]:
+        """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
+        parser = self.parser
+        if not isinstance(decoder, ProjectiveDecoder):
+            return (np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
+        decoder.pruner_ = Pruner(
+            parser.templates or TemplateSet(),
+            threshold=parser.pruning_threshold,
+            max_heads=parser.max_heads,
+            fine=parser.order > 1,
+            single_root=decoder.single_root_,
+            random_state=parser.random_state,
         )
-        folds = min(self.folds, corpus.n_sentences)
-        arcs, pruned = self.pruner_.jackknife(corpus, folds=folds, n_jobs=self.n_jobs, client=client)
-        self.pruner_.fit(corpus)
-        self.recall_ = pruned.recall
-        report(f"pruning keeps {pruned.n_heads:.2f} heads a word and {pruned.recall:.2f}% of the gold arcs")
-        return arcs
+        folds = min(parser.folds, corpus.n_sentences)
+        arcs, found = decoder.pruner_.jackknife(corpus, folds=folds, n_jobs=parser.n_jobs, client=self.client)
+        decoder.pruner_.fit(corpus)
+        report(f"pruning keeps {found.n_heads:.2f} heads a word and {found.recall:.2f}% of the gold arcs")
+        return arcs, found.recall
 
-    def _jackknifed(
-        self, trees: Sequence[DepTree], kept: Checkpoint | None, client: Client | None
-    ) -> tuple[list[DepTree], float]:
+    def _jackknifed(self, trees: Sequence[DepTree], encoder: Encoder) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
-        corpus = self.encoder_.encode(trees)
-        order = np.random.default_rng(self.random_state).permutation(len(trees))
-        n_folds = min(self.folds, len(trees))
+        parser = self.parser
+        corpus = encoder.encode(trees)
+        order = np.random.default_rng(parser.random_state).permutation(len(trees))
+        n_folds = min(parser.folds, len(trees))
 
         def learn(fold: int) -> State:
             return self._learn_fold(trees, order[fold::n_folds].tolist())
 
-        found = self._find_folds(learn, n_folds, kept, client)
+        found = self._find_folds(learn, n_folds)
         report(f"parsed {len(trees)} sentences by parsers that have not seen them")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
         for fold, state in found.items():
@@ -238,10 +220,9 @@ class ParserTraining(ABC):
             np.exp(np.mean([np.log(found[fold].values["scale"]) for fold in range(n_folds)]))
         )
 
-    def _find_folds(
-        self, learn: Callable[[int], State], n_folds: int, kept: Checkpoint | None, client: Client | None
-    ) -> dict[int, State]:
+    def _find_folds(self, learn: Callable[[int], State], n_folds: int) -> dict[int, State]:
         """Return what is learnt in each fold, or was kept of it; keep what is new."""
+        kept = self.checkpoint
 
         def keep(fold: int, state: State) -> None:
             if kept:
@@ -250,85 +231,82 @@ class ParserTraining(ABC):
         states = {fold: kept.load(f"fold{fold}") if kept else None for fold in range(n_folds)}
         found = {fold: state for fold, state in states.items() if state is not None}
         missing = [fold for fold in states if fold not in found]
-        what = "parsing as if new"
-        made = map_jobs(learn, missing, n_jobs=self.n_jobs, client=client, what=what, unit="folds", keep=keep)
+        made = map_jobs(
+            learn,
+            missing,
+            n_jobs=self.parser.n_jobs,
+            client=self.client,
+            what="parsing as if new",
+            unit="folds",
+            keep=keep,
+        )
         return {**found, **dict(zip(missing, made, strict=True))}
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
         """Learn from all but some of the trees; return the heads of these, and their scale."""
-        parser = self.untrained(tags="gold", jackknife=False, patience=None, n_jobs=1)
+        changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1}
+        trainer = ParserTrainer(self.parser.with_params(**changes))
         aside = set(numbers)
-        rest = [tree for number, tree in enumerate(trees) if number not in aside]
         with silenced():
-            parser._learn_structure(parser._prepare(rest, None), None, None)
+            rest = [tree for number, tree in enumerate(trees) if number not in aside]
+            learnt = trainer._learn_structure(trainer._prepare(rest), None)
         mine = [trees[number] for number in numbers]
-        corpus = parser.encoder_.encode(mine)
-        heads, _ = parser.structure_.best_trees(parser._stages(), corpus, 1)
+        corpus = learnt.encoder.encode(mine)
+        heads, _ = learnt.decoder.best_trees(learnt.scorer, Batch(mine, corpus), 1)
         words = [heads[0, corpus.words_of(at)] for at in range(len(mine))]
-        return State("Fold", {"scale": parser._calibrate(mine)}, {"heads": np.concatenate(words)})
+        scale = trainer._calibrate(learnt, mine)
+        return State("Fold", {"scale": scale}, {"heads": np.concatenate(words)})
 
-    def _learn_structure(
-        self,
-        found: Preparation,
-        dev: Sequence[DepTree] | None,
-        kept: Checkpoint | None,
-    ) -> None:
-        def after_epoch(epoch: EpochReport) -> float:
-            line = f"{epoch.position}: loss {epoch.loss:.3f}, UAS {epoch.train_uas:.2f} in training"
+    def _learn_structure(self, prepared: Prepared, dev: Sequence[DepTree] | None) -> Learnt:
+        parser, learnt = self.parser, prepared.learnt
+
+        def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
             if not dev:
-                report(line)
+                report(str(found))
                 return 0.0
-            score = attachment(dev, self.predict(dev))
-            report(f"{line}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
+            score = attachment(dev, parser.with_learnt(learnt._replace(scorer=scorer)).predict(dev))
+            report(f"{found}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
             return score.uas
 
-        self.scale_ = found.scale
-        self.structure_ = MODELS[self.decoder](
-            self.templates or TemplateSet(),
-            order=self.order,
-            table_bits=self.table_bits,
-            single_root=found.single_root,
-        )
-        self.structure_.train(
-            found.corpus,
-            found.arcs,
-            epochs=self.epochs,
-            runs=self.runs,
-            k=self.k,
-            bound=self.bound,
-            random_state=self.random_state,
-            patience=self.patience if dev else None,
-            checkpoint=kept,
-            after_epoch=after_epoch,
-        )
+        if isinstance(learnt.scorer, LinearPartScorer):
+            trainer = MiraTrainer(
+                parser.epochs,
+                parser.runs,
+                parser.k,
+                parser.bound,
+                parser.random_state,
+                parser.patience if dev else None,
+            )
+            scorer: PartScorer = trainer.train(
+                learnt.scorer,
+                learnt.decoder,
+                prepared.corpus,
+                prepared.arcs,
+                checkpoint=self.checkpoint,
+                after_epoch=after_epoch,
+            )
+        else:
+            batch = Batch(prepared.trees, prepared.corpus)
+            scorer = HingeTrainer(parser.epochs, parser.random_state).train(
+                learnt.scorer, learnt.decoder, batch, after_epoch=after_epoch
+            )
+        return learnt._replace(scorer=scorer)
 
-    def _calibrate(self, held_out: Sequence[DepTree]) -> float:
+    def _calibrate(self, learnt: Learnt, held_out: Sequence[DepTree]) -> float:
         """Return the scale under which the heads of these sentences are most probable."""
-        trees = [self.lifted(tree) for tree in self._tagged(held_out) if len(tree)]
-        corpus = self.encoder_.encode(trees)
+        tagged = learnt.tagger.predict(held_out) if learnt.tagger else held_out
+        trees = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
+        batch = Batch(trees, learnt.encoder.encode(trees))
         heads = [tree.heads for tree in trees]
         return best_scale(
-            lambda scale: gold_loss(self.structure_.marginals(self._stages(), corpus, scale)[1], heads)
+            lambda scale: gold_loss(learnt.decoder.marginals(learnt.scorer, batch, scale)[1], heads)
         )
 
-    def _describe_calibration(self, trees: Sequence[DepTree]) -> str:
+    def _describe_calibration(self, learnt: Learnt, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""
-        parsed = self.predict(trees)
-        confidence = np.concatenate(list(map(self.confidence, parsed, self.marginals(trees))))
+        parser = self.parser.with_learnt(learnt)
+        parsed = parser.predict(trees)
+        confidence = np.concatenate(list(map(parser.confidence, parsed, parser.marginals(trees))))
         is_right = np.concatenate([a.heads == b.heads for a, b in zip(trees, parsed, strict=True)])
         error = reliability(confidence, is_right).error
-        return f"scores are scaled by {self.scale_:.3f}, calibration error {error:.4f}"
-
-    def _stages(self) -> tuple[Stage, ...]:
-        return self.pruner_.stages_ if self.pruner_ else ()
-
-    def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
-        if self.tags == "gold":
-            return trees
-        if self.tagger_ is None:
-            raise InputError("tags is 'predicted', but the parser was trained on gold tags and has no tagger")
-        return self.tagger_.predict(trees)
-
-
-MODELS: dict[str, type[StructureModel]] = {"projective": StructureModel, "spanning": SpanningModel}
-"""By decoder."""
+        return f"scores are scaled by {learnt.scale:.3f}, calibration error {error:.4f}"

@@ -1,0 +1,131 @@
+"""The contracts of parsing: what a scorer of dependency trees offers, and what a decoder does with it.
+
+A `PartScorer` gives numbers to the parts of trees: arcs, and pairs or triples of arcs. It sees a sentence and
+the parts that pruning has left. A `Decoder` knows which trees there are: it lifts crossing arcs, prunes,
+keeps fixed heads, and finds the k best trees and the marginal probabilities of arcs. Neither knows anything
+else of the other, so that any scorer works under any decoder.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.model import Model
+from treewright.parsing.dependency.constraints import FixedHeads
+from treewright.parsing.dependency.features import Corpus
+
+PartScores = Mapping[str, npt.NDArray[np.float64]]
+"""A number for each part, by kind."""
+
+
+class Parts(Protocol):
+    """The parts of the trees of one sentence."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of parts that there are, ``"arc"`` first."""
+
+    def words(self, kind: str) -> npt.NDArray[np.int32]:
+        """Return the words of all parts of a kind, one part a row; 0 is the root and -1 no word.
+
+        Columns are those of an arc (head, modifier), a pair (head, sibling, modifier), a grandchild
+        (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
+        (head, outer sibling, sibling, modifier).
+        """
+
+
+class Batch(NamedTuple):
+    """Sentences as scorers may want them.
+
+    Attributes
+    ----------
+    trees : sequence of DepTree
+        With words, tags, features and whatever else they bring. In training, heads are those of gold trees.
+    corpus : Corpus
+        The same sentences as arrays of numbers.
+    """
+
+    trees: Sequence[DepTree]
+    corpus: Corpus
+
+
+class PartScorer(Model):
+    """Base of what scores the parts of dependency trees.
+
+    A subclass must offer `score`. It may learn all it needs from the training sentences in `start`, or step
+    by step from the gradients that a trainer hands to `update`.
+
+    Attributes
+    ----------
+    order : {1, 2, 3}
+        The highest order of parts that it scores.
+    """
+
+    order: int = 1
+
+    def start(self, trees: Sequence[DepTree]) -> None:
+        """See the training sentences, with their gold heads, before the first update."""
+
+    def score(self, tree: DepTree, parts: Parts) -> PartScores:
+        """Return the scores of the parts of a sentence, by kind, in the order of `parts.words`.
+
+        Kinds that are missing score 0. Heads and relations of the sentence must not be looked at.
+        """
+        raise NotImplementedError
+
+    def update(self, tree: DepTree, parts: Parts, gradient: PartScores) -> None:
+        """Learn from a sentence.
+
+        Parameters
+        ----------
+        tree : DepTree
+        parts : Parts
+            As they were scored.
+        gradient : mapping of str to array
+            The derivative of the loss by the score of each part: 1 for a part of the tree that was found and
+            is wrong, -1 for a part of the gold tree that was missed, 0 otherwise.
+        """
+
+    def finish(self) -> None:
+        """Be told that training is over, to average weights for example."""
+
+    @property
+    def learns_from_updates(self) -> bool:
+        """Whether `update` does anything."""
+        return type(self).update is not PartScorer.update
+
+    def compiled(self) -> Any:  # noqa: ANN401
+        """Return what compiled loops over whole corpora score with; None where `score` must be asked."""
+        return None
+
+
+class Decoder(Protocol):
+    """What finds trees, given the scores of their parts."""
+
+    single_root_: bool
+
+    def lift(self, tree: DepTree) -> DepTree:
+        """Return a tree as the decoder can find it."""
+
+    def unlift(self, tree: DepTree, fixed: FixedHeads) -> DepTree:
+        """Undo that, but for the heads of some words."""
+
+    def best_trees(
+        self, scorer: PartScorer, batch: Batch, k: int, fixed: Sequence[FixedHeads] | None = None
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
+
+        With fixed heads, these are the best trees that have them. Ranks beyond the number of trees have a
+        score of -inf.
+        """
+
+    def marginals(
+        self, scorer: PartScorer, batch: Batch, scale: float, fixed: Sequence[FixedHeads] | None = None
+    ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
+        """Return for each sentence the log of the sum over all trees, and a square of arc probabilities.
+
+        Scores are multiplied by `scale` first. With fixed heads, all trees are those that have them.
+        """

@@ -1,0 +1,378 @@
+"""Decoders: which trees there are, the best of them, and how probable their arcs are, given scores of parts.
+
+`ProjectiveDecoder` finds trees without crossing arcs over the arcs that a pruner leaves (Koo & Collins 2010),
+`SpanningDecoder` any trees by the scores of their arcs (McDonald, Pereira, Ribarov & Hajic 2005).
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.data.deptree import DepTree
+from treewright.data.projective import deprojectivize, projectivize
+from treewright.errors import InputError
+from treewright.model import Model, Part, Value, saved
+from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
+from treewright.native.dependency.corpus import measure_corpus, parse_corpus
+from treewright.native.dependency.eisner import EXCLUDED
+from treewright.native.dependency.parts import score_parts
+from treewright.native.dependency.pruning import Stage, all_arcs, take_sentence
+from treewright.native.dependency.spanning import measure_crossing, parse_crossing, score_sentence
+from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
+from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree, restrict
+from treewright.parsing.dependency.features import Corpus
+from treewright.parsing.dependency.lattice import Lattice
+from treewright.parsing.dependency.long_sentences import LONGEST
+from treewright.parsing.dependency.pruning import Pruner, left_arcs
+
+Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
+Square: TypeAlias = npt.NDArray[np.float64]
+FAR = 1000.0
+"""Below any score, where exponentials are 0."""
+
+
+class ArcParts:
+    """All arcs of a sentence, as parts for a scorer.
+
+    Parameters
+    ----------
+    n_words : int
+    """
+
+    kinds = ("arc",)
+
+    def __init__(self, n_words: int) -> None:
+        self.keep: Keep = all_arcs(n_words)
+
+    def words(self, kind: str) -> npt.NDArray[np.int32]:
+        """Return heads and modifiers, one arc a row."""
+        if kind != "arc":
+            raise InputError(
+                f"kind is {kind!r}; expected 'arc', as trees with crossing arcs have no other parts"
+            )
+        return np.argwhere(self.keep).astype(np.int32)
+
+    def square(self, scores: PartScores) -> Square:
+        """Return scores of arcs as a square, heads in rows."""
+        square = np.full(self.keep.shape, EXCLUDED)
+        square[self.keep] = np.asarray(scores.get("arc", 0.0), dtype=np.float64)
+        return square
+
+
+class Rival(NamedTuple):
+    """A wrong tree that is ahead of the gold tree, or less behind than it is wrong.
+
+    Attributes
+    ----------
+    parts : Parts
+        Of the sentence.
+    gradient : mapping of str to array
+        For each part 1 if only the wrong tree has it, -1 if only the gold tree, 0 otherwise.
+    n_wrong : int
+        Heads that the two trees do not share.
+    loss : float
+        What the gold tree lacks to be ahead by `n_wrong`.
+    """
+
+    parts: Parts
+    gradient: PartScores
+    n_wrong: int
+    loss: float
+
+
+class ChartDecoder(Model):
+    """What decoders share: sentences go to compiled loops where they can, else one by one.
+
+    Attributes
+    ----------
+    single_root_ : bool
+        Whether every tree has exactly one root.
+    """
+
+    fields = saved(single_root_=Value(bool))
+    longest: int | None = None
+    """Words of a sentence that is parsed as a whole."""
+    is_projective = False
+    single_root_: bool
+
+    def lift(self, tree: DepTree) -> DepTree:
+        """Return a tree as the decoder can find it."""
+        return tree
+
+    def unlift(self, tree: DepTree, fixed: FixedHeads) -> DepTree:
+        """Undo that, but for the heads of some words."""
+        return deprojectivize(tree, keep=fixed)
+
+    def best_trees(
+        self, scorer: PartScorer, batch: Batch, k: int, fixed: Sequence[FixedHeads] | None = None
+    ) -> Trees:
+        """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
+
+        With fixed heads, these are the best trees that have them, of which there must be one.
+        """
+        corpus = batch.corpus
+        heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
+        scores = np.full((corpus.n_sentences, k), -np.inf)
+        together, alone = _divide(scorer, corpus, fixed)
+        if len(together):
+            self._fill_best(scorer, corpus, together, heads, scores)
+        for number, arcs in alone:
+            found, totals = self._find_best(scorer, batch, number, arcs, k)
+            heads[: len(found), corpus.words_of(number)] = found
+            scores[number, : len(found)] = totals
+        return heads, scores
+
+    def marginals(
+        self, scorer: PartScorer, batch: Batch, scale: float, fixed: Sequence[FixedHeads] | None = None
+    ) -> tuple[npt.NDArray[np.float64], list[Square]]:
+        """Return for each sentence the log of the sum over all trees, and a square of arc probabilities.
+
+        With fixed heads, all trees are those that have them.
+        """
+        corpus = batch.corpus
+        together, alone = _divide(scorer, corpus, fixed)
+        sides = (corpus.sizes + 1)[together]
+        flat = np.empty(int((sides**2).sum()))
+        log_sums = np.zeros(corpus.n_sentences)
+        if len(together):
+            self._fill_marginals(scorer, corpus, together, scale, log_sums, flat)
+        pieces = np.split(flat, np.cumsum(sides**2)[:-1])
+        squares = {
+            number: piece.reshape(side, side)
+            for number, piece, side in zip(together.tolist(), pieces, sides.tolist(), strict=False)
+        }
+        squares |= {number: np.zeros((1, 1)) for number in np.flatnonzero(corpus.sizes == 0).tolist()}
+        for number, arcs in alone:
+            log_sums[number], squares[number] = self._find_marginals(scorer, batch, number, arcs, scale)
+        return log_sums, [squares[number] for number in range(corpus.n_sentences)]
+
+    @abstractmethod
+    def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> "Rival":
+        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+
+    @abstractmethod
+    def _fill_best(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        heads: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float64],
+    ) -> None:
+        """Fill the best trees of some sentences and their scores, all in compiled code."""
+
+    @abstractmethod
+    def _fill_marginals(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        scale: float,
+        log_sums: npt.NDArray[np.float64],
+        flat: npt.NDArray[np.float64],
+    ) -> None:
+        """Fill the logs of sums over all trees of some sentences, and the probabilities of arcs."""
+
+    @abstractmethod
+    def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
+        """Return the heads and scores of the best trees of one sentence that have the fixed heads."""
+
+    @abstractmethod
+    def _find_marginals(
+        self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, scale: float
+    ) -> tuple[float, Square]:
+        """Return the log of the sum over the trees of a sentence that have the fixed heads, and a square."""
+
+
+class ProjectiveDecoder(ChartDecoder):
+    """Finds trees without crossing arcs, as charts over the arcs that a pruner leaves.
+
+    Parameters
+    ----------
+    lifting : {"path", "head", "head+path", "baseline"}
+        How crossing arcs are made projective, and brought back.
+
+    Attributes
+    ----------
+    pruner_ : Pruner
+    """
+
+    fields = saved(single_root_=Value(bool), pruner_=Part(Pruner))
+    longest = LONGEST
+    is_projective = True
+    pruner_: Pruner
+
+    def __init__(self, *, lifting: Literal["path", "head", "head+path", "baseline"] = "path") -> None:
+        self.lifting = lifting
+
+    def lift(self, tree: DepTree) -> DepTree:
+        """Return a tree with crossing arcs lifted."""
+        return projectivize(tree, scheme=self.lifting)
+
+    def lattice(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads) -> Lattice:
+        """Return the parts of the trees of a sentence that have the fixed heads, with their scores.
+
+        Where pruning leaves no tree, a chain of arcs is added.
+        """
+        return self._lattice(scorer, batch, number, fixed, is_whole=True)
+
+    def _lattice(
+        self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, *, is_whole: bool
+    ) -> Lattice:
+        sentence = take_sentence(batch.corpus, number)
+        keep = left_arcs(self.pruner_.stages_, sentence, fixed)
+        if is_whole and not fixed and not has_tree(keep, single_root=self.single_root_):
+            words = np.arange(1, len(keep))
+            keep[words - 1, words] = True
+        found = Lattice(keep, single_root=self.single_root_)
+        compiled = scorer.compiled()
+        if compiled is None:
+            return found.with_scores(scorer.score(batch.trees[number], found))
+        scores = score_parts(found.arranged, compiled.model, sentence, compiled.weights)
+        return found.with_scores(scores._asdict())
+
+    def lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
+        """Return the parts of the trees of each sentence, over the arcs that pruning leaves, with scores."""
+        numbers = range(batch.corpus.n_sentences)
+        return [self._lattice(scorer, batch, number, {}, is_whole=False) for number in numbers]
+
+    def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
+        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+        tree = batch.trees[number]
+        keep = left_arcs(self.pruner_.stages_, take_sentence(batch.corpus, number))
+        keep[tree.heads, np.arange(1, len(keep))] = True
+        parts = Lattice(keep, single_root=self.single_root_)
+        parts = parts.with_scores(scorer.score(tree, parts))
+        is_gold = {kind: parts.contains(kind, tree.heads) for kind in parts.kinds}
+        costs = np.where(is_gold["arc"], 0.0, 1.0)
+        (heads,), (best,) = parts.best_trees(1, {**parts.scores, "arc": parts.scores["arc"] + costs})
+        gold = sum(float(scores[is_gold[kind]].sum()) for kind, scores in parts.scores.items())
+        gradient = {
+            kind: parts.contains(kind, heads).astype(np.float64) - is_gold[kind] for kind in parts.kinds
+        }
+        return Rival(parts, gradient, int((heads != tree.heads).sum()), float(best) - gold)
+
+    def _fill_best(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        heads: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float64],
+    ) -> None:
+        model, weights, _ = scorer.compiled()
+        parse_corpus(self.pruner_.stages_, model, corpus, weights, numbers, self.single_root_, heads, scores)
+
+    def _fill_marginals(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        scale: float,
+        log_sums: npt.NDArray[np.float64],
+        flat: npt.NDArray[np.float64],
+    ) -> None:
+        model, weights, _ = scorer.compiled()
+        options = (self.single_root_, scale)
+        measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, options, log_sums, flat)
+
+    def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
+        return self.lattice(scorer, batch, number, fixed).best_trees(k)
+
+    def _find_marginals(
+        self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, scale: float
+    ) -> tuple[float, Square]:
+        lattice = self.lattice(scorer, batch, number, fixed)
+        rows, log_sum = lattice.marginals({kind: scale * scores for kind, scores in lattice.scores.items()})
+        return log_sum, np.vstack([np.zeros(len(rows) + 1), rows]).T
+
+
+class SpanningDecoder(ChartDecoder):
+    """Finds any trees, crossing arcs or not, by the scores of their arcs; none are pruned."""
+
+    def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
+        """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
+        tree, words = batch.trees[number], np.arange(1, len(batch.trees[number]) + 1)
+        parts = ArcParts(len(tree))
+        scores = parts.square(scorer.score(tree, parts))
+        costs = np.ones_like(scores)
+        costs[tree.heads, words] = 0.0
+        heads, totals = np.zeros((1, len(scores)), dtype=np.int32), np.empty(1)
+        best_arborescences(scores + costs, self.single_root_, heads, totals)
+        gradient = np.zeros_like(scores)
+        gradient[heads[0, 1:], words] += 1.0
+        gradient[tree.heads, words] -= 1.0
+        loss = float(totals[0] - scores[tree.heads, words].sum())
+        n_wrong = int((heads[0, 1:] != tree.heads).sum())
+        return Rival(parts, {"arc": gradient[parts.keep]}, n_wrong, loss)
+
+    def _stage(self, scorer: PartScorer) -> Stage:
+        stage: Stage = scorer.compiled().stage(single_root=self.single_root_)
+        return stage
+
+    def _fill_best(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        heads: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float64],
+    ) -> None:
+        parse_crossing(self._stage(scorer), corpus, numbers, self.single_root_, heads, scores)
+
+    def _fill_marginals(
+        self,
+        scorer: PartScorer,
+        corpus: Corpus,
+        numbers: npt.NDArray[np.int64],
+        scale: float,
+        log_sums: npt.NDArray[np.float64],
+        flat: npt.NDArray[np.float64],
+    ) -> None:
+        options = (self.single_root_, scale)
+        measure_crossing(self._stage(scorer), corpus, numbers, options, log_sums, flat)
+
+    def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
+        scores, allowed = self._score(scorer, batch, number, fixed)
+        heads, totals = np.zeros((k, len(allowed)), dtype=np.int32), np.empty(k)
+        masked = np.where(allowed, scores, EXCLUDED)
+        n_found = best_arborescences(masked, self.single_root_, heads, totals)
+        return heads[:n_found, 1:], totals[:n_found]
+
+    def _find_marginals(
+        self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, scale: float
+    ) -> tuple[float, Square]:
+        scores, allowed = self._score(scorer, batch, number, fixed)
+        scaled = scale * scores
+        low, high = scaled[allowed].min(), scaled[allowed].max()
+        # So low that exponentials are 0, but no lower: the sum loses as many digits as the lowest score has.
+        scaled[~allowed] = low - 2 * (high - low) - FAR
+        square = np.empty_like(scaled)
+        log_sum = matrix_tree_marginals(scaled, self.single_root_, square)
+        return float(log_sum), square
+
+    def _score(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads) -> tuple[Square, Keep]:
+        """Return the scores of all arcs of a sentence, and which of them agree with the fixed heads."""
+        parts = ArcParts(int(batch.corpus.sizes[number]))
+        if scorer.compiled() is None:
+            scores = parts.square(scorer.score(batch.trees[number], parts))
+        else:
+            scores = score_sentence(self._stage(scorer), batch.corpus, number)
+        return scores, restrict(parts.keep, fixed)
+
+
+def _divide(
+    scorer: PartScorer, corpus: Corpus, fixed: Sequence[FixedHeads] | None
+) -> tuple[npt.NDArray[np.int64], list[tuple[int, FixedHeads]]]:
+    """Return the numbers of sentences for compiled loops, and of the others, with their fixed heads."""
+    if scorer.compiled() is None:
+        numbers = np.flatnonzero(corpus.sizes > 0).tolist()
+        empty = np.flatnonzero(corpus.sizes == 0)
+        return empty[:0], [(number, fixed[number] if fixed else {}) for number in numbers]
+    alone = [(number, heads) for number, heads in enumerate(fixed or ()) if heads]
+    is_free = np.ones(corpus.n_sentences, dtype=np.bool_)
+    is_free[[number for number, _ in alone]] = False
+    return np.flatnonzero(is_free), alone

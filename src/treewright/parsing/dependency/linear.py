@@ -1,0 +1,90 @@
+"""A linear model of the parts of trees, over features by templates, whose weights are hashed to one table.
+
+Koo & Collins (2010): arcs (order 1), pairs and grandchildren (2), grand-siblings and triples (3).
+"""
+
+from functools import cached_property
+from typing import Annotated, Literal, NamedTuple
+
+from treewright._typing import Range
+from treewright.data.deptree import DepTree
+from treewright.learn.weights import FloatTable, Packed, table_shift
+from treewright.model import expect, saved
+from treewright.native.dependency.features import Templates
+from treewright.native.dependency.parts import Model, score_parts
+from treewright.native.dependency.pruning import Stage, take_sentence
+from treewright.parsing.contract import Parts, PartScorer, PartScores
+from treewright.parsing.dependency.features import (
+    TEMPLATES,
+    Encoder,
+    TemplateSet,
+    compile_templates,
+    max_keys,
+)
+from treewright.parsing.dependency.lattice import PART_KINDS, Lattice
+
+TableBits = Annotated[int, Range(10, 28)]
+
+
+class CompiledScorer(NamedTuple):
+    """A linear model for compiled loops."""
+
+    model: Model
+    weights: FloatTable
+    max_keys: int
+
+    def stage(self, *, single_root: bool) -> Stage:
+        """Return the model of arcs alone, as a stage that prunes nothing."""
+        model = self.model
+        return Stage(model.arc, True, self.weights, model.shift, 0.0, 0, self.max_keys, single_root)
+
+
+class LinearPartScorer(PartScorer):
+    """Scores parts by the sum of the weights of their features.
+
+    Parameters
+    ----------
+    templates : TemplateSet
+    order : {1, 2, 3}
+    table_bits : int
+        The weight table has 2 ** `table_bits` slots.
+
+    Attributes
+    ----------
+    weights_ : ndarray of float32, (2 ** table_bits,)
+    encoder : Encoder or None
+        Numbers the words of sentences that do not come as arrays; that of the parser.
+    """
+
+    fields = saved(templates=TEMPLATES, weights_=Packed(is_hashed=True))
+    encoder: Encoder | None = None
+    weights_: FloatTable
+
+    def __init__(
+        self, templates: TemplateSet, *, order: Literal[1, 2, 3] = 3, table_bits: TableBits = 23
+    ) -> None:
+        self.templates = templates
+        self.order = order
+        self.table_bits = table_bits
+
+    @cached_property
+    def _templates(self) -> list[Templates]:
+        return [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
+
+    def compiled(self) -> CompiledScorer:
+        """Return what compiled loops over whole corpora score with."""
+        arc, pair, grandchild, grand_sibling, triple = self._templates
+        shift = table_shift(self.weights_)
+        model = Model(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
+        return CompiledScorer(model, self.weights_, max_keys(*self._templates))
+
+    def score(self, tree: DepTree, parts: Parts) -> PartScores:
+        """Return the scores of the parts of a sentence, by kind."""
+        assert self.encoder is not None
+        assert isinstance(parts, Lattice)
+        sentence = take_sentence(self.encoder.encode([tree]), 0)
+        return score_parts(parts.arranged, self.compiled().model, sentence, self.weights_)._asdict()  # type: ignore[no-any-return]
+
+    def check_fitted_state(self) -> None:
+        """Check that the table has the size that keys are made for."""
+        expect(len(self.weights_) == 1 << self.table_bits, "a table of 2 ** table_bits weights")

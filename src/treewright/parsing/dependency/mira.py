@@ -1,0 +1,225 @@
+"""Trainers of part scorers: k-best MIRA for linear ones (McDonald et al. 2005), structured hinge for any."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.checkpoint import Checkpoint
+from treewright.learn.weights import average, make_table, pack, unpack
+from treewright.native.dependency.corpus import MiraPass, train_pass
+from treewright.native.dependency.spanning import train_crossing
+from treewright.parsing.contract import Batch, PartScorer
+from treewright.parsing.dependency.decoders import ChartDecoder
+from treewright.parsing.dependency.features import Corpus
+from treewright.parsing.dependency.linear import LinearPartScorer
+from treewright.parsing.dependency.pruning import Arcs
+from treewright.persist import State
+from treewright.progress import Task, task
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """How an epoch of training went."""
+
+    run: int
+    n_runs: int
+    epoch: int
+    n_epochs: int
+    train_uas: float
+    """Percent of heads right before the update on each sentence."""
+    loss: float
+    """Mean over sentences of what the right tree most lacked to its margin before the update."""
+
+    def __str__(self) -> str:
+        position = f"epoch {self.epoch} of {self.n_epochs}"
+        if self.n_runs > 1:
+            position = f"run {self.run}/{self.n_runs}, epoch {self.epoch}/{self.n_epochs}"
+        return f"{position}: loss {self.loss:.3f}, UAS {self.train_uas:.2f} in training"
+
+
+AfterEpoch = Callable[[EpochReport, PartScorer], float]
+"""Called with a report and the scorer as it is; returns how good that is."""
+
+
+@dataclass(frozen=True)
+class MiraTrainer:
+    """Trains linear scorers with k-best MIRA: the average over all steps, and over several runs.
+
+    Parameters
+    ----------
+    epochs, runs, k : int
+        Passes over the sentences, training runs to average, and length of the k-best lists.
+    bound : float
+        Largest step of an update towards one constraint.
+    random_state : int
+    patience : int or None
+        Early-stopping patience in epochs; the best weights are kept.
+    """
+
+    epochs: int
+    runs: int
+    k: int
+    bound: float
+    random_state: int
+    patience: int | None
+
+    def train(
+        self,
+        scorer: LinearPartScorer,
+        decoder: ChartDecoder,
+        corpus: Corpus,
+        arcs: Arcs,
+        *,
+        checkpoint: Checkpoint | None,
+        after_epoch: AfterEpoch,
+    ) -> LinearPartScorer:
+        """Return a scorer that has learnt from gold trees among `arcs`.
+
+        The order of sentences follows from the seed and the number of the epoch, so that training which goes
+        on from a checkpoint ends where uninterrupted training does.
+        """
+        progress = _Progress.start(scorer.table_bits, checkpoint)
+        n_left = (self.epochs * self.runs - len(progress.scores)) * corpus.n_sentences
+        found = scorer.with_params()
+        with task("learning trees", total=n_left) as counted:
+            for number in range(len(progress.scores), self.epochs * self.runs):
+                if self.patience is not None and progress.n_worse() >= self.patience:
+                    break
+                run, epoch = divmod(number, self.epochs)
+                if epoch == 0:
+                    progress.start_run()
+                n_wrong, loss = self._pass(scorer, decoder, corpus, arcs, progress, number, counted)
+                learnt = average(progress.weights, progress.totals, (epoch + 1) * corpus.n_sentences)
+                found.weights_ = (progress.finished + learnt) / np.float32(run + 1)
+                if epoch + 1 == self.epochs:
+                    progress.finished += learnt
+                uas = 100 * (1 - n_wrong / max(1, int(corpus.sizes.sum())))
+                report = EpochReport(
+                    run + 1, self.runs, epoch + 1, self.epochs, uas, loss / corpus.n_sentences
+                )
+                progress.scores.append(after_epoch(report, found))
+                if self.patience is None or progress.n_worse() == 0:
+                    progress.best = found.weights_
+                if checkpoint:
+                    progress.save(checkpoint)
+        # Trees must not change by saving, so the weights are rounded now.
+        found.weights_ = unpack(pack(progress.best))
+        return found
+
+    def _pass(
+        self,
+        scorer: LinearPartScorer,
+        decoder: ChartDecoder,
+        corpus: Corpus,
+        arcs: Arcs,
+        progress: "_Progress",
+        number: int,
+        counted: Task,
+    ) -> tuple[int, float]:
+        """Take one pass; return how many heads were wrong, and the loss."""
+        order = np.random.default_rng([self.random_state, number]).permutation(corpus.n_sentences)
+        learner = scorer.with_params()
+        learner.weights_ = progress.weights
+        model, weights, max_keys = learner.compiled()
+        first_step = number % self.epochs * corpus.n_sentences
+        n_wrong, loss = 0, 0.0
+        for part in counted.slices(len(order)):
+            step = MiraPass(self.k, self.bound, decoder.single_root_, max_keys, first_step + part.start)
+            if decoder.is_projective:
+                found = train_pass(
+                    model, corpus, corpus.heads, arcs, weights, progress.totals, order[part], step
+                )
+            else:
+                stage = learner.compiled().stage(single_root=decoder.single_root_)
+                found = train_crossing(stage, model, corpus, corpus.heads, progress.totals, order[part], step)
+            n_wrong, loss = n_wrong + found[0], loss + found[1]
+        return n_wrong, loss
+
+
+@dataclass
+class _Progress:
+    """Where training stands between two epochs."""
+
+    weights: npt.NDArray[np.float32]
+    totals: npt.NDArray[np.float64]
+    finished: npt.NDArray[np.float32]
+    """The sum of what finished runs have learnt."""
+    best: npt.NDArray[np.float32]
+    """The averaged weights that are kept if training ends here."""
+    scores: list[float]
+    """Of each epoch."""
+
+    @classmethod
+    def start(cls, table_bits: int, checkpoint: Checkpoint | None) -> "_Progress":
+        """Begin, or go on from a checkpoint."""
+        state = checkpoint.load("progress") if checkpoint else None
+        if state:
+            return cls(**state.arrays, scores=state.values["scores"])
+        finished, best = make_table(table_bits), make_table(table_bits)
+        return cls(best, np.zeros(best.size), finished, best, [])
+
+    def start_run(self) -> None:
+        """Forget what was learnt in this run."""
+        self.weights, self.totals = np.zeros_like(self.weights), np.zeros_like(self.totals)
+
+    def n_worse(self) -> int:
+        """Return how many epochs have passed since the best."""
+        return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint."""
+        names = ("weights", "totals", "finished", "best")
+        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in names}
+        checkpoint.save("progress", State("TrainingProgress", {"scores": self.scores}, arrays))
+
+
+@dataclass(frozen=True)
+class HingeTrainer:
+    """Trains any scorer by the gradients of a structured hinge loss.
+
+    In each sentence, the best tree is found after every wrong arc has gained 1. Where that is not the gold
+    tree, the scorer is handed 1 for each part of it that the gold tree lacks, and -1 for each that it lacks
+    itself.
+
+    Parameters
+    ----------
+    epochs : int
+    random_state : int
+    """
+
+    epochs: int
+    random_state: int
+
+    def train(
+        self, scorer: PartScorer, decoder: ChartDecoder, batch: Batch, *, after_epoch: AfterEpoch
+    ) -> PartScorer:
+        """Return a scorer that has learnt from the gold heads of the sentences."""
+        found = scorer.with_params()
+        found.start(batch.trees)
+        n_epochs = self.epochs if found.learns_from_updates else 0
+        with task("learning trees", total=n_epochs * len(batch.trees)) as counted:
+            for epoch in range(n_epochs):
+                order = np.random.default_rng([self.random_state, epoch]).permutation(len(batch.trees))
+                n_wrong, loss = self._pass(found, decoder, batch, order.tolist(), counted)
+                uas = 100 * (1 - n_wrong / max(1, int(batch.corpus.sizes.sum())))
+                after_epoch(EpochReport(1, 1, epoch + 1, n_epochs, uas, loss / len(order)), found)
+        found.finish()
+        return found
+
+    @staticmethod
+    def _pass(
+        scorer: PartScorer, decoder: ChartDecoder, batch: Batch, order: Sequence[int], counted: Task
+    ) -> tuple[int, float]:
+        n_wrong, loss = 0, 0.0
+        for number in order:
+            tree = batch.trees[number]
+            found = decoder.find_rival(scorer, batch, number)
+            n_wrong += found.n_wrong
+            loss += found.loss
+            if found.loss > 0:
+                scorer.update(tree, found.parts, found.gradient)
+            counted.advance()
+        return n_wrong, loss
