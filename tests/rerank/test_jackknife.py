@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 import treewright as tw
+from treewright.checkpoint import Checkpoint
+from treewright.data.files import replacing
 from treewright.errors import InputError
+from treewright.persist import State
 from treewright.rerank import jackknife
 from treewright.rerank.jackknife import jackknife_lists
 
@@ -109,3 +112,12 @@ def test_progress_names_the_fold(trees):
     lines = []
     jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2, progress=lines.append)
     assert {line.split(":")[0] for line in lines} == {"fold 1", "fold 2"}
+
+
+def test_a_fold_that_is_kept_removes_no_step_that_another_training_is_writing(lists, tmp_path):
+    kept = jackknife._KeptFolds(Checkpoint(tmp_path, "one"), lambda line: None, with_tags=False)
+    Checkpoint(tmp_path / "fold0", "one").save("epoch", State("Step"))
+    with replacing(tmp_path / "fold0" / "other.step") as stream:
+        stream.write(b"other")
+        kept.save(0, lists)
+    assert sorted(path.name for path in tmp_path.rglob("*.step")) == ["fold0.step", "other.step"]

@@ -1,8 +1,8 @@
 """Candidate lists of training sentences, by parsers that have not seen them."""
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,7 +142,8 @@ class _KeptFolds:
             if self._with_tags:
                 state.values["tags"] = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in lists.trees]
             self._checkpoint.save(f"fold{fold}", state)
-            shutil.rmtree(self._checkpoint.folder / f"fold{fold}", ignore_errors=True)
+            with suppress(OSError):
+                Checkpoint.remove(self._checkpoint.folder / f"fold{fold}")
 
 
 def _tell_nobody(line: str) -> None:
