@@ -43,6 +43,7 @@ def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
     assert run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path)) == ""
 
 
+@pytest.mark.slow
 @COMPILES
 def test_code_is_kept_elsewhere_where_our_cache_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()

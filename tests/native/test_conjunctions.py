@@ -92,6 +92,7 @@ def test_survivors_are_the_same_in_the_same_order_whatever_the_means(seed, n_per
     assert list(map(listing, other)) == list(map(listing, plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
 @pytest.mark.parametrize(("room", "work"), [(1, 1), (1, 1000), (1000, 1)])
 @pytest.mark.parametrize(("seed", "n_per_row", "threshold"), CASES[::5])

@@ -169,6 +169,7 @@ def test_training_takes_the_updates_of_the_twin(order, k, bound):
     np.testing.assert_allclose(weights - totals / 5, np.mean(history[:-1], axis=0), atol=2e-3)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["pair", "grand_sibling", "triple"])
 def test_there_is_room_for_many_templates_of_any_kind(kind):
     corpus, trees, weights = draw_corpus(0, [4])
@@ -223,6 +224,7 @@ def train(treebank, order, k, n_passes):
     return n_wrong, weights, totals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "k"), [(1, 1), (2, 1), (3, 1), (3, 4)])
 def test_training_learns_a_small_treebank_by_heart(treebank, order, k):
     n_wrong, _, _ = train(treebank, order, k, 8)
