@@ -17,6 +17,10 @@ try:
 except ImportError:
     FileLock = nullcontext
 
+# Processes that test fill the cores; threads of OpenBLAS and PyTorch would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # The same examples on every run, so that a failure is the fault of the change under test;
 # `--hypothesis-profile=thorough` looks for new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)

@@ -269,6 +269,7 @@ def small_vectors():
     return st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3)
 
 
+@pytest.mark.slow_cases
 @COMPOSITIONS
 @given(examples=st.lists(st.tuples(small_trees(), small_vectors()), min_size=2, max_size=7))
 def test_no_eigenvalue_of_a_composition_is_negative(kernel, examples):

@@ -89,6 +89,7 @@ def test_values_equal_those_of_enumeration(seed, features, root):
     assert DependencyTreeKernel(features=features, root=root)(trees).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_values_of_all_features_equal_those_of_enumeration():
     trees = [draw_tree(np.random.default_rng(seed), n_words=4) for seed in range(4)]
     assert DependencyTreeKernel()(trees).tolist() == enumerate_kernel(trees, ARC_FEATURES).tolist()

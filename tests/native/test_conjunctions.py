@@ -47,7 +47,7 @@ def search(dense, violations, threshold, **options):
             lambda limit: search(dense, violations, threshold, **{**options, "memory_limit": limit})
         )[1]
     space = PolynomialSpace(csr_matrix(dense.astype(np.int8)), **options)
-    found = space.search(violations, threshold, DEGREE)
+    found = space.search(violations, float(threshold), DEGREE)
     orders = [list(found.grow()) for _ in range(DEGREE)]
     found.close()
     return orders

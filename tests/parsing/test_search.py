@@ -139,6 +139,7 @@ def test_the_best_parses_are_those_of_all_parses(is_shifting):
         check(problem, problem.draw_sentence(3 if k > 100 else 4), k=k)
 
 
+@pytest.mark.slow_cases
 @strategies
 def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
     n_found = []

@@ -199,6 +199,7 @@ def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fak
     assert "other data" in found["html"]
 
 
+@pytest.mark.slow
 def test_the_true_reranker_is_trained_in_a_process_of_its_own(data, cache, tmp_path):
     told = []
     settings = Settings(**QUICK, systems=("template",), k=3)

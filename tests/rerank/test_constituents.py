@@ -60,6 +60,7 @@ def stop_at(beginning):
     return tell
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", [*KERNELS, tw.FisherKernel(score_scale=0.5)], ids=str)
 def test_every_kernel_learns_and_chooses_among_the_parsers_trees(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train, dev)
@@ -71,6 +72,7 @@ def test_every_kernel_learns_and_chooses_among_the_parsers_trees(leftcorner, tra
     assert reranker.tuning_.base <= reranker.tuning_.chosen <= reranker.tuning_.best
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", ["fisher", "top-rerank"])
 def test_all_weights_can_be_derived_by(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel, weights="all").fit(train[:6], dev[:4])

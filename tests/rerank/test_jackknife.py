@@ -83,6 +83,7 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(lists, trees
     assert len(trained) == 3
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("change", [{"k": 5}, {"folds": 4}, {"epochs": 2}, {"parser": {"seed": 1}}])
 def test_other_options_have_other_lists(change, trees, tmp_path):
     def names(**options):

@@ -76,6 +76,7 @@ def test_dev_sentences_are_parsed_no_worse_than_by_the_parser(reranker, parser, 
     assert tw.metrics.attachment(dev, reranker.predict(dev)).uas >= base
 
 
+@pytest.mark.slow_cases
 def test_a_saved_reranker_gives_the_same_trees(reranker, test, tmp_path):
     reranker.save(tmp_path / "model.tw")
     again = tw.load(tmp_path / "model.tw")
@@ -242,6 +243,7 @@ def test_a_model_that_says_nothing_of_its_gain_is_trusted(subtrees, test):
     assert DependencyReranker.from_state(state).predict(test) == subtrees.predict(test)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_as_if_it_had_not_been(parser, train, dev, cache, tmp_path, monkeypatch):
     def train_it(**options):
         reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"])
