@@ -23,7 +23,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The same examples on every run, so that a failure is the fault of the change under test;
 # `--hypothesis-profile=thorough` looks for new ones.
-settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("many", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("steady")
 
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(tmp_path_factory):
-    """Let one of the processes that test compile a function, and the others wait for what it keeps on disk."""
+    """Let one of the testing processes compile a function; the others wait for what it keeps on disk."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return

@@ -279,6 +279,7 @@ def test_no_eigenvalue_of_a_composition_is_negative(kernel, examples):
     assert eigenvalues.min() >= -1e-9 * max(eigenvalues.max(), 0) - 1e-300
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["linear", "polynomial", "rbf"])
 @pytest.mark.parametrize("normalize", [False, True])
 @given(vectors=st.lists(small_vectors(), min_size=2, max_size=8))

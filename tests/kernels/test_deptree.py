@@ -80,6 +80,7 @@ def test_arcs_from_the_root_count_if_told():
     assert found[0, 0] > 62
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("features", SEVERAL)
 @pytest.mark.parametrize("root", [False, True])

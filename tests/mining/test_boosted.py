@@ -63,6 +63,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_accepts_the_estimator_if_numbers_are_binarised(estimator, check, monkeypatch):

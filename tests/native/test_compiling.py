@@ -36,6 +36,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_silent(tmp_path):
     assert second == ""
 
 
+@pytest.mark.slow
 @COMPILES
 def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
     said = run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path))

@@ -83,6 +83,7 @@ def test_survivors_are_all_conjunctions_counted_above_the_threshold(seed, n_per_
     assert_equal(orders, enumerated(twin.frequent, dense, violations, threshold))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(("seed", "n_per_row", "threshold"), CASES)
 def test_survivors_are_the_same_in_the_same_order_whatever_the_means(seed, n_per_row, threshold, options):

@@ -216,6 +216,7 @@ def test_any_tree_can_be_found_without_lifting(tmp_path):
     assert again.predict(unseen) == parsed
 
 
+@pytest.mark.slow
 def test_folds_teach_labels_and_probabilities(train, test):
     lines = []
     parser = tw.DependencyParser(order=1, jackknife=True, **OPTIONS).fit(train[:100], progress=lines.append)

@@ -124,6 +124,7 @@ def test_the_best_parse_is_that_of_all_parses(is_shifting, labels, n_words):
         check(problem, problem.draw_sentence(n_words), k=1)
 
 
+@pytest.mark.slow
 @strategies
 def test_the_best_parse_of_five_words_is_that_of_all_parses(is_shifting):
     problem = Problem(9, is_shifting=is_shifting, known=0.9)

@@ -172,6 +172,7 @@ def make_decisions(seed, n_lists=30):
     return lists, losses
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "kernel", [FisherKernel(), TopRerankingKernel(), EfficientTopRerankingKernel(biases=False)]
 )

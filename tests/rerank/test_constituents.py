@@ -187,6 +187,7 @@ def test_a_saved_reranker_by_fragments_chooses_the_same(constituent, train, dev,
     assert tw.load(tmp_path / "model").kbest(test) == reranker.kbest(test)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     leftcorner, constituent, train, dev, test, tmp_path, monkeypatch
 ):

@@ -50,6 +50,7 @@ def test_each_sentence_is_parsed_by_a_parser_that_has_not_seen_it(trees, monkeyp
         assert not {id(tree) for tree in rest} & {id(tree) for tree in dev}
 
 
+@pytest.mark.slow
 def test_lists_do_not_depend_on_the_number_of_threads(lists, trees):
     assert same(jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=4, folds=3, jobs=2), lists)
 
@@ -95,6 +96,7 @@ def test_other_options_have_other_lists(change, trees, tmp_path):
     assert len(names(**change) - before) == 1
 
 
+@pytest.mark.slow
 def test_predicted_tags_are_those_of_taggers_that_have_not_seen_the_sentence(trees, tmp_path):
     parser = tw.DependencyParser(**OPTIONS, tags="predicted", folds=2)
     options = {"k": 2, "folds": 2, "cache": tmp_path}

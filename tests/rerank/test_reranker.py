@@ -46,7 +46,13 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("lists")
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+SLOW = {"polynomial", "polynomial kernel", "tree kernel"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SETTINGS],
+)
 def reranker(request, parser, train, dev, cache):
     return DependencyReranker(parser=parser, **QUICK, **SETTINGS[request.param]).fit(train, dev, cache=cache)
 
@@ -162,6 +168,7 @@ def test_the_perceptron_of_the_paper_is_an_option(parser, train, dev, test, cach
     assert len(reranker.predict(test)) == len(test)
 
 
+@pytest.mark.slow
 def test_the_best_tree_of_a_list_can_be_the_target(parser, train, dev, test, cache):
     lines = []
     reranker = DependencyReranker(parser=parser, space="template", target="best", **QUICK)
@@ -194,6 +201,7 @@ def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
     assert any("reranked with beta" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_line_about_tuning_tells_the_gain_and_its_p_value(distrusted):
     reranker, lines = distrusted
     line = next(line for line in lines if line.startswith("tuning: UAS"))
