@@ -202,6 +202,7 @@ def test_an_unknown_system_is_refused(data, tmp_path):
         reproduce("question-classification", data, tmp_path / "out", settings=wrong, cache=tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_parsers_that_are_not_given_are_trained_once(data, tmp_path, monkeypatch):
     trees = tmp_path / "data" / "toy"
     trees.mkdir()

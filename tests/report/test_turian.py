@@ -112,6 +112,7 @@ def test_a_second_run_trains_nothing_and_finds_the_same(data, cache, tmp_path, m
     assert not list((cache / "unfinished").iterdir())
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path):
     def stop(line):
         told.append(line)
