@@ -51,10 +51,10 @@ def pack(trees, features):
     ends = np.array([some[0] // 10 if some else NOTHING_BETWEEN for some in between], dtype=np.int32)
     signatures = np.tile(np.column_stack([ids, ends]).astype(np.uint8), 2).view(np.uint64)
     sentences = [sentence for sentence, _ in arcs]
-    place = np.array([number - sentences.index(sentence) for number, sentence in enumerate(sentences)])
+    place = [number - sentences.index(sentence) for number, sentence in enumerate(sentences)]
     first = np.cumsum([0, *map(len, between)])
     flat = np.array([number for some in between for number in some], dtype=np.int32)
-    return Arcs(signatures, ids, ends, first, flat, place), pack_trees(trees, arcs)
+    return Arcs(signatures, ids, ends, first, flat, np.array(place, dtype=np.int32)), pack_trees(trees, arcs)
 
 
 def pack_trees(trees, arcs):

@@ -41,7 +41,7 @@ def make_parser(**options):
 def parsers(treebank):
     options = {
         "gold": {"epochs": 12, "min_chain": 3},
-        "predicted": {"epochs": 3, "tags": "predicted", "folds": 2},
+        "predicted": {"epochs": 8, "tags": "predicted", "folds": 2},
         "sigmoid": {"epochs": 3, "cell": "sigmoid", "optimizer": "momentum", "learning_rate": 0.3},
     }
     return {
