@@ -149,6 +149,7 @@ PARSES = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("ending", ["", ".gz"])
 @pytest.mark.parametrize("name", PARSES)
 def test_parsing_goes_on_after_each_sentence(models, inputs, name, ending, monkeypatch, tmp_path):

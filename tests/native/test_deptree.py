@@ -99,6 +99,7 @@ def list_counts(trees, features):
         yield twin.list_feature_trees(arcs, chosen)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("decay", [1.0, 0.5])
 def test_values_are_the_numbers_of_common_sub_feature_trees(seed, decay):
@@ -114,6 +115,7 @@ def test_values_are_the_numbers_of_common_sub_feature_trees(seed, decay):
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(5))
 def test_logarithms_are_those_of_the_numbers(seed):
     trees, features = draw(seed)

@@ -170,6 +170,7 @@ def test_a_search_that_is_cut_short_still_gives_a_tree_no_better(treebank, parse
         assert found.score <= best.score + 1e-9
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", [*STRATEGIES, "predicted"])
 def test_trees_are_scored_as_the_search_scores_them(parsers, treebank, name):
     odd = [tagged(*each) for each in ODD_SENTENCES.values()]

@@ -296,6 +296,7 @@ def test_how_well_training_sentences_are_tagged_is_said(train):
     assert lines[0].startswith("tags of sentences not trained on: UPOS ")
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs(train, test):
     one, other = (
         tw.DependencyParser(order=1, tags="predicted", jobs=jobs, **OPTIONS).fit(train[:60])

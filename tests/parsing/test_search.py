@@ -116,6 +116,7 @@ def check(problem, rows, k):
 strategies = pytest.mark.parametrize("is_shifting", [True, False])
 
 
+@pytest.mark.slow_cases
 @strategies
 @pytest.mark.parametrize(("labels", "n_words"), [(["NP"], 1), (["NP"], 3), (["NP"], 4), (["NP", "VP"], 2)])
 def test_the_best_parse_is_that_of_all_parses(is_shifting, labels, n_words):
@@ -152,6 +153,7 @@ def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
     assert 5 * min(n_found) < max(n_found)
 
 
+@pytest.mark.slow_cases
 @strategies
 def test_only_the_top_has_more_children_than_are_allowed(is_shifting):
     for seed in range(3):

@@ -150,6 +150,7 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
     assert len(reranker.predict(test)) == len(test)
 
 
+@pytest.mark.slow
 def test_folds_go_with_derived_kernels(leftcorner, train, dev, test):
     small = leftcorner.untrained()
     small.epochs = 1
@@ -245,6 +246,7 @@ def test_neither_threads_nor_batches_show_in_the_result(both, test, monkeypatch)
     assert both.kbest(test) == expected
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", ["efficient-top", "top"])
 def test_a_tree_without_words_is_its_own_parse(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train[:3], dev[:3])
