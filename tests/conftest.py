@@ -4,6 +4,7 @@ import os
 import sys
 import tracemalloc
 from collections import deque
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,61 @@ from hypothesis import settings
 
 from treewright.__main__ import main
 
+try:
+    from filelock import FileLock
+except ImportError:
+    FileLock = nullcontext
+
+# Processes that test fill the cores; threads of OpenBLAS and PyTorch would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # The same examples on every run, so that a failure is the fault of the change under test;
 # `--hypothesis-profile=thorough` looks for new ones.
-settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("many", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("steady")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow all but the first case of each test that is marked with `slow_cases`."""
+    seen = set()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in seen and item.get_closest_marker("slow_cases"):
+            item.add_marker("slow")
+        seen.add(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Let one of the testing processes compile a function; the others wait for what it keeps on disk."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    folder, compile_now, held = tmp_path_factory.getbasetemp().parent, Dispatcher.compile, set()
+
+    def compile_or_wait(dispatcher, signature):
+        function = dispatcher.py_func
+        name = f"{function.__module__}.{function.__qualname__}.lock"
+        if not name.startswith("treewright.") or name in held:
+            return compile_now(dispatcher, signature)
+        # Functions that are called are locked within those that call them, so that nobody waits in a circle.
+        with global_compiler_lock, FileLock(folder / name):
+            held.add(name)
+            try:
+                return compile_now(dispatcher, signature)
+            finally:
+                held.remove(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_or_wait)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -139,12 +139,13 @@ class _Campaign:
 
     def run(self, rng):
         """Begin or go on; kill the command at some moment, if it is not over."""
-        is_begun, process = self._checkpoint.exists(), self._start()
+        is_begun, begun, process = self._checkpoint.exists(), time.monotonic(), self._start()
         try:
             code = self._wait(process, rng, is_begun=is_begun)
         except subprocess.TimeoutExpired:
             self._kill(process)
         else:
+            self.seconds = min(self.seconds, time.monotonic() - begun)  # the machine may have less to do now
             self._compare(code)
 
     def kill_at_step(self, rng):

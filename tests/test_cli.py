@@ -262,6 +262,7 @@ def test_a_pipe_given_as_a_file_is_read_once_and_whole(brackets, tmp_path):
     assert tw.read_conllu(out)[0].words == ["Mary", "sleeps", "."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_drawings_can_be_printed_whatever_the_encoding(encoding):
     done = run_program("demo", "--sentences", "20", env={**os.environ, "PYTHONIOENCODING": encoding})

@@ -88,6 +88,7 @@ def test_a_second_parser_joins(data, leftcorner, tmp_path, kernel):
     assert len(parse(tmp_path / "model.tw", data / "test.mrg", tmp_path / "out.mrg")) == 8
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkeypatch):
     model, checkpoint = tmp_path / "model.tw", tmp_path / "model.tw.checkpoint"
     options = ("--rerank", "sst", "--rerank-folds", 2, "--candidates", 3)

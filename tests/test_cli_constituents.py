@@ -52,6 +52,7 @@ def test_training_says_how_it_goes(folder, tmp_path):
     assert shown.endswith(f"written: {tmp_path / 'm'}\n")
 
 
+@pytest.mark.slow
 def test_options_reach_the_parser(folder, tmp_path):
     options = {
         "strategy": "original", "max_children": 4, "head_rules": "yamada-matsumoto", "min_count": 3,
@@ -206,6 +207,7 @@ def test_plain_text_is_split_into_sentences_and_words(own_tags, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path, monkeypatch):
     model, checkpoint = tmp_path / "parser.tw", tmp_path / "parser.tw.checkpoint"
     arguments = [*TRAIN, folder / "train.mrg", "--dev", folder / "test.mrg", "--model", model, *QUICK]

@@ -157,6 +157,7 @@ def test_plain_text_is_split_into_sentences_and_words(own_tags, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_is_not_thrown_away(fail, trained, data, tmp_path, monkeypatch):
     model, checkpoint = tmp_path / "parser.tw", tmp_path / "parser.tw.checkpoint"
     arguments = [*TRAIN, data / "train.mrg", "--dev", data / "test.mrg", "--model", model, *QUICK]

@@ -327,6 +327,7 @@ def test_a_damaged_model_is_one_line(fail, folder, tmp_path):
     assert message.startswith(f"treewright: {tmp_path / 'damaged.tw'}:1: a damaged DependencyParser (")
 
 
+@pytest.mark.slow
 def test_only_what_training_has_left_is_deleted(folder, tmp_path):
     mine = tmp_path / "parser.tw.checkpoint" / "mine.txt"
     mine.parent.mkdir()

@@ -93,6 +93,7 @@ def agree(shown, printed):
     return re.fullmatch(pattern, f"\n{without_trailing_blanks(printed)}\n", re.DOTALL) is not None
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_run_from_top_to_bottom_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -28,8 +28,8 @@ def wait(out: Path, how: str, resume: Annotated[bool, typer.Option("--resume")] 
         stream.write(b"half")
         print("begun", flush=True)
         if how == "compiled":
-            time.sleep(60)  # which hears nothing outside the main thread, as compiled code
-        for _ in range(6000):
+            time.sleep(600)  # which hears nothing outside the main thread, as compiled code
+        for _ in range(60_000):
             time.sleep(0.01)
 
 from treewright.__main__ import main
@@ -44,7 +44,7 @@ def interrupt(number, *arguments):
     with subprocess.Popen(program, **pipes) as process:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=300)
     return said, process.returncode
 
 

@@ -19,6 +19,7 @@ N_KILLS = int(os.environ.get("TREEWRIGHT_KILLS", "0"))
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("command", COMMANDS if N_KILLS else ["dependency"])
 def test_nothing_is_lost_when_a_command_is_killed(command):
@@ -28,6 +29,7 @@ def test_nothing_is_lost_when_a_command_is_killed(command):
     assert counts["lost"] == 0
 
 
+@pytest.mark.slow
 @POSIX
 def test_nothing_is_lost_when_a_command_is_killed_again_and_again_before_its_end():
     counts = kill_in_a_row("tagger", 20, random_state=0)

@@ -61,6 +61,7 @@ def test_a_tagger_goes_on_after_each_epoch(bank, cut_off, tmp_path):
         tw.Tagger(epochs=3, random_state=2).fit(bank.dependencies, checkpoint=tmp_path / "steps")
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", ["linear", "sst", "linear+fragments", "mined"])
 def test_a_labeler_goes_on_after_each_step(bank, cut_off, tmp_path, kernel):
     def make():
@@ -148,6 +149,7 @@ PARSES = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("ending", ["", ".gz"])
 @pytest.mark.parametrize("name", PARSES)
 def test_parsing_goes_on_after_each_sentence(models, inputs, name, ending, monkeypatch, tmp_path):

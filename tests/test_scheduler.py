@@ -93,6 +93,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.usefixtures("in_small_parts")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_cluster_makes_the_same_file(address, folder, sent, tmp_path, monkeypatch, command):
@@ -105,6 +106,7 @@ def test_a_cluster_makes_the_same_file(address, folder, sent, tmp_path, monkeypa
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_small_parts")
 @pytest.mark.parametrize("is_begun_there", [False, True])
 @pytest.mark.parametrize("options", [[], ["--other", "some.mrg"]], ids=["itself", "others"])

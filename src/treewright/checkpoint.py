@@ -12,6 +12,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.temporary import remove_stale
 from treewright.errors import FormatError, InputError, TreewrightError
 from treewright.persist import State, load_state, save_state
+from treewright.scale import check_wanted
 
 SUFFIX = ".step"
 SECONDS_BETWEEN = 1.0
@@ -35,26 +36,43 @@ class Checkpoint:
         self._saved = time.monotonic()
 
     def save(self, name: str, state: State) -> None:
-        """Write a state under a name."""
-        self.folder.mkdir(exist_ok=True, parents=True)
+        """Write a state under a name.
+
+        Raises
+        ------
+        AbandonedError
+            In a thread whose work nobody wants any more: another may have begun it anew.
+        """
+        check_wanted()
         values = {"identity": self.identity, "values": state.values}
+        kept = State(state.kind, values, state.arrays, state.parts)
         try:
-            save_state(State(state.kind, values, state.arrays, state.parts), self._path(name))
+            try:
+                self._write(name, kept)
+            except FileNotFoundError:  # another training with this folder may have removed it meanwhile
+                self._write(name, kept)
         except OSError:
             with suppress(OSError):
                 self.folder.rmdir()  # if this was to be the first step
             raise
         self._saved = time.monotonic()
 
+    def _write(self, name: str, state: State) -> None:
+        self.folder.mkdir(exist_ok=True, parents=True)
+        save_state(state, self._path(name))
+
     @staticmethod
     def remove(folder: str | os.PathLike[str]) -> None:
-        """Delete what trainings have left in a folder and those in it, and all that are empty then."""
+        """Delete what trainings have left in a folder and those in it, and all that are empty then.
+
+        What another training is writing at the moment stays.
+        """
         folder = Path(folder)
         remove_stale(folder)
         for inner in folder.glob("*/"):
             Checkpoint.remove(inner)
         for path in folder.glob("*" + SUFFIX):
-            path.unlink()
+            path.unlink(missing_ok=True)
         if folder.exists() and not any(folder.iterdir()):
             folder.rmdir()
 

@@ -1,14 +1,13 @@
 """How work is spread: over threads, or over the workers of a Dask cluster."""
 
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakSet
-
-from joblib import Parallel, delayed
 
 from treewright._optional import require
 from treewright._validate import check_integer
@@ -30,6 +29,8 @@ AHEAD, LEAST_AHEAD = 2, 8
 """Jobs that are sent before results are waited for: for each thread of the cluster, and at the least."""
 SAME = ("treewright", "numpy", "numba")
 """Packages of which workers must have the version that is here, so that results are the same."""
+SECONDS_DEAF = 0.2
+"""On some systems waiting cannot be interrupted, so there is none without an end."""
 
 
 def map_jobs(
@@ -47,7 +48,7 @@ def map_jobs(
 
     In threads, compiled code runs side by side and shares its arrays. On a cluster, each worker has a copy of
     the function and of all that it knows, and nobody sees what is changed there. An error ends the work and
-    comes out as it was raised; so does Ctrl-C.
+    comes out as it was raised, once no thread works on; Ctrl-C comes out at once.
 
     Parameters
     ----------
@@ -99,10 +100,52 @@ def _map(
 
     if n_jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
-    # Messages are silenced by context, which threads do not inherit; joblib asks for jobs in threads, too.
-    jobs = [delayed(copy_context().run)(work, item) for item in items]
-    results: list[Result] = Parallel(n_jobs=min(n_jobs, len(items)), backend="threading", batch_size=1)(jobs)
-    return results
+    return _map_in_threads(work, items, min(n_jobs, len(items)))
+
+
+class AbandonedError(Exception):
+    """Work in a thread is no longer wanted, as other work that belongs to it has failed."""
+
+
+_failures: ContextVar[tuple[list[BaseException], ...]] = ContextVar("failures", default=())
+"""Errors of the work that the current thread has a share in, and of that which this is a part of."""
+
+
+def check_wanted() -> None:
+    """Raise an `AbandonedError` if the current thread has a share in work that has failed."""
+    if any(_failures.get()):
+        raise AbandonedError
+
+
+def _map_in_threads(work: Callable[[Item], Result], items: Sequence[Item], n_threads: int) -> list[Result]:
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    numbers = iter(range(len(items)))
+    over = threading.Semaphore(0)
+
+    def serve() -> None:
+        _failures.set((*_failures.get(), errors))
+        try:
+            while not errors and (number := next(numbers, None)) is not None:
+                results[number] = work(items[number])
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            over.release()
+
+    # Daemons, as a program that is interrupted does not wait for them.
+    for _ in range(n_threads):
+        threading.Thread(target=copy_context().run, args=(serve,), daemon=True).start()
+    try:
+        for _ in range(n_threads):
+            while not over.acquire(timeout=SECONDS_DEAF):
+                pass
+    except BaseException as interrupt:
+        errors.append(interrupt)
+        raise
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(items))]
 
 
 def _map_remotely(

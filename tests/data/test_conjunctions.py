@@ -64,6 +64,7 @@ def test_noise_turns_its_share_of_the_labels(planted):
     assert planted.best_accuracy == np.where(score == 0, 0.5, agrees).mean()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "arguments", [{}, {"orders": (3, 2, 4, 3, 2, 3, 4, 4), "noise": 0}, {"orders": (4,) * 16}]
 )

@@ -238,6 +238,7 @@ def test_conllu_reads_a_sentence_of_100000_words(tmp_path):
     assert rewrite([tree], tmp_path / "x.conllu") == content.encode()
 
 
+@pytest.mark.slow
 def test_conllu_reads_100000_words_among_multiword_tokens(tmp_path):
     n = 100_000
     ranges = [line("1-2", "_"), *(line(str(word)) for word in range(1, n + 1))]
@@ -322,6 +323,7 @@ def test_conllu_rejects_a_cycle_and_names_the_line():
     assert error_of(content) == message
 
 
+@pytest.mark.slow
 def test_conllu_shortens_a_long_cycle():
     n = 100_000
     content = text(line("1", str(n)), *(line(str(word), str(word - 1)) for word in range(2, n + 1)))
@@ -472,6 +474,7 @@ def test_sentences_come_before_the_file_is_read_to_its_end(layout):
     assert source.tell() < len(source.getvalue()) / 2
 
 
+@pytest.mark.slow
 def test_conllu_memory_does_not_grow_with_the_file(tmp_path, streaming_peak):
     peaks = []
     for n_sentences in (2_000, 20_000):

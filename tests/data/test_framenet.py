@@ -218,6 +218,7 @@ def test_a_folder_without_xml_is_refused(tmp_path):
         read_framenet(tmp_path)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path, streaming_peak):
     start, end = TEXT.index("    <sentence"), TEXT.index("</fullTextAnnotation>")
     peaks = []

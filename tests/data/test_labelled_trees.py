@@ -74,6 +74,7 @@ def test_the_conversion_is_public():
     assert tw.to_constituents is to_constituents
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("centre", CENTRES)
 @given(tree=dep_trees())
 def test_every_word_has_a_node_a_tag_and_a_relation(centre, tree):

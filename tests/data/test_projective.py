@@ -138,6 +138,7 @@ def test_long_sentences_are_checked_in_linear_time_without_recursion():
     assert tw.is_projective(chain)
 
 
+@pytest.mark.slow
 def test_long_sentences_with_crossings_are_lifted():
     rng = random.Random(0)
     n = 400

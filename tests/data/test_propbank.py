@@ -118,6 +118,7 @@ def test_props_keep_any_word(tmp_path, word):
     assert rewrite(read(content), tmp_path / "x.props") == content.encode()
 
 
+@pytest.mark.slow
 def test_props_read_a_sentence_of_100000_words_and_as_many_brackets():
     n = 100_000
     arguments = read(sentence(*["(A*"] * n, "*" + ")" * n))[0].propositions[0].arguments
@@ -230,6 +231,7 @@ def test_props_yield_the_sentences_before_an_error():
         next(stream)
 
 
+@pytest.mark.slow
 def test_props_memory_does_not_grow_with_the_file(tmp_path, streaming_peak):
     peaks = []
     for n_sentences in (2_000, 20_000):

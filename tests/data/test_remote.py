@@ -548,7 +548,7 @@ def test_waiting_ends_when_the_lock_is_given_back(fetch, folder, caplog):
             waiting = pool.submit(fetch)
             while "waiting for another process" not in caplog.text:
                 assert not waiting.done()
-        assert waiting.result(timeout=60).train
+        assert waiting.result(timeout=600).train
 
 
 def test_lock_is_given_back_after_an_error(server, fetch):

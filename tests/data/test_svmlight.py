@@ -149,6 +149,7 @@ def test_compressed_files_are_read(tmp_path):
     assert [example.label for example in read_tree_examples(path)] == ["a"]
 
 
+@pytest.mark.slow
 def test_examples_are_streamed(streaming_peak):
     lines = (b"1 |BT| (S (N a) (V b)) |ET| 1:1 2:1 #" + b"x" * 300 + b"\n") * 10_000
     assert streaming_peak(iter_tree_examples(io.BytesIO(lines))) < len(lines) / 2

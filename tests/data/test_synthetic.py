@@ -205,6 +205,7 @@ def test_sentences_have_7_to_25_words_with_few_exceptions(bank):
     assert np.mean([7 <= length <= 25 for length in lengths]) > 0.9
 
 
+@pytest.mark.slow
 def test_some_words_of_a_second_treebank_are_new(bank, other_bank):
     known = {word for tree in bank.dependencies for word in tree.words}
     new = [word not in known for tree in other_bank.dependencies for word in tree.words]

@@ -269,6 +269,7 @@ def small_vectors():
     return st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3)
 
 
+@pytest.mark.slow_cases
 @COMPOSITIONS
 @given(examples=st.lists(st.tuples(small_trees(), small_vectors()), min_size=2, max_size=7))
 def test_no_eigenvalue_of_a_composition_is_negative(kernel, examples):
@@ -278,6 +279,7 @@ def test_no_eigenvalue_of_a_composition_is_negative(kernel, examples):
     assert eigenvalues.min() >= -1e-9 * max(eigenvalues.max(), 0) - 1e-300
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["linear", "polynomial", "rbf"])
 @pytest.mark.parametrize("normalize", [False, True])
 @given(vectors=st.lists(small_vectors(), min_size=2, max_size=8))

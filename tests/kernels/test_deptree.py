@@ -80,6 +80,7 @@ def test_arcs_from_the_root_count_if_told():
     assert found[0, 0] > 62
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("random_state", range(5))
 @pytest.mark.parametrize("features", SEVERAL)
 @pytest.mark.parametrize("root", [False, True])
@@ -89,6 +90,7 @@ def test_values_equal_those_of_enumeration(random_state, features, root):
     assert DependencyTreeKernel(features=features, root=root)(trees).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_values_of_all_features_equal_those_of_enumeration():
     trees = [draw_tree(np.random.default_rng(random_state), n_words=4) for random_state in range(4)]
     assert DependencyTreeKernel()(trees).tolist() == enumerate_kernel(trees, ARC_FEATURES).tolist()

@@ -150,6 +150,7 @@ def test_a_comb_of_10000_nodes_has_the_partial_trees_of_a_formula():
     assert kernel.pack([make_comb(n)]).diagonal().item() == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("max_children", [None, 1, 5])
 def test_a_node_of_5000_children_has_the_partial_trees_of_a_formula(max_children):
     n, depth_decay = 5000, 1e-4

@@ -68,6 +68,7 @@ def assert_explains(found, expected, n):
     assert [abs(weight) for _, weight, _ in found][: len(heaviest)] == pytest.approx(heaviest)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("kind", "normalize", "words"), CASES)
 def test_explanations_are_those_of_all_fragments_listed(kind, normalize, words):
     trees, labels = draw(0)
@@ -287,6 +288,7 @@ def test_labels_that_are_not_there_are_refused():
             model.explain(trees[0], label="grey")
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("kind", "normalize", "words"), CASES)
 def test_rows_are_counts_of_listed_fragments_in_the_space_of_the_kernel(kind, normalize, words):
     trees, _ = draw(5)

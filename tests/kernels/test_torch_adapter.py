@@ -65,6 +65,7 @@ def differentiate(model, score, names, width=1e-6):
     return np.array(slopes).T
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", [FisherKernel(), TopRerankingKernel()])
 def test_features_of_any_module_are_finite_differences(kernel):
     model = make_model()

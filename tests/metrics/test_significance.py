@@ -59,6 +59,7 @@ def test_a_large_difference_has_the_smallest_p_value():
     assert result.interval[0] > 0
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_difference_as_often_as_it_says():
     n_covered = 0
     for random_state in range(100):
@@ -123,6 +124,7 @@ def test_significance_rejects_no_sentences():
         tw.metrics.significance([], [], [])
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("random_state", range(3))
 def test_p_value_of_accuracies_is_near_that_of_all_exchanges(random_state):
     rng = np.random.default_rng(random_state)

@@ -58,11 +58,13 @@ def expected_failures(estimator):
     return dict.fromkeys(CHECKS_OF_NUMBERS, NOT_BINARY)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_accepts_the_estimator_if_numbers_are_binarised(estimator, check, monkeypatch):

@@ -182,6 +182,7 @@ def test_the_filter_keeps_rare_candidates_from_being_counted():
     assert counted[1] < counted[0]
 
 
+@pytest.mark.slow
 def test_survivors_go_to_disk_beyond_the_memory_limit():
     rows, rng = random_rows(1, n_rows=200, n_columns=12, density=0.6)
     miner, problem = GradientMiner(degree=4, threshold=5), label_problem(rng.integers(2, size=200), 2)

@@ -43,6 +43,7 @@ print(json.dumps([read("VmHWM") - before, on_disk / (1 << 20), len(miner.conjunc
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="no peak of memory to begin anew")
 def test_mining_takes_no_more_memory_than_its_limit_where_survivors_take_several_times_as_much():
     limit = 24

@@ -69,6 +69,7 @@ def expected_failures(estimator):
     return dict.fromkeys(CHECKS_OF_NUMBERS, NOT_BINARY)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_accepts_the_estimators(estimator, check):
     check(estimator)

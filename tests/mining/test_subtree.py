@@ -120,6 +120,7 @@ def list_mined(mined):
     return [tuple(feature) for each in mined.features.values() for feature in each.tolist()]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("root", [True, False])
 @pytest.mark.parametrize(
     "options", [{"path": False}, {"pretrain_order": 1}, PAPER_SETTINGS], ids=["plain", "path", "paper"]

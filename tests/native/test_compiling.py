@@ -37,6 +37,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_silent(tmp_path):
     assert second == ""
 
 
+@pytest.mark.slow
 @COMPILES
 def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
     said = run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path))
@@ -44,6 +45,7 @@ def test_code_is_kept_in_our_cache_where_no_folder_is_chosen(tmp_path):
     assert run_python(PROGRAM, NUMBA_CACHE_DIR="", TREEWRIGHT_CACHE=str(tmp_path)) == ""
 
 
+@pytest.mark.slow
 @COMPILES
 def test_code_is_kept_elsewhere_where_our_cache_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()

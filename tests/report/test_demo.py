@@ -15,6 +15,7 @@ def run(out=None, **options):
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_the_demo_shows_trees_scores_and_what_was_found_again():
     shown = run()
     assert "└─" in shown
@@ -25,6 +26,7 @@ def test_the_demo_shows_trees_scores_and_what_was_found_again():
     assert "planted patterns that decide more than 3 times" in shown
 
 
+@pytest.mark.slow
 def test_planted_patterns_are_found_word_for_word():
     bank = tw.make_treebank(900, random_state=1)
     train, dev = bank.dependencies[:800], bank.dependencies[800:]
@@ -38,6 +40,7 @@ def test_planted_patterns_are_found_word_for_word():
     assert tw.metrics.attachment(dev, reranker.predict(dev)).uas > base
 
 
+@pytest.mark.slow
 def test_the_demo_is_the_same_for_the_same_seed():
     assert run(random_state=3) == run(random_state=3) != run(random_state=4)
 
@@ -53,6 +56,7 @@ def test_the_demo_writes_its_treebank_and_a_page(tmp_path):
     assert tw.load(tmp_path / "demo" / "model.tw").predict(trees[:1])[0].words == trees[0].words
 
 
+@pytest.mark.slow
 def test_a_demo_that_was_cut_off_goes_on_to_the_same_model(fail, monkeypatch, tmp_path):
     out, steps, save = tmp_path / "demo", [], Checkpoint.save
 

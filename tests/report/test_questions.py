@@ -86,6 +86,7 @@ def settings(models):
     )
 
 
+@pytest.mark.slow
 def test_all_files_of_the_experiment_are_written(data, settings, tmp_path):
     written = reproduce(
         "question-classification", data, tmp_path / "out", settings=settings, cache=tmp_path / "cache"
@@ -104,6 +105,7 @@ def test_all_files_of_the_experiment_are_written(data, settings, tmp_path):
     assert sum(row["test_n"] for row in classes) == len(TEST)
 
 
+@pytest.mark.slow
 def test_the_best_row_is_chosen_by_cross_validation(data, settings, tmp_path):
     reproduce("question-classification", data, tmp_path / "out", settings=settings, cache=tmp_path / "cache")
     table = json.loads((tmp_path / "out" / "question-classification.json").read_text())["tables"][0]
@@ -111,6 +113,7 @@ def test_the_best_row_is_chosen_by_cross_validation(data, settings, tmp_path):
     assert best["unseen"] == max(row["unseen"] for row in table["rows"])
 
 
+@pytest.mark.slow
 def test_a_second_run_neither_parses_nor_trains(data, settings, tmp_path, monkeypatch):
     def run(name):
         reproduce(
@@ -124,6 +127,7 @@ def test_a_second_run_neither_parses_nor_trains(data, settings, tmp_path, monkey
     assert run("two") == first
 
 
+@pytest.mark.slow
 def test_trees_are_kept_as_they_were_parsed(data, settings, tmp_path, monkeypatch):
     inputs = Inputs(data, settings, tmp_path / "cache")
     first = parses.Readers(inputs).parses()
@@ -184,6 +188,7 @@ def test_questions_may_lie_in_a_folder_of_the_folder(data):
     assert find_questions(data.parent) == (data / "train.txt", data / "test.txt")
 
 
+@pytest.mark.slow
 def test_a_parser_of_the_wrong_kind_is_refused(data, models, tmp_path):
     wrong = QuestionSettings(
         constituent_parser=models / "constituent.tw", dependency_parser=models / "constituent.tw"
@@ -198,6 +203,7 @@ def test_an_unknown_system_is_refused(data, tmp_path):
         reproduce("question-classification", data, tmp_path / "out", settings=wrong, cache=tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_parsers_that_are_not_given_are_trained_once(data, tmp_path, monkeypatch):
     trees = tmp_path / "data" / "toy"
     trees.mkdir()

@@ -151,6 +151,7 @@ def test_a_second_run_trains_nothing_and_finds_the_same(fake, data, cache, tmp_p
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_what_is_scored_can_change_without_another_training(fake, data, cache, tmp_path):
     scores = []
     for rule in (True, "penn"):
@@ -161,6 +162,7 @@ def test_what_is_scored_can_change_without_another_training(fake, data, cache, t
     assert scores[0] != scores[1]
 
 
+@pytest.mark.slow
 def test_table_3_has_a_row_for_each_threshold_with_memory_and_time(fake, data, cache, tmp_path):
     reproduce("qian-liu-table3", data, tmp_path, settings=Settings(**QUICK), cache=cache)
     found = texts(tmp_path, "qian-liu-table3")
@@ -188,6 +190,7 @@ def test_a_process_without_enough_memory_leaves_its_row_empty_and_the_others_who
     assert [row["uas"] for row in rows] == [None, 100.0]
 
 
+@pytest.mark.slow
 def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fake, data, cache, tmp_path):
     write_pair(data / "spanish")
     reproduce("qian-liu-table4", data, tmp_path / "out", settings=Settings(**QUICK), cache=cache)
@@ -200,6 +203,7 @@ def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fak
     assert "other data" in found["html"]
 
 
+@pytest.mark.slow
 def test_the_true_reranker_is_trained_in_a_process_of_its_own(data, cache, tmp_path):
     told = []
     settings = Settings(**QUICK, systems=("template",), k=3)

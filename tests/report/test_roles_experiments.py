@@ -102,6 +102,7 @@ def test_table1_has_a_row_for_each_system_and_for_what_it_is_compared_with(data,
     assert "Other data" in written[0].read_text()
 
 
+@pytest.mark.slow
 def test_f1_of_roles_and_the_numbers_of_arguments_are_told(data, tmp_path, started):
     settings = RoleSettings(systems=("linear",))
     tables = tables_of(run("moschitti-table1", data, tmp_path, settings))
@@ -115,6 +116,7 @@ def test_f1_of_roles_and_the_numbers_of_arguments_are_told(data, tmp_path, start
     assert test["matched"] == 100
 
 
+@pytest.mark.slow
 def test_a_second_run_trains_nothing(data, tmp_path, started):
     settings = RoleSettings(systems=("st", "linear"), adjuncts="merged")
     first = run("moschitti-table1", data, tmp_path, settings)[1].read_text()
@@ -123,6 +125,7 @@ def test_a_second_run_trains_nothing(data, tmp_path, started):
     assert len(started) == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, started, monkeypatch):
     settings = RoleSettings(systems=("linear", "sst"), adjuncts="merged")
     run_here = role_bench.run_alone
@@ -151,6 +154,7 @@ def test_a_lost_process_leaves_its_cells_empty_and_is_tried_again(data, tmp_path
         assert "SST: merged ran out of memory." in text
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_finds_what_this_one_does(bench):
     task = {"arguments": str(bench.path), "system": "linear", "adjuncts": "merged"}
     here = role_bench.train_roles({**task, "n_sentences": None, "random_state": 0, "n_jobs": 1})
@@ -160,6 +164,7 @@ def test_a_process_of_its_own_finds_what_this_one_does(bench):
     assert bench.accuracy(alone["predicted"], "merged") > 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_can_be_trained_and_counted(bench, name, started):
     found = bench.outcome(name, "separate", 25)
@@ -168,6 +173,7 @@ def test_every_system_can_be_trained_and_counted(bench, name, started):
     assert found["size"] > 0
 
 
+@pytest.mark.slow
 def test_names_of_outcomes_depend_on_what_matters_alone(bench, monkeypatch):
     options = [("merged", "separate"), (None, 10)]
     names = {
@@ -195,6 +201,7 @@ def test_arguments_are_read_as_they_were_written(data, tmp_path):
     assert write_arguments(read_propbank(data, 30).corpus(), tmp_path) != path
 
 
+@pytest.mark.slow
 def test_a_share_is_part_of_any_larger_one(bench):
     part = read_arguments(bench.path)["train"]
     small, large = (choose_arguments(part, size, 3) for size in (10, 20))
@@ -203,6 +210,7 @@ def test_a_share_is_part_of_any_larger_one(bench):
     assert choose_arguments(part, None, 3) == part.arguments
 
 
+@pytest.mark.slow
 def test_accuracy_and_f1_are_those_of_counted_roles(bench):
     labels = bench.labels("merged")
     predicted = ["ARG0"] * len(labels)
@@ -214,6 +222,7 @@ def test_accuracy_and_f1_are_those_of_counted_roles(bench):
     assert labels == list(map(merge_adjuncts, bench.labels("separate")))
 
 
+@pytest.mark.slow
 def test_figure5_has_a_row_a_share_and_ends_with_table1(data, tmp_path, started):
     settings = RoleSettings(systems=("linear", "st"), most_seconds=0.0)
     written = run("moschitti-figure5", data, tmp_path, settings)
@@ -233,6 +242,7 @@ def test_figure5_has_a_row_a_share_and_ends_with_table1(data, tmp_path, started)
     ] == []
 
 
+@pytest.mark.slow
 def test_naive_kernel_values_are_those_of_the_fast_kernel(bench):
     trees = argument_trees(bench.corpus.train.arguments[:40])
     rows, columns = np.array([3, 0, 17]), np.arange(40)
@@ -242,6 +252,7 @@ def test_naive_kernel_values_are_those_of_the_fast_kernel(bench):
     assert np.allclose(naive.compare([5]), fast.block([5], columns))
 
 
+@pytest.mark.slow
 def test_both_kernels_train_the_same_machine(bench):
     task = {"arguments": str(bench.path), "random_state": 0, "first": 20, "most_seconds": 60.0}
     found = time_kernels(task)
@@ -261,6 +272,7 @@ def test_times_are_extrapolated_by_their_exponent():
     assert len(time_rows({"rows": measured[:2], "n_arguments": 1000})) == 2
 
 
+@pytest.mark.slow
 def test_table2_is_on_parses_of_a_given_parser(data, model, tmp_path, started):
     settings = RoleSettings(systems=("linear", "sst"), constituent_parser=model)
     written = run("moschitti-table2", data, tmp_path, settings)
@@ -275,6 +287,7 @@ def test_table2_is_on_parses_of_a_given_parser(data, model, tmp_path, started):
         assert row["merged_of_all"] == pytest.approx(share * row["merged_accuracy"])
 
 
+@pytest.mark.slow
 def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
     monkeypatch.setattr(role_parses, "AT_A_TIME", 25)
     settings = RoleSettings(constituent_parser=model)
@@ -289,6 +302,7 @@ def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
     assert trees[0] == trees[1]
 
 
+@pytest.mark.slow
 def test_a_parser_that_is_not_given_is_trained_once(data, tmp_path, started, monkeypatch):
     quick = tw.ConstituentParser(tags="predicted", lowest_penalty=5.0, folds=2)
     monkeypatch.setattr(ConstituentBench, "make_parser", lambda self, system: quick)
@@ -316,6 +330,7 @@ def frames(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, frames, tmp_path):
     settings = RoleSettings(constituent_parser=model)
     parser = OwnParser(Inputs(data, settings, tmp_path), read_propbank(data).trees["train"])
@@ -331,6 +346,7 @@ def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, fra
     assert sum(part.n_all for part in corpus[1:]) == 12 * len(labels) + ("Theme" in labels)
 
 
+@pytest.mark.slow
 def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, started):
     settings = RoleSettings(systems=("linear", "sst"), constituent_parser=model, framenet=frames)
     written = run("moschitti-table2", data, tmp_path, settings)
@@ -340,6 +356,7 @@ def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, star
     assert "FrameNet, test" in written[0].read_text()
 
 
+@pytest.mark.slow
 def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monkeypatch):
     monkeypatch.setattr(role_parses, "LEAST_EXAMPLES", 100)
     settings = RoleSettings(constituent_parser=model)
@@ -364,6 +381,7 @@ def test_a_folder_without_trees_is_refused(tmp_path):
         find_propbank(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_model_of_another_kind_is_refused(data, bench, tmp_path):
     path = tmp_path / "roles.tw"
     tw.RoleClassifier("linear").fit(bench.corpus.train.arguments[:5]).save(path)

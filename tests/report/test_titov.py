@@ -78,6 +78,7 @@ def table1(data, cache, tmp_path_factory):
     return text, rows, told
 
 
+@pytest.mark.slow
 def test_table_1_has_a_row_for_each_kernel_beside_the_figures_of_the_paper(table1):
     text, rows, told = table1
     assert list(rows) == [system.name for system in TABLE1]
@@ -104,6 +105,7 @@ def test_table_1_has_a_row_for_each_kernel_beside_the_figures_of_the_paper(table
     assert "36 to learn from, 4 to tune on, 12 to score" in text
 
 
+@pytest.mark.slow
 def test_rows_of_rerankers_tell_time_features_and_how_sure_the_gain_is(table1):
     _, rows, _ = table1
     for name, row in rows.items():
@@ -120,6 +122,7 @@ def test_rows_of_rerankers_tell_time_features_and_how_sure_the_gain_is(table1):
     assert rows["ssn-small"]["n_words"] < rows["ssn-large"]["n_words"]
 
 
+@pytest.mark.slow
 def test_a_note_compares_the_efficient_with_the_plain_kernel(table1):
     text, rows, _ = table1
     efficient, plain = rows["efficient-top-large"], rows["top-rerank-large"]
@@ -129,6 +132,7 @@ def test_a_note_compares_the_efficient_with_the_plain_kernel(table1):
     assert "times without the network), F1 " in text
 
 
+@pytest.mark.slow
 def test_the_parser_of_table_1_has_not_seen_what_is_set_aside_or_scored(table1):
     _, rows, _ = table1
     parser = LeftCornerParser(units=8, epochs=3, threshold=2).fit(REST, ASIDE)
@@ -136,6 +140,7 @@ def test_the_parser_of_table_1_has_not_seen_what_is_set_aside_or_scored(table1):
     assert rows["ssn-large"]["f1"] == pytest.approx(expected.f1)
 
 
+@pytest.mark.slow
 def test_a_row_is_what_a_reranker_finds_that_makes_its_own_lists(table1):
     _, rows, _ = table1
     parser = LeftCornerParser(units=8, epochs=3, threshold=2)
@@ -153,6 +158,7 @@ def fail_at(monkeypatch, *methods):
         monkeypatch.setattr(owner, name, lambda *arguments, name=name, **options: pytest.fail(name))
 
 
+@pytest.mark.slow
 def test_a_second_run_trains_and_parses_nothing_and_finds_the_same(
     table1, data, cache, tmp_path, monkeypatch
 ):
@@ -166,6 +172,7 @@ def test_a_second_run_trains_and_parses_nothing_and_finds_the_same(
     assert found == [row["f1"] for row in rows.values()]
 
 
+@pytest.mark.slow
 def test_another_row_learns_from_the_lists_that_are_there(table1, data, cache, tmp_path, monkeypatch):
     fail_at(monkeypatch, (LeftCornerParser, "fit"), (LeftCornerParser, "kbest"))
     text, rows = run(
@@ -177,6 +184,7 @@ def test_another_row_learns_from_the_lists_that_are_there(table1, data, cache, t
     assert "sentences only" not in text
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(table1, data, cache, tmp_path):
     def stop(line):
         if "best trees of" in line:
@@ -189,6 +197,7 @@ def test_an_interrupted_run_goes_on(table1, data, cache, tmp_path):
     assert rows["ssn-large"]["f1"] == table1[1]["ssn-large"]["f1"]
 
 
+@pytest.mark.slow
 def test_lists_by_parsers_of_folds_are_others(table1, data, cache, tmp_path):
     options = {**TABLE1_QUICK, "folds": 2, "systems": ("ssn-large", "efficient-top-large")}
     told = []
@@ -205,6 +214,7 @@ def table2(data, cache, models, tmp_path_factory):
     return run("titov-table2", data, cache, out, k=4, sst_sentences=10, **models)
 
 
+@pytest.mark.slow
 def test_table_2_has_rows_of_both_parsers_and_those_of_the_paper(table2):
     text, rows = table2
     assert list(rows)[: len(TABLE2)] == [system.name for system in TABLE2]
@@ -219,6 +229,7 @@ def test_table_2_has_rows_of_both_parsers_and_those_of_the_paper(table2):
     assert "the model neural.tw, trained before" in text
 
 
+@pytest.mark.slow
 def test_rows_of_table_2_are_beside_their_parser_or_the_better_of_both(table2, models):
     _, rows = table2
     for name in ("leftcorner", "constituent"):
@@ -234,6 +245,7 @@ def test_rows_of_table_2_are_beside_their_parser_or_the_better_of_both(table2, m
     assert rows["both-efficient-top"]["seconds"] == rows["leftcorner-efficient-top"]["seconds"]
 
 
+@pytest.mark.slow
 def test_the_score_of_both_parsers_is_that_of_their_reranker(table2, models):
     parsers = [tw.load(path) for path in models.values()]
     reranker = ConstituentReranker(parser=parsers[0], second=parsers[1], kernel="none", k=4)
@@ -242,6 +254,7 @@ def test_the_score_of_both_parsers_is_that_of_their_reranker(table2, models):
     assert table2[1]["both"]["f1"] == pytest.approx(expected.f1)
 
 
+@pytest.mark.slow
 def test_table_2_trains_parsers_that_are_not_given(data, cache, tmp_path):
     options = {**QUICK, "lowest_penalty": 5.0, "systems": ("leftcorner", "constituent")}
     text, rows = run("titov-table2", data, cache, tmp_path, **options)
@@ -252,6 +265,7 @@ def test_table_2_trains_parsers_that_are_not_given(data, cache, tmp_path):
     assert "grows with the square" not in text
 
 
+@pytest.mark.slow
 def test_table_1_needs_dev_sentences_and_table_2_does_not(cache, tmp_path, models):
     folder = write_treebank(tmp_path / "no-dev", {name: PARTS[name] for name in ("train", "test")})
     with pytest.raises(InputError, match=r"^xx_toy has no dev sentences; expected some, which are scored$"):
@@ -261,6 +275,7 @@ def test_table_1_needs_dev_sentences_and_table_2_does_not(cache, tmp_path, model
     assert "tuned on 4 training sentences" in text
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_refused_in_one_line(data, cache, tmp_path, models):
     with pytest.raises(InputError, match=r"^system is 'ssn'; expected some of ssn-small, fisher-small, "):
         run("titov-table1", data, cache, tmp_path, systems=("ssn",))
@@ -316,6 +331,7 @@ def test_rerankers_learn_from_as_many_lists_as_settings_say():
     assert DerivedSettings(list_sentences=3).n_lists("sst") == 3
 
 
+@pytest.mark.slow
 def test_features_are_counted_once_for_each_list_of_a_sample(models):
     parser = tw.load(models["leftcorner_parser"])
     kernel = tw.EfficientTopRerankingKernel()
@@ -329,6 +345,7 @@ def test_features_are_counted_once_for_each_list_of_a_sample(models):
     assert reranker._count_features(found) == pytest.approx((rows.toarray() != 0).sum() / rows.shape[0])
 
 
+@pytest.mark.slow
 def test_the_command_line_passes_settings_on(data, cache, tmp_path, table1):
     options = ("--units", 8, "--epochs", 3, "--k", 4, "--large-threshold", 2, "--systems", "ssn-large")
     done = run_command(

@@ -78,6 +78,7 @@ def learnt():
     return examples, ensemble
 
 
+@pytest.mark.slow
 def test_table_1_has_rows_for_each_length_beside_those_of_the_paper(data, cache, tmp_path):
     told = []
     text, (rows,) = run("turian-table1", data, cache, tmp_path, told)
@@ -91,6 +92,7 @@ def test_table_1_has_rows_for_each_length_beside_those_of_the_paper(data, cache,
     assert any("shift-reduce, gold tags, all lengths: F1" in line for line in told)
 
 
+@pytest.mark.slow
 def test_the_scores_of_table_1_are_those_of_a_parser_that_is_trained_alone(data, cache, tmp_path):
     _, (rows,) = run("turian-table1", data, cache, tmp_path, max_lengths=(None,))
     parser = ConstituentParser(lowest_penalty=5.0).fit(TREES[:60], TREES[60:75])
@@ -100,6 +102,7 @@ def test_the_scores_of_table_1_are_those_of_a_parser_that_is_trained_alone(data,
     ]
 
 
+@pytest.mark.slow
 def test_a_second_run_trains_nothing_and_finds_the_same(data, cache, tmp_path, monkeypatch):
     tables = []
     for name in ("first", "second"):
@@ -110,6 +113,7 @@ def test_a_second_run_trains_nothing_and_finds_the_same(data, cache, tmp_path, m
     assert not list((cache / "unfinished").iterdir())
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path):
     def stop(line):
         told.append(line)
@@ -126,6 +130,7 @@ def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path
     assert not list((tmp_path / "c" / "unfinished").iterdir())
 
 
+@pytest.mark.slow
 def test_figure_1_has_a_row_for_each_step_of_the_training(data, cache, tmp_path):
     text, (rows,) = run("turian-figure1", data, cache, tmp_path, lowest_penalty=2.0)
     titles = [f"shift-reduce, gold tags, trained on {length}" for length in ("<= 12 words", "all lengths")]
@@ -141,6 +146,7 @@ def test_figure_1_has_a_row_for_each_step_of_the_training(data, cache, tmp_path)
         assert [float(row["f1"]) for row in csv.DictReader(stream)] == [row["f1"] for row in rows]
 
 
+@pytest.mark.slow
 def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data, cache, tmp_path):
     options = {"tags": "both", "max_lengths": (None,), "penalty": 1.0, "sample_size": 300, "label": "NP"}
     text, (steps, costs) = run("turian-table2", data, cache, tmp_path, **options)
@@ -160,6 +166,7 @@ def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data,
     assert "original, gold tags, trained on all lengths" in text
 
 
+@pytest.mark.slow
 def test_table_2_takes_the_penalty_of_the_best_parser_and_grows_its_trees_once(
     data, cache, tmp_path, monkeypatch
 ):
@@ -172,6 +179,7 @@ def test_table_2_takes_the_penalty_of_the_best_parser_and_grows_its_trees_once(
     run("turian-table2", data, cache, tmp_path, **options, n_trees=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [500, None])
 def test_a_tree_without_kept_features_is_that_with_them(learnt, size):
     examples, ensemble = learnt
@@ -190,6 +198,7 @@ def test_a_tree_without_kept_features_is_that_with_them(learnt, size):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_examples_are_extracted_once_for_the_root_and_for_each_split_above_them(learnt):
     examples, ensemble = learnt
     found = UncachedBuilder(examples, next_target(ensemble, examples.signs, examples.biases)).build()
@@ -201,6 +210,7 @@ def test_examples_are_extracted_once_for_the_root_and_for_each_split_above_them(
     assert found.n_extracted == examples.n_examples + depths[leaves].sum()
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_the_tree(learnt, monkeypatch):
     examples, ensemble = learnt
     target = next_target(ensemble, examples.signs, examples.biases)
@@ -218,6 +228,7 @@ def test_a_tree_whose_time_is_up_is_told(learnt):
     assert found.tree.features.tolist() == [-1]
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_examples_gives_the_tree_of_all(learnt):
     examples, ensemble = learnt
     target = next_target(ensemble, examples.signs, examples.biases)
@@ -228,6 +239,7 @@ def test_a_sample_of_all_examples_gives_the_tree_of_all(learnt):
     assert found.seconds == found.sampling + found.extraction + found.building
 
 
+@pytest.mark.slow
 def test_the_next_tree_of_an_ensemble_has_its_weights_and_limits(learnt):
     examples, ensemble = learnt
     target = next_target(ensemble, examples.signs, examples.biases)
@@ -258,6 +270,7 @@ def test_bytes_of_examples_are_those_of_arrays_as_long_each_once():
     assert example_bytes(10, one, Holder(c=shared, d=np.zeros((10, 3)))) == 90
 
 
+@pytest.mark.slow
 def test_fewer_bytes_are_kept_than_features_would_take(learnt):
     examples, ensemble = learnt
     found = measure_memory(ensemble, examples)
@@ -357,6 +370,7 @@ def test_settings_of_other_experiments_are_refused(data, tmp_path):
         reproduce("turian-figure1", data, tmp_path, settings=ConstituentSettings(label="NP"))
 
 
+@pytest.mark.slow
 def test_the_command_line_chooses_lengths_and_penalties(data, cache, tmp_path, monkeypatch):
     asked = []
     found = constituents.choose_systems

@@ -174,6 +174,7 @@ def make_decisions(random_state, n_lists=30):
     return lists, losses
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "kernel", [FisherKernel(), TopRerankingKernel(), EfficientTopRerankingKernel(biases=False)]
 )

@@ -15,7 +15,7 @@ SETTINGS = {
     "polynomial": {"space": "polynomial", "degree": 2, "threshold": 4},
     "template": {"space": "template"},
 }
-QUICK = {"k": 5, "folds": 2, "significance_level": None}
+QUICK = {"k": 5, "folds": 2, "max_iter": 1, "significance_level": None}
 ALL = 1_000_000
 
 

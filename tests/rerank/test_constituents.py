@@ -61,6 +61,7 @@ def stop_at(beginning):
     return tell
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", [*KERNELS, tw.FisherKernel(score_scale=0.5)], ids=str)
 def test_every_kernel_learns_and_chooses_among_the_parsers_trees(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train, dev)
@@ -72,6 +73,7 @@ def test_every_kernel_learns_and_chooses_among_the_parsers_trees(leftcorner, tra
     assert reranker.tuning_.base <= reranker.tuning_.chosen <= reranker.tuning_.best
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", ["fisher", "top-rerank"])
 def test_all_weights_can_be_derived_by(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel, weights="all").fit(train[:6], dev[:4])
@@ -150,6 +152,7 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
     assert len(reranker.predict(test)) == len(test)
 
 
+@pytest.mark.slow
 def test_folds_go_with_derived_kernels(leftcorner, train, dev, test):
     small = leftcorner.untrained()
     small.epochs = 1
@@ -188,6 +191,7 @@ def test_a_saved_reranker_by_fragments_chooses_the_same(constituent, train, dev,
     assert tw.load(tmp_path / "model").kbest(test) == reranker.kbest(test)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     leftcorner, constituent, train, dev, test, tmp_path, monkeypatch
 ):
@@ -244,6 +248,7 @@ def test_neither_threads_nor_batches_show_in_the_result(both, test, monkeypatch)
     assert both.kbest(test) == expected
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", ["efficient-top", "top"])
 def test_a_tree_without_words_is_its_own_parse(leftcorner, train, dev, test, kernel):
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train[:3], dev[:3])

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 import treewright as tw
+from treewright.checkpoint import Checkpoint
+from treewright.data.files import replacing
 from treewright.errors import InputError
+from treewright.persist import State
 from treewright.progress import messages_to
 from treewright.rerank import jackknife
 from treewright.rerank.jackknife import jackknife_lists
@@ -48,6 +51,7 @@ def test_each_sentence_is_parsed_by_a_parser_that_has_not_seen_it(trees, monkeyp
         assert not {id(tree) for tree in rest} & {id(tree) for tree in dev}
 
 
+@pytest.mark.slow
 def test_lists_do_not_depend_on_the_number_of_threads(lists, trees):
     assert same(jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=4, folds=3, n_jobs=2), lists)
 
@@ -81,6 +85,7 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(lists, trees
     assert len(trained) == 3
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("change", [{"k": 5}, {"folds": 4}, {"epochs": 2}, {"parser": {"random_state": 1}}])
 def test_other_options_have_other_lists(change, trees, tmp_path):
     def names(**options):
@@ -92,6 +97,7 @@ def test_other_options_have_other_lists(change, trees, tmp_path):
     assert len(names(**change) - before) == 1
 
 
+@pytest.mark.slow
 def test_predicted_tags_are_those_of_taggers_that_have_not_seen_the_sentence(trees, tmp_path):
     parser = tw.DependencyParser(**OPTIONS, tags="predicted", folds=2)
     options = {"k": 2, "folds": 2, "cache": tmp_path}
@@ -111,3 +117,12 @@ def test_progress_names_the_fold(trees):
     with messages_to(lines.append):
         jackknife.jackknife_lists(tw.DependencyParser(**OPTIONS), trees, k=2, folds=2)
     assert {line.split(":")[0] for line in lines} == {"fold 1", "fold 2"}
+
+
+def test_a_fold_that_is_kept_removes_no_step_that_another_training_is_writing(lists, tmp_path):
+    kept = jackknife._KeptFolds(Checkpoint(tmp_path, "one"), with_tags=False)
+    Checkpoint(tmp_path / "fold0", "one").save("epoch", State("Step"))
+    with replacing(tmp_path / "fold0" / "other.step") as stream:
+        stream.write(b"other")
+        kept.save(0, lists)
+    assert sorted(path.name for path in tmp_path.rglob("*.step")) == ["fold0.step", "other.step"]

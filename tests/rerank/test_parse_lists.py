@@ -52,6 +52,7 @@ def test_lists_of_one_parser_are_its_best_trees_with_their_scores(constituent, b
         assert found.scores[:, 0].tolist() == list(best.values())
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_lists_of_two_parsers_are_the_union_each_tree_once_with_both_scores(
     leftcorner, constituent, brackets, is_reversed

@@ -47,7 +47,13 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("lists")
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+SLOW = {"polynomial", "polynomial kernel", "tree kernel"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SETTINGS],
+)
 def reranker(request, parser, train, dev, cache):
     return DependencyReranker(parser=parser, **QUICK, **SETTINGS[request.param]).fit(train, dev, cache=cache)
 
@@ -78,6 +84,7 @@ def test_dev_sentences_are_parsed_no_worse_than_by_the_parser(reranker, parser, 
     assert tw.metrics.attachment(dev, reranker.predict(dev)).uas >= base
 
 
+@pytest.mark.slow_cases
 def test_a_saved_reranker_gives_the_same_trees(reranker, test, tmp_path):
     reranker.save(tmp_path / "model.tw")
     again = tw.load(tmp_path / "model.tw")
@@ -163,6 +170,7 @@ def test_the_perceptron_of_the_paper_is_an_option(parser, train, dev, test, cach
     assert len(reranker.predict(test)) == len(test)
 
 
+@pytest.mark.slow
 def test_the_best_tree_of_a_list_can_be_the_target(parser, train, dev, test, cache):
     lines = []
     reranker = DependencyReranker(parser=parser, space="template", target="best", **QUICK)
@@ -196,6 +204,7 @@ def test_progress_tells_of_the_lists_and_the_gain(parser, train, dev, cache):
     assert any("reranked with beta" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_line_about_tuning_tells_the_gain_and_its_p_value(distrusted):
     reranker, lines = distrusted
     line = next(line for line in lines if line.startswith("tuning: UAS"))
@@ -245,6 +254,7 @@ def test_a_model_that_says_nothing_of_its_gain_is_trusted(subtrees, test):
     assert DependencyReranker.from_state(state).predict(test) == subtrees.predict(test)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_as_if_it_had_not_been(parser, train, dev, cache, tmp_path, monkeypatch):
     def train_it(**options):
         reranker = DependencyReranker(parser=parser, **QUICK, **SETTINGS["subtree"])

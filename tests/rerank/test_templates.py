@@ -98,6 +98,7 @@ def test_each_template_fires_exactly_where_a_walk_says(only, line):
     assert patterns_of_columns(found) == Counter(map(tuple, expected.values()))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_all_templates_fire_exactly_where_a_walk_says(data):
     n = data.draw(st.integers(1, 8))

@@ -53,6 +53,7 @@ def test_a_real_gain_is_significant():
     assert found.is_significant(0.001)
 
 
+@pytest.mark.slow
 def test_the_gain_by_chance_of_the_best_of_many_scores_is_not():
     significant = 0
     for random_state in range(20):

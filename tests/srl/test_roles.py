@@ -31,6 +31,7 @@ def guess(train, test):
     return sum(each.label == max(set(labels), key=labels.count) for each in test) / len(test)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_kernel_learns_and_is_the_same_after_saving(kernel, train, test, guess, tmp_path):
     classifier = tw.RoleClassifier(kernel, features="standard", n_fragments=200, threshold=3.0).fit(train)

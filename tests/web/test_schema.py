@@ -31,6 +31,7 @@ def document(models):
     )
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.name
 )

@@ -1,8 +1,8 @@
 """Candidate lists of training sentences, by parsers that have not seen them."""
 
 import os
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,7 +133,8 @@ class _KeptFolds:
             if self._with_tags:
                 state.values["tags"] = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in lists.trees]
             self._checkpoint.save(f"fold{fold}", state)
-            shutil.rmtree(self._checkpoint.folder / f"fold{fold}", ignore_errors=True)
+            with suppress(OSError):
+                Checkpoint.remove(self._checkpoint.folder / f"fold{fold}")
 
 
 def _retagged(trees: Sequence[DepTree], tags: list[list[list[str]]] | None) -> Sequence[DepTree]:

@@ -27,7 +27,10 @@ from treewright.parsing.constituent.inferences import (
     make_items,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning"),
+]
 NAMES = sorted(
     {name for rules in RULES.values() for name in rules.searches}
     | {

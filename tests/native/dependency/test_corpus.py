@@ -41,6 +41,11 @@ def draw_corpus(seed, sizes):
     return Corpus(*random_corpus(rng, trees)), trees, random_weights(rng, N_SLOTS)
 
 
+def two_stages(weights, last=None):
+    """Return as many stages as parsers have, so that no other code is compiled; the first leaves all arcs."""
+    return make_stage(weights), last or make_stage(weights)
+
+
 def parse(stages, model, corpus, weights, k, single_root=True):
     """Return scores and heads of the best trees of each sentence."""
     heads, scores = np.zeros((k, len(corpus.values)), np.int32), np.empty((corpus.n_sentences, k))
@@ -73,7 +78,7 @@ def store(arcs, trees):
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_parses_are_the_best_of_all_trees(order, single_root):
     corpus, trees, weights = draw_corpus(order, [2, 0, 4, 1, 3])
-    scores, found = parse((make_stage(weights),), make_model(order), corpus, weights, 3, single_root)
+    scores, found = parse(two_stages(weights), make_model(order), corpus, weights, 3, single_root)
     for number, heads in enumerate(trees):
         if heads:
             words = unpack(take_sentence(corpus, number))
@@ -86,7 +91,7 @@ def test_parses_are_the_best_of_all_trees(order, single_root):
 
 def test_ranks_beyond_the_last_tree_score_minus_infinity():
     corpus, _, weights = draw_corpus(0, [1, 0, 2])
-    scores, found = parse((make_stage(weights),), make_model(3), corpus, weights, 4)
+    scores, found = parse(two_stages(weights), make_model(3), corpus, weights, 4)
     assert np.isneginf(scores).tolist() == [[False, *[True] * 3], [True] * 4, [False, False, True, True]]
     assert found[0][0] == (0,)
 
@@ -95,7 +100,7 @@ def test_ranks_beyond_the_last_tree_score_minus_infinity():
 def test_parses_have_only_arcs_that_the_stages_leave(seed):
     corpus, trees, weights = draw_corpus(seed, [4, 5])
     stage = make_stage(weights / np.float32(8), 0.2, 3)
-    _, found = parse((stage,), make_model(3), corpus, weights, 1)
+    _, found = parse(two_stages(weights, stage), make_model(3), corpus, weights, 1)
     for number, heads in enumerate(trees):
         arcs = left_by(stage, corpus, number, len(heads))
         words = unpack(take_sentence(corpus, number))
@@ -107,7 +112,7 @@ def test_where_the_stages_leave_no_tree_a_chain_is_added():
     sizes = [5] * 40
     corpus, _, weights = draw_corpus(0, sizes)
     stage = make_stage(weights / np.float32(4), 0.0, 1)
-    _, found = parse((stage,), make_model(2), corpus, weights, 1)
+    _, found = parse(two_stages(weights, stage), make_model(2), corpus, weights, 1)
     n_without_tree = 0
     for number, n in enumerate(sizes):
         arcs = left_by(stage, corpus, number, n)
@@ -125,7 +130,7 @@ def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale):
     log_sums, marginals = np.empty(3), np.empty(25 + 16 + 1)
     options = (True, scale)
     parsing.measure_corpus(
-        (make_stage(weights),), make_model(3), corpus, weights, numbers, options, log_sums, marginals
+        two_stages(weights), make_model(3), corpus, weights, numbers, options, log_sums, marginals
     )
     assert log_sums[1] == 0
     for number, found in ((2, marginals[:25]), (0, marginals[25:41])):
@@ -169,6 +174,7 @@ def test_training_takes_the_updates_of_the_twin(order, k, bound):
     np.testing.assert_allclose(weights - totals / 5, np.mean(history[:-1], axis=0), atol=2e-3)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["pair", "grand_sibling", "triple"])
 def test_there_is_room_for_many_templates_of_any_kind(kind):
     corpus, trees, weights = draw_corpus(0, [4])
@@ -223,6 +229,7 @@ def train(treebank, order, k, n_passes):
     return n_wrong, weights, totals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "k"), [(1, 1), (2, 1), (3, 1), (3, 4)])
 def test_training_learns_a_small_treebank_by_heart(treebank, order, k):
     n_wrong, _, _ = train(treebank, order, k, 8)

@@ -51,10 +51,10 @@ def pack(trees, features):
     ends = np.array([some[0] // 10 if some else NOTHING_BETWEEN for some in between], dtype=np.int32)
     signatures = np.tile(np.column_stack([ids, ends]).astype(np.uint8), 2).view(np.uint64)
     sentences = [sentence for sentence, _ in arcs]
-    place = np.array([number - sentences.index(sentence) for number, sentence in enumerate(sentences)])
+    place = [number - sentences.index(sentence) for number, sentence in enumerate(sentences)]
     first = np.cumsum([0, *map(len, between)])
     flat = np.array([number for some in between for number in some], dtype=np.int32)
-    return Arcs(signatures, ids, ends, first, flat, place), pack_trees(trees, arcs)
+    return Arcs(signatures, ids, ends, first, flat, np.array(place, dtype=np.int32)), pack_trees(trees, arcs)
 
 
 def pack_trees(trees, arcs):
@@ -99,6 +99,7 @@ def list_counts(trees, features):
         yield twin.list_feature_trees(arcs, chosen)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("decay", [1.0, 0.5])
 def test_values_are_the_numbers_of_common_sub_feature_trees(seed, decay):
@@ -114,6 +115,7 @@ def test_values_are_the_numbers_of_common_sub_feature_trees(seed, decay):
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", range(5))
 def test_logarithms_are_those_of_the_numbers(seed):
     trees, features = draw(seed)

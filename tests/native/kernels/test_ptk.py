@@ -43,7 +43,7 @@ def draw_small(seed):
 
 
 def all_pairs(n):
-    return np.argwhere(np.ones((n, n)))
+    return np.ascontiguousarray(np.argwhere(np.ones((n, n))))  # as the package has them
 
 
 @pytest.mark.parametrize("seed", range(4))

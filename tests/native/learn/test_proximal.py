@@ -230,6 +230,7 @@ def draw_learnable(kind):
     return dense, label_problem(scores[:, :n_classes].argmax(axis=1), n_classes), rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[:3])
 @pytest.mark.parametrize("threshold", [0.5, 1.5])
 def test_many_passes_come_close_to_the_optimum(kind, threshold):

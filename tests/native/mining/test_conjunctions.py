@@ -47,7 +47,7 @@ def search(dense, violations, threshold, **options):
             lambda limit: search(dense, violations, threshold, **{**options, "memory_limit": limit})
         )[1]
     space = PolynomialSpace(csr_matrix(dense.astype(np.int8)), **options)
-    found = space.search(violations, threshold, DEGREE)
+    found = space.search(violations, float(threshold), DEGREE)
     orders = [list(found.grow()) for _ in range(DEGREE)]
     found.close()
     return orders
@@ -83,6 +83,7 @@ def test_survivors_are_all_conjunctions_counted_above_the_threshold(seed, n_per_
     assert_equal(orders, enumerated(twin.frequent, dense, violations, threshold))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(("seed", "n_per_row", "threshold"), CASES)
 def test_survivors_are_the_same_in_the_same_order_whatever_the_means(seed, n_per_row, threshold, options):
@@ -92,6 +93,7 @@ def test_survivors_are_the_same_in_the_same_order_whatever_the_means(seed, n_per
     assert list(map(listing, other)) == list(map(listing, plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
 @pytest.mark.parametrize(("room", "work"), [(1, 1), (1, 1000), (1000, 1)])
 @pytest.mark.parametrize(("seed", "n_per_row", "threshold"), CASES[::5])

@@ -62,7 +62,8 @@ def begin(space, pairs, threshold, degree):
     rows = [space.first[number] + right for number, right, _ in pairs]
     rows += [space.first[number] + wrong for number, _, wrong in pairs]
     counters = np.repeat([[0], [1]], len(pairs), axis=0).astype(np.int32)
-    return space.search(Violations(np.array(rows, dtype=np.int64), counters, 2), threshold, degree)
+    violations = Violations(np.array(rows, dtype=np.int64), counters, 2)
+    return space.search(violations, float(threshold), degree)
 
 
 def grow(space, pairs, threshold, degree):

@@ -171,6 +171,7 @@ def test_a_search_that_is_cut_short_still_gives_a_tree_no_better(treebank, parse
         assert found.score <= best.score + 1e-9
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", [*STRATEGIES, "predicted"])
 def test_trees_are_scored_as_the_search_scores_them(parsers, treebank, name):
     odd = [tagged(*each) for each in ODD_SENTENCES.values()]
@@ -252,6 +253,7 @@ def test_the_atoms_of_all_parsers_are_saved_too(parsers, treebank, tmp_path, mon
     assert again.kbest(treebank[60:70], k=2) == expected
 
 
+@pytest.mark.slow
 def test_two_runs_have_the_trees_of_two_parsers_at_half_their_value(treebank):
     trees, dev = treebank[:20], treebank[60:65]
     options = {"lowest_penalty": 10.0, "sample_size": 100}
@@ -319,6 +321,7 @@ def many_looks(monkeypatch):
     monkeypatch.setattr("treewright.parsing.constituent.training.WARM_UP", 0.5)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.usefixtures("many_looks")
 @pytest.mark.parametrize("options", [{}, {"strategy": "original", "sample_size": 500}])
 def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_path, options):
@@ -341,6 +344,7 @@ def test_what_another_training_has_left_is_refused(treebank, tmp_path):
             make_parser(lowest_penalty=20.0, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tags": "predicted", "folds": 2, "sample_size": 300}])
 def test_threads_change_nothing(treebank, options):
     one, two = (make_parser(n_jobs=n_jobs, **options).fit(treebank[:30]) for n_jobs in (1, 2))
@@ -348,6 +352,7 @@ def test_threads_change_nothing(treebank, options):
     assert one.kbest(treebank[60:], k=2) == two.kbest(treebank[60:], k=2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many_looks")
 def test_the_parser_of_the_best_step_is_kept(treebank):
     trees, dev = treebank[:30], treebank[60:]
@@ -372,6 +377,7 @@ def test_penalties_fall_to_the_lowest(parser):
     assert penalties[-1] >= 2.0
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("root", ["ROOT", "TOP", "ODD"])
 def test_parses_have_the_root_of_the_training_trees(treebank, root):
     trees = [tw.ConstTree(root, tree.children) for tree in treebank[:30]]
@@ -380,6 +386,7 @@ def test_parses_have_the_root_of_the_training_trees(treebank, root):
     assert parser.predict([tagged(["!"], ["."])])[0].label == root
 
 
+@pytest.mark.slow
 def test_parses_have_no_root_where_training_trees_have_none(treebank):
     trees = [child for tree in treebank for child in tree.children]
     parser = make_parser().fit(trees[:60])
@@ -515,6 +522,7 @@ def test_a_training_that_is_stopped_leaves_the_parser_as_it_was(treebank):
     assert parser.predict(treebank[60:]) == parsed
 
 
+@pytest.mark.slow
 def test_tags_with_functions_are_known_again(treebank):
     marked = [
         tw.ConstTree.parse(str(tree).replace("(NN ", "(NN-TL ").replace("(DT ", "(DT-X "))

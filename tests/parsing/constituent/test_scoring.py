@@ -99,6 +99,7 @@ def check_all(parser, sentence, labels, longest):
     return len(found)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("only_known", [True, False])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_trees_that_have_a_score_are_those_that_a_search_finds(parsers, strategy, only_known):

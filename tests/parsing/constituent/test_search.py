@@ -117,6 +117,7 @@ def check(problem, rows, k):
 strategies = pytest.mark.parametrize("is_shifting", [True, False])
 
 
+@pytest.mark.slow_cases
 @strategies
 @pytest.mark.parametrize(("labels", "n_words"), [(["NP"], 1), (["NP"], 3), (["NP"], 4), (["NP", "VP"], 2)])
 def test_the_best_parse_is_that_of_all_parses(is_shifting, labels, n_words):
@@ -125,6 +126,7 @@ def test_the_best_parse_is_that_of_all_parses(is_shifting, labels, n_words):
         check(problem, problem.draw_sentence(n_words), k=1)
 
 
+@pytest.mark.slow
 @strategies
 def test_the_best_parse_of_five_words_is_that_of_all_parses(is_shifting):
     problem = Problem(9, is_shifting=is_shifting, known=0.9)
@@ -140,6 +142,7 @@ def test_the_best_parses_are_those_of_all_parses(is_shifting):
         check(problem, problem.draw_sentence(3 if k > 100 else 4), k=k)
 
 
+@pytest.mark.slow_cases
 @strategies
 def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
     n_found = []
@@ -151,6 +154,7 @@ def test_what_is_known_of_labels_keeps_parses_out(is_shifting):
     assert 5 * min(n_found) < max(n_found)
 
 
+@pytest.mark.slow_cases
 @strategies
 def test_only_the_top_has_more_children_than_are_allowed(is_shifting):
     for random_state in range(3):

@@ -70,6 +70,7 @@ def score(trees, features):
     return total
 
 
+@pytest.mark.slow
 def test_two_runs_are_the_mean_of_two_trainings(training):
     one, other = (learn(training, random_state=random_state).forests() for random_state in (3, 4))
     both = learn(training, runs=2, random_state=3).forests()
@@ -86,6 +87,7 @@ def test_two_runs_are_the_mean_of_two_trainings(training):
     assert n_different > 0
 
 
+@pytest.mark.slow_cases
 def test_sizes_of_a_step_give_its_trees_again(training):
     learners = learn(training, runs=2)
     step = learners.history[0]
@@ -127,6 +129,7 @@ def test_where_nothing_was_sampled_nothing_was_lost(training):
     assert {step.lost for step in learn(training, sample_size=10**6).history} == {0.0}
 
 
+@pytest.mark.slow
 def test_threads_change_no_tree(training):
     assert as_bytes(learn(training, n_jobs=2)) == as_bytes(learn(training))
 
@@ -149,6 +152,7 @@ class Frail(Checkpoint):
         super().save(name, state)
 
 
+@pytest.mark.slow
 def test_training_that_is_killed_at_any_save_ends_with_the_same_trees(training, tmp_path):
     whole = as_bytes(learn(training, runs=2))
     n_learners = 2 * training.n_classifiers
@@ -161,6 +165,7 @@ def test_training_that_is_killed_at_any_save_ends_with_the_same_trees(training, 
         assert as_bytes(learn(training, runs=2, checkpoint=Frail(folder, 1000))) == whole
 
 
+@pytest.mark.slow_cases
 def test_training_that_is_killed_again_and_again_ends_with_the_same_trees(training, tmp_path):
     whole, saved = as_bytes(learn(training)), []
     for stop in (1, 3, training.n_classifiers, training.n_classifiers + 2):
@@ -172,6 +177,7 @@ def test_training_that_is_killed_again_and_again_ends_with_the_same_trees(traini
     assert as_bytes(learn(training, checkpoint=Frail(tmp_path / "kept", 1000))) == whole
 
 
+@pytest.mark.slow_cases
 def test_training_that_is_killed_while_trees_grow_ends_with_the_same_trees(training, tmp_path, monkeypatch):
     whole = as_bytes(learn(training))
     lower = Learners.lower

@@ -50,6 +50,7 @@ def test_parsers_of_every_order_learn_a_made_up_language(train, test, order):
     assert score.las > 88
 
 
+@pytest.mark.slow
 def test_predict_looks_at_neither_heads_nor_relations(parser, test):
     stripped = [tree.with_heads([-1] * len(tree), ["_"] * len(tree)) for tree in test]
     parsed = parser.predict(test)
@@ -120,6 +121,7 @@ def test_the_same_seed_gives_the_same_parser(train, test):
     assert heads_of(one.predict(test)) == heads_of(other.predict(test))
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "more",
     [{"order": 2}, {"order": 1, "tags": "predicted", "jackknife": True}, {"order": 1, "decoder": "spanning"}],
@@ -149,6 +151,7 @@ def test_the_mean_of_runs_is_taken(train):
     assert np.abs(second).max() < 3 * np.abs(first).max()
 
 
+@pytest.mark.slow
 def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path):
     checkpoint = tmp_path / "training"
     options = {**OPTIONS, "order": 1, "patience": 1, "epochs": 20}
@@ -184,6 +187,7 @@ def test_crossing_arcs_are_lifted_in_training_and_brought_back(test):
     assert tw.metrics.attachment(unseen, parsed).uas > 85
 
 
+@pytest.mark.slow
 def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
     train = tw.make_treebank(400, random_state=2, crossing=0.5).dependencies
     unseen = tw.make_treebank(80, random_state=3, crossing=0.5).dependencies
@@ -216,6 +220,7 @@ def test_any_tree_can_be_found_without_lifting(tmp_path):
     assert again.predict(unseen) == parsed
 
 
+@pytest.mark.slow
 def test_folds_teach_labels_and_probabilities(train, test):
     lines = []
     with messages_to(lines.append):
@@ -308,6 +313,7 @@ def test_how_well_training_sentences_are_tagged_is_said(train):
     assert lines[0].startswith("tags of sentences not trained on: UPOS ")
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs(train, test):
     one, other = (
         tw.DependencyParser(order=1, tags="predicted", n_jobs=n_jobs, **OPTIONS).fit(train[:60])

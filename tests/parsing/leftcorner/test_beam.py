@@ -81,6 +81,7 @@ def bare(decisions):
     return [(kind, symbol) for kind, symbol, _ in decisions]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("root", [0, 1])
 @pytest.mark.parametrize("words", [[1], [0, 5], [2, 4, 1]])
 def test_a_huge_beam_finds_all_derivations_in_their_order(network, words, root):
@@ -106,6 +107,7 @@ def test_scores_of_a_narrow_search_are_those_of_the_derivations(network, beam, b
     assert given == sorted(given, reverse=True)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("random_state", range(10))
 def test_every_sentence_gets_a_tree(random_state):
     generator = np.random.default_rng(random_state)

@@ -123,6 +123,7 @@ def test_a_subtree_is_derived_like_a_tree(tree):
         assert derive(subtree) == derive(tw.ConstTree.from_arrays(list(subtree.labels), subtree.sizes.copy()))
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("is_left", [True, False])
 @pytest.mark.parametrize("labels", ["X", "XY"])
 def test_nesting_may_be_very_deep(is_left, labels):

@@ -43,7 +43,7 @@ def parsers(treebank):
     options = {
         "gold": {"epochs": 12, "min_chain": 3},
         "predicted": {"epochs": 8, "tags": "predicted", "folds": 2},
-        "sigmoid": {"epochs": 6, "cell": "sigmoid", "optimizer": "momentum", "learning_rate": 0.3},
+        "sigmoid": {"epochs": 3, "cell": "sigmoid", "optimizer": "momentum", "learning_rate": 0.3},
     }
     return {
         name: make_parser(**each).fit(treebank[:N_TRAINING], treebank[N_TRAINING:])
@@ -177,6 +177,7 @@ def test_probabilities_of_all_trees_over_a_sentence_are_less_than_1(parser):
     assert 0 < np.exp([each.score for each in found]).sum() < 1
 
 
+@pytest.mark.slow
 def test_a_wider_beam_finds_trees_no_less_probable(parser, treebank):
     wide = LeftCornerParser.from_state(parser.get_state())
     wide.beam = 60
@@ -255,6 +256,7 @@ def test_derivatives_by_weights_of_the_output_layer_are_among_those_by_all(parse
         np.testing.assert_allclose(own[1:].reshape(expected.shape), expected, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_derivatives_by_all_weights_follow_the_weights(parser, treebank):
     again = LeftCornerParser.from_state(parser.get_state())
     before = again.trace(treebank[60], weights="all").gradients
@@ -338,6 +340,7 @@ def interrupted_at(n_lines):
     return tell
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("options", [{}, {"optimizer": "momentum", "cell": "tanh", "dropout": 0.0}])
 def test_training_that_was_interrupted_ends_with_the_same_parser(treebank, tmp_path, options):
     trees = treebank[:30]
@@ -367,12 +370,14 @@ def test_what_another_training_has_left_is_refused(treebank, tmp_path):
             make_parser(epochs=1, **options).fit(trees, checkpoint=tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(treebank):
     one, two = (make_parser(n_jobs=n_jobs).fit(treebank[:30]) for n_jobs in (1, 2))
     assert as_bytes(one) == as_bytes(two)
     assert one.kbest(treebank[60:], k=2) == two.kbest(treebank[60:], k=2)
 
 
+@pytest.mark.slow
 def test_the_parser_of_the_best_epoch_is_kept(treebank, monkeypatch):
     monkeypatch.setattr(leftcorner, "DEV_BEAM", 8)
     parser = make_parser(epochs=8, patience=2).fit(treebank[:30], treebank[60:70])
@@ -391,6 +396,7 @@ def test_progress_tells_what_there_is_and_each_epoch(treebank):
     assert str(Epoch(3, 1.5, 80.0, 7.2)) == "epoch 3: loss 1.5000, dev F1 80.00, 7 s"
 
 
+@pytest.mark.slow
 def test_parses_have_no_root_where_training_trees_have_none(treebank):
     trees = [child for tree in treebank for child in tree.children]
     parser = make_parser().fit([*trees[:59], tw.ConstTree.parse("(NP (NN cat))")])
@@ -398,6 +404,7 @@ def test_parses_have_no_root_where_training_trees_have_none(treebank):
     assert [tree.words() for tree in parser.predict(trees)] == [tree.words() for tree in trees]
 
 
+@pytest.mark.slow
 def test_training_on_one_tree_gives_it_back(treebank):
     parser = make_parser(epochs=60, dropout=0.0, threshold=1).fit(treebank[:1])
     assert parser.predict(treebank[:1]) == treebank[:1]

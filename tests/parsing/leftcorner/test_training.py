@@ -40,6 +40,7 @@ def assert_same(left, right):
         np.testing.assert_array_equal(left[name], right[name])
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_loss_is_that_of_the_trained_network(cell):
     trainer = make_trainer(cell=cell)
@@ -48,6 +49,7 @@ def test_the_loss_is_that_of_the_trained_network(cell):
     assert loss == pytest.approx(-sum(scores), rel=1e-5)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("random_state", [None, 5])
 @pytest.mark.parametrize("cell", CELLS)
 def test_derivatives_are_those_of_small_differences(cell, random_state):
@@ -89,6 +91,7 @@ def test_the_weights_are_a_mean_of_the_latest_ones():
         np.testing.assert_allclose(mean, expected[name], atol=1e-5)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
 def test_the_loss_falls(optimizer):
     trainer = make_trainer(optimizer=optimizer, learning_rate=0.01 if optimizer == "adam" else 0.1)
@@ -96,6 +99,7 @@ def test_the_loss_falls(optimizer):
     assert losses[-1] < 0.9 * losses[0]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
 def test_training_goes_on_as_if_it_had_not_been_interrupted(optimizer):
     whole, first, second = (make_trainer(optimizer=optimizer) for _ in range(3))

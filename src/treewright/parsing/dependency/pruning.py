@@ -115,7 +115,8 @@ class Pruner(Model):
     ) -> tuple[Arcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
         order = np.random.default_rng(self.random_state).permutation(corpus.n_sentences)
-        parts = [order[fold::folds] for fold in range(folds)]
+        # Copies, as other code would have to be compiled for numbers that do not lie side by side.
+        parts = [order[fold::folds].copy() for fold in range(folds)]
         found = map_jobs(
             partial(self._choose, corpus, order),
             parts,
