@@ -2,9 +2,9 @@
 
     python benchmarks/walks.py
 
-A walk is what Python calls in treewright when the work is done a second time, so that importing and compiling are
-not part of it. Functions are counted once each, comprehensions and lambdas not at all. A room is a folder or a
-module at the top of the package; a change of room is a pair of rooms of which one calls the other.
+A walk is what Python calls in treewright when the work is done a second time, so that importing and compiling
+are not part of it. Functions are counted once each, comprehensions and lambdas not at all. A room is a folder
+or a module at the top of the package; a change of room is a pair of rooms of which one calls the other.
 """
 
 import inspect
@@ -72,7 +72,8 @@ def run_command(*arguments):
 
     sys.argv = ["treewright", *map(str, arguments)]
     with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere), redirect_stdout(nowhere):
-        run()
+        if run() != 0:
+            raise SystemExit(f"{sys.argv} failed")
 
 
 def record(work):
@@ -83,8 +84,15 @@ def record(work):
     return walk
 
 
+def name_at(file, line):
+    """Return the first words of a function."""
+    text = Path(file).read_text(encoding="utf-8").splitlines()[line - 1 :]
+    return next(each.strip() for each in text if each.strip().startswith(("def ", "async def")))
+
+
 def main():
     """Print the three walks."""
+    is_listed = "--list" in sys.argv
     folder = Path(tempfile.mkdtemp())
     bank = tw.make_treebank(60)
     tw.write_conllu(bank.dependencies, folder / "in.conllu")
@@ -105,9 +113,9 @@ def main():
     for name, work in walks.items():
         walk = record(work)
         print(walk.describe(name))
-        if "--list" in sys.argv:
+        if is_listed:
             for file, line in sorted(walk.functions):
-                print(f"    {Path(file).relative_to(PACKAGE)}:{line}")
+                print(f"    {Path(file).relative_to(PACKAGE)}:{line} {name_at(file, line)}")
 
 
 if __name__ == "__main__":

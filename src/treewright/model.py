@@ -145,8 +145,14 @@ class Model:
         self.check_is_fitted()
         state = State(type(self).__name__, {PARAMS: self._saved_params()})
         for name, field in self.fields.items():
-            field.put(state, name.rstrip("_"), getattr(self, name))
+            field.put(state, self._key(name), getattr(self, name))
         return state
+
+    @classmethod
+    def _key(cls, name: str) -> str:
+        """Return the name of an attribute in a state: without its underscore, unless a parameter is called so."""
+        bare = name.rstrip("_")
+        return name if bare != name and bare in cls.fields else bare
 
     def _saved_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.result_params().items() if name not in self.fields}
@@ -162,7 +168,7 @@ class Model:
         """
         rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
         params = rest.values.pop(PARAMS, {})
-        found = {name: field.take(rest, name.rstrip("_")) for name, field in cls.fields.items()}
+        found = {name: field.take(rest, cls._key(name)) for name, field in cls.fields.items()}
         own = cls.param_names()
         model = cls(**params, **{name: found.pop(name) for name in list(found) if name in own})
         check_params(model)
