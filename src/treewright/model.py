@@ -139,7 +139,8 @@ class Model:
 
     def _saved_params(self) -> dict[str, Any]:
         left_out = {*self.unsaved, *self.fields}
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+        params = {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+        return {name: each.item() if isinstance(each, np.generic) else each for name, each in params.items()}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -167,11 +168,20 @@ class Model:
         model.restore()
         return model
 
+    def take_fitted(self, other: Self) -> Self:
+        """Take over what another model of the class has learnt; an interrupted `fit` then changes nothing."""
+        own = self.param_names()
+        for name in self.fields:
+            if name not in own:
+                setattr(self, name, getattr(other, name))
+        self.restore()
+        return self
+
     def check_fitted_state(self) -> None:
         """Check what the attributes of a loaded model have to do with each other."""
 
     def restore(self) -> None:
-        """Make what a loaded model has besides its fields."""
+        """Make what a fitted model has besides its fields."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401

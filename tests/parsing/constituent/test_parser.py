@@ -489,7 +489,7 @@ def test_a_list_of_no_parses_is_refused(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank, tmp_path):
     for call in (lambda: make_parser().predict(treebank), lambda: make_parser().save(tmp_path / "x")):
         with pytest.raises(
-            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+            InputError, match="this ConstituentParser is not fitted; call fit first, or load one"
         ):
             call()
 

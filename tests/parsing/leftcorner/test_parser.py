@@ -225,7 +225,8 @@ def split_gradient(parser, gradient):
 def with_weights(parser, name, change):
     """Return a parser with other weights of one name."""
     state = parser.get_state()
-    state.arrays[name] = (state.arrays[name] + change).astype(np.float32)
+    key = f"weights.{name}"
+    state.arrays[key] = (state.arrays[key] + change).astype(np.float32)
     return LeftCornerParser.from_state(state)
 
 
@@ -269,7 +270,7 @@ def test_weights_to_derive_by_are_output_or_all(parser, treebank):
 
 
 def test_an_untrained_parser_has_the_same_options_and_has_learnt_nothing(parser):
-    again = parser.untrained()
+    again = parser.with_params()
     assert not again.is_fitted
     names = vars(LeftCornerParser())
     assert {name: getattr(again, name) for name in names} == {name: getattr(parser, name) for name in names}
@@ -451,6 +452,6 @@ def test_one_sentence_is_no_list(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank):
     for use in ("predict", "kbest", "trace", "log_probabilities"):
         with pytest.raises(
-            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+            InputError, match="this LeftCornerParser is not fitted; call fit first, or load one"
         ):
             getattr(make_parser(), use)(treebank[:1])
