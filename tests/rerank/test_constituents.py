@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
+from treewright.persist import State, save_state
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
 from treewright.rerank.parse_lists import list_parses
@@ -174,6 +175,35 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
     assert again.tuning_ == both.tuning_
     for name in {*both.param_names()} - {"parser", "second"}:
         assert getattr(again, name) == getattr(both, name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: state.parts.update(parser=State("Tagger")), "parser is a Tagger; expected LeftCorner"),
+        (
+            lambda state: state.parts.update(parser=state.parts["second"]),
+            "a kernel that goes with the parser",
+        ),
+        (lambda state: state.parts.pop("reranker"), "a reranker that has learnt with the kernel"),
+        (lambda state: state.values.update(kernel="x"), "kernel is 'x'; expected one of fisher"),
+        (lambda state: state.values.update(kernel="top"), "a reranker that has learnt with the kernel"),
+        (lambda state: state.values.update(tuning=[1.0]), "missing 4 required"),
+        (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer of at least 2"),
+    ],
+)
+def test_what_is_no_reranker_is_refused(both, tmp_path, change, message):
+    state = both.get_state()
+    change(state)
+    save_state(state, tmp_path / "model")
+    with pytest.raises(FormatError, match=message):
+        tw.load(tmp_path / "model")
+
+
+def test_parsers_are_not_changed_by_their_reranker(leftcorner, constituent, train, dev, test):
+    before = vars(leftcorner).copy(), vars(constituent).copy()
+    make_reranker(leftcorner, second=constituent, n_jobs=2).fit(train[:4], dev[:3]).predict(test[:2])
+    assert (vars(leftcorner), vars(constituent)) == before
 
 
 @pytest.mark.parametrize("kernel", ["sst", tw.SubsetTreeKernel(decay=0.3)], ids=["name", "object"])

@@ -353,15 +353,16 @@ class ConstituentReranker(Model):
     def _train(
         self, lists: Sequence[ParseList], losses: list[FloatArray], tell: Progress
     ) -> CandidateReranker:
+        kernel = self._make_kernel()
         reranker = CandidateReranker(
-            self._make_kernel(),
+            kernel,
             learner=self.learner,
             epochs=self.epochs,
             penalty=self.penalty,
             base_weights=(self._score_weight,),
             random_state=self.random_state,
         )
-        if self.folds is not None and isinstance(self._make_kernel(), DerivedKernel):
+        if self.folds is not None and isinstance(kernel, DerivedKernel):
             # Learning begins at the network from which features are derived.
             lists = rescore(cast(LeftCornerParser, self.parser_), lists)
         scores = np.split(self._base_scores(lists), list_ends(lists))

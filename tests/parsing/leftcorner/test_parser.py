@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError, MissingDependencyError
+from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.kernels.decisions import candidate_logs
 from treewright.kernels.derived import EfficientTopRerankingKernel, FisherKernel
 from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
+from treewright.persist import State, save_state
 
 pytest.importorskip("torch")
 
@@ -284,6 +285,34 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     assert as_bytes(again) == as_bytes(parsers[name])
     sentences = [tree.words() for tree in treebank[60:70]] if name == "predicted" else treebank[60:70]
     assert again.kbest(sentences, k=3) == parsers[name].kbest(sentences, k=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("weights.output", lambda weights: weights[1:], "expected weights of the vocabulary"),
+        ("weights.bias", lambda weights: weights * np.inf, "bias has NaN or infinity; expected finite"),
+        (
+            "weights.bias",
+            lambda weights: weights[:, None],
+            "bias has 2 dimensions of float32; expected 1 of f",
+        ),
+        ("strange", lambda nothing: np.zeros(1), "array 'strange' of LeftCornerParser; expected none"),
+        ("root", lambda root: "no label", "expected a root that is one of the labels"),
+        ("params", lambda params: params | {"units": 3}, "expected weights of the vocabulary"),
+        ("params", lambda params: params | {"cell": "x"}, "cell is 'x'; expected one of gated"),
+        ("chains", lambda chains: State("Tagger"), "chains is a Tagger; expected UnaryChains"),
+    ],
+)
+def test_what_is_no_parser_is_refused(parser, tmp_path, name, change, message):
+    state = parser.get_state()
+    holders = (state.values, state.parts, state.arrays)
+    holder = next((each for each in holders if name in each), state.arrays)
+    with np.errstate(invalid="ignore"):
+        holder[name] = change(holder.get(name))
+    save_state(state, tmp_path / "parser")
+    with pytest.raises(FormatError, match=message):
+        tw.load(tmp_path / "parser")
 
 
 def test_parsing_needs_no_pytorch(parser, treebank, monkeypatch):

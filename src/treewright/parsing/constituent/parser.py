@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Count
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -131,7 +132,7 @@ class ConstituentParser(Model):
         grammar_=Record(
             Grammar,
             **{name: Array("b", n_dimensions=2) for name in ("firsts", "lasts", "onlys")},
-            max_children=Value(int),
+            max_children=Value(Count),
         ),
         forests_=EnsemblesField(),
         history_=Value(
@@ -323,13 +324,12 @@ class ConstituentParser(Model):
     def check_fitted_state(self) -> None:
         """Check that tables and trees are those of the labels, and ask for features that there are."""
         self._check()
-        expect(self.grammar_.max_children == self.max_children, "a grammar with the parameter max_children")
         n_labels, n_tags = len(self.symbols_.labels), len(self.symbols_.tags)
         expect(n_labels > 0, "at least one label")
         shapes = {table.shape for table in self.grammar_[:3]}
         expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
-        n_classifiers = n_labels + (self.strategy == "shift-reduce")
-        expect(len(self.forests_) == n_classifiers, "trees of each label, and of the shift, if there is one")
+        n_forests = len(self.forests_)
+        expect(n_forests - n_labels in (0, 1), "trees of each label, and of the shift, if there is one")
         self._set_encoder()
         n_features = self._table.n_features
         used = [tree.features.max(initial=-1) for trees in self.forests_ for tree in trees]
@@ -362,7 +362,7 @@ class ConstituentParser(Model):
         self, sentences: Sequence[Input], k: int, *, n_jobs: int, max_inferences: int
     ) -> list[list[Parse]]:
         sentences = list_sentences(sentences)
-        read = self._read(sentences)
+        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
         size = max(1, -(-len(read) // n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
@@ -438,10 +438,6 @@ class ConstituentParser(Model):
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
         return self.tags == "gold" or self.tagger_ is None
-
-    def _read(self, sentences: Sequence[Input]) -> list[Sentence]:
-        """Return the words of sentences with the tags that the parser is to see."""
-        return read_sentences(sentences, None if self.needs_tags else self.tagger_)
 
     @property
     def _is_shifting(self) -> bool:
