@@ -335,8 +335,10 @@ class ConstituentReranker(Model):
                 tell(f"best trees of {len(lists)} of {len(trees)} sentences")
         return lists
 
-    def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
-        return list_parses(parsers, sentences, self.k, n_jobs=self.n_jobs)
+    def _parse(
+        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+    ) -> list[ParseList]:
+        return list_parses(parsers, sentences, self.k, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
 
     def _learn(
         self, lists: Sequence[ParseList], gold: Sequence[ConstTree], tell: Progress
@@ -416,10 +418,12 @@ class ConstituentReranker(Model):
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
-    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+    def kbest(
+        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+    ) -> list[list[Parse]]:
         """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
 
-        A tree without words is its own parse.
+        A tree without words is its own parse. `n_jobs` is that of the reranker unless given.
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)
@@ -433,7 +437,7 @@ class ConstituentReranker(Model):
         with task("parsing and reranking", total=len(places)) as counted:
             for batch in counted.slices(len(places), BATCH_SIZE):
                 some = places[batch]
-                lists = self._parse(self._parsers(), [sentences[at] for at in some])
+                lists = self._parse(self._parsers(), [sentences[at] for at in some], n_jobs)
                 for at, parses in zip(some, self._rank(lists, k), strict=True):
                     found[at] = parses
         return found
