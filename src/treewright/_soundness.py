@@ -28,14 +28,6 @@ FOREST: Types = {
     "roots": ("i", 1),
     "values": ("f", 1),
 }
-RANKER: Types = {
-    "coef": ("f", 1),
-    "amounts": ("f", 1),
-    "lives": ("i", 1),
-    "right": ("i", 1),
-    "support": ("i", 1),
-    "wrong": ("i", 1),
-}
 MACHINE: Types = {
     "dual_coef": ("f", 2),
     "intercept": ("f", 1),
@@ -44,29 +36,21 @@ MACHINE: Types = {
     "support": ("i", 1),
 }
 LINEAR: Types = {"coef": ("f", 2), "intercept": ("f", 1)}
-NETWORK: Types = {
-    **dict.fromkeys(("bias", "output_bias"), ("f", 1)),
-    **dict.fromkeys(("decisions", "input", "links", "output", "symbols", "tags", "words"), ("f", 2)),
-}
 
 ARRAYS: dict[str, Types] = {
     "ConjunctionClassifier": {**LINEAR, "order": ("i", 2)},
     "ConjunctionMiner": {**LINEAR, "order": ("i", 2)},
     "ConstTree": {"labels": ("i", 1), "n_nodes": ("i", 1), "sizes": ("i", 1)},
-    "ConstituentParser": {**FOREST, **dict.fromkeys(("firsts", "lasts", "onlys"), ("b", 2))},
     "Decider": {"codes": ("u", 1)},
     "DepTree": {"heads": ("i", 1)},
     "Forest": FOREST,
     "Kernel": {"array": (ANY, None)},
     "KernelScorer": {"coef": ("f", 2), "heads": ("i", 1)},
-    "KernelVotedPerceptron": RANKER,
     "Labeler": {**WEIGHTS, "pairs": ("i", 1)},
-    "LeftCornerParser": NETWORK,
     "Lemmatizer": WORDS,
     "LinearMachine": LINEAR,
     "LinearScorer": {"coef": ("f", 1)},
     "LinearizedTreeClassifier": LINEAR,
-    "StructuredSVM": {"coef": ("f", 1)},
     "Stage": WEIGHTS,
     "StructureModel": WEIGHTS,
     "SubtreeFeatures": {"features": ("i", 2), "keys": ("u", 1)},
@@ -74,7 +58,6 @@ ARRAYS: dict[str, Types] = {
     "TemplateFeatures": {"keys": ("u", 1)},
     "TreeKernelClassifier": MACHINE,
     "TreeKernelRegressor": MACHINE,
-    "VotedPerceptron": RANKER,
     "array": {"array": (ANY, None)},
     "arrays": {"sizes": ("i", 1), "array": (ANY, 1)},
     "mixed": {"kinds": ("i", 1)},
@@ -85,24 +68,14 @@ ARRAYS: dict[str, Types] = {
 """The arrays of each kind of part: what their numbers are, as NumPy's letters, and how many dimensions they
 have. Numbers at the end of names are not looked at."""
 
-PHRASE_PARSERS = ("ConstituentParser", "LeftCornerParser")
 FEATURES = {
     "subtree": "SubtreeFeatures",
     "polynomial": "ConjunctionFeatures",
     "template": "TemplateFeatures",
 }
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "CandidateReranker": {"kernel": ("Kernel",)},
     "ConjunctionFeatures": {"features": ("SubtreeFeatures",)},
-    "ConstituentParser": {"tagger": ("Tagger",)},
-    "ConstituentReranker": {
-        "kernel": ("Kernel",),
-        "parser": PHRASE_PARSERS,
-        "second": PHRASE_PARSERS,
-        "reranker": ("CandidateReranker",),
-    },
     "Decider": {"machine": ("LinearMachine",)},
-    "DecisionVocabulary": {"words": ("TagWordVocabulary",)},
     "DependencyParser": {
         "encoder": ("Encoder",),
         "labeler": ("Labeler",),
@@ -113,11 +86,6 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "DependencyReranker": {"parser": ("DependencyParser",), "scorer": ("KernelScorer", "LinearScorer")},
     "L1BoostedTrees": {"forest": ("Forest",)},
     "Labeler": {"encoder": ("Encoder",)},
-    "LeftCornerParser": {
-        "chains": ("UnaryChains",),
-        "tagger": ("Tagger",),
-        "vocabulary": ("DecisionVocabulary",),
-    },
     "LinearScorer": {"features": tuple(FEATURES.values())},
     "LinearizedTreeClassifier": {"kernel": ("Kernel",)},
     "PredicateFinder": {"decider": ("Decider",)},
@@ -315,13 +283,6 @@ def _check_boosted(state: State) -> None:
         _expect(_is_within(part.arrays["features"], n_features, lowest=-1), "splits by features")
 
 
-def _check_grammar(state: State) -> None:
-    _check_forest(state)
-    n_labels, n_tags = (len(state.values["symbols"][place]) for place in range(2))
-    shapes = {state.arrays[name].shape for name in ("firsts", "lasts", "onlys")}
-    _expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
-
-
 def _check_values(state: State) -> None:
     """Check values of which compiled code has a version for each type, which would be compiled first."""
     for name, kind in (("scale", float), ("single_root", bool), ("fine", bool)):
@@ -373,7 +334,6 @@ RELATIONS: dict[str, Callable[[State], None]] = {
     "ConjunctionFeatures": _check_conjunctions,
     "ConjunctionMiner": _check_orders,
     "ConstTree": _check_trees,
-    "ConstituentParser": _check_grammar,
     "DependencyParser": _check_values,
     "DependencyReranker": _check_reranker,
     "Forest": _check_forest,

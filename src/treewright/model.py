@@ -150,12 +150,13 @@ class Model:
 
     @classmethod
     def _key(cls, name: str) -> str:
-        """Return the name of an attribute in a state: without its underscore, unless a parameter is called so."""
+        """Return the name of an attribute in a state: without its underscore, unless a parameter has that."""
         bare = name.rstrip("_")
         return name if bare != name and bare in cls.fields else bare
 
     def _saved_params(self) -> dict[str, Any]:
-        return {name: value for name, value in self.result_params().items() if name not in self.fields}
+        params = {name: value for name, value in self.result_params().items() if name not in self.fields}
+        return {name: each.item() if isinstance(each, np.generic) else each for name, each in params.items()}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -183,11 +184,20 @@ class Model:
         model.restore()
         return model
 
+    def take_fitted(self, other: Self) -> Self:
+        """Take over what another model of the class has learnt; an interrupted `fit` then changes nothing."""
+        own = self.param_names()
+        for name in self.fields:
+            if name not in own:
+                setattr(self, name, getattr(other, name))
+        self.restore()
+        return self
+
     def check_fitted_state(self) -> None:
         """Check what the attributes of a loaded model have to do with each other."""
 
     def restore(self) -> None:
-        """Make what a loaded model has besides its fields."""
+        """Make what a fitted model has besides its fields."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401

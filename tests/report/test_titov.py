@@ -150,7 +150,7 @@ def test_a_row_is_what_a_reranker_finds_that_makes_its_own_lists(table1):
     assert [row[name] for name in ("f1", "recall", "precision", "exact")] == pytest.approx(
         [expected.f1, expected.recall, expected.precision, expected.exact]
     )
-    assert row["tuning_evidence"] == reranker.tuning_.evidence
+    assert row["tuning_kernel_weight"] == reranker.tuning_.kernel_weight
 
 
 def fail_at(monkeypatch, *methods):

@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
 from treewright.kernels.compose import VectorKernel
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.decisions import make_decision_list, make_gradient_list, softmax_rows
@@ -15,7 +15,8 @@ from treewright.kernels.derived import (
     TopKernel,
     TopRerankingKernel,
 )
-from treewright.persist import load_state
+from treewright.model import load
+from treewright.persist import State, identify, load_state, save_state
 from treewright.progress import messages_to
 from treewright.rerank.any_candidates import CandidateReranker
 
@@ -147,6 +148,52 @@ def test_rerankers_of_features_are_saved(options, tmp_path):
         reranker = CandidateReranker(**options).fit(form, losses, scores, dev=(form, losses, scores))
         check_saving(reranker, form, scores, tmp_path)
     assert clone(reranker).get_params()["base_weights"] == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "change", "message"),
+    [
+        (None, lambda state: state.values.update(base_weight="x"), "base_weight is 'x'; expected float"),
+        (None, lambda state: state.values.update(base_weights=[-1]), "expected a number from 0 to"),
+        (
+            None,
+            lambda state: state.values["params"].update(learner="svm"),
+            "a learner that goes with the par",
+        ),
+        (None, lambda state: state.parts.update(view=State("KernelView")), "view|examples"),
+        (None, lambda state: state.parts.update(view=State("Tagger")), "view is a Tagger; expected View"),
+        (None, lambda state: state.parts.update(ranker=State("Tagger")), "Tagger"),
+        (None, lambda state: state.parts.pop("ranker"), "ranker"),
+        (None, lambda state: spoil(state, "coef", np.nan), "coef has NaN or infinity; expected finite"),
+        (None, lambda state: spoil(state, "course.right", 99), "expected updates by the support"),
+        (None, lambda state: spoil(state, "course.lives", -1), "lives of at least 0"),
+        (VectorKernel(), lambda state: state.parts.pop("kernel"), "a view that goes with the kernel"),
+        (VectorKernel(), lambda state: state.parts["view"].parts.clear(), "examples|NoneType"),
+        (VectorKernel(), lambda state: spoil(state, "support", -1), "support of at least 0"),
+    ],
+)
+def test_what_is_no_reranker_is_refused(kernel, change, message, tmp_path):
+    lists, losses, scores = make_vectors(5)
+    state = CandidateReranker(kernel).fit(lists, losses, scores).get_state()
+    change(state)
+    save_state(state, tmp_path / "model")
+    with pytest.raises(FormatError, match=message):
+        load(tmp_path / "model")
+
+
+def spoil(state, name, value):
+    """Change the first number of an array of the learner."""
+    arrays = state.parts["ranker"].arrays
+    arrays[name] = arrays[name].copy()
+    arrays[name][0] = value
+
+
+def test_using_a_reranker_does_not_change_it():
+    lists, losses, scores = make_vectors(6)
+    reranker = CandidateReranker().fit(lists, losses, scores)
+    before = identify(reranker.get_state())
+    reranker.predict([np.eye(3), np.eye(3).tolist()], [[0] * 3] * 2)
+    assert identify(reranker.get_state()) == before
 
 
 def make_decisions(random_state, n_lists=30):

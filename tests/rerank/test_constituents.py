@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
+from treewright.persist import State, save_state
 from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
@@ -132,9 +133,9 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
         trained.append(set(trees))
         return fit(self, trees, *arguments, **options)
 
-    def note_parsing(parsers, sentences, k):
+    def note_parsing(parsers, sentences, k, **options):
         listed.append(set(sentences))
-        return list_parses(parsers, sentences, k)
+        return list_parses(parsers, sentences, k, **options)
 
     monkeypatch.setattr(tw.ConstituentParser, "fit", note_training)
     monkeypatch.setattr(constituents, "list_parses", note_parsing)
@@ -154,9 +155,7 @@ def test_folds_are_parsed_by_parsers_that_have_not_seen_them(train, dev, test, m
 
 @pytest.mark.slow
 def test_folds_go_with_derived_kernels(leftcorner, train, dev, test):
-    small = leftcorner.untrained()
-    small.epochs = 1
-    small = small.fit(train, dev)
+    small = leftcorner.with_params(epochs=1).fit(train, dev)
     reranker = make_reranker(small, folds=2).fit(train[:10], dev)
     assert reranker.parser_ is small
     assert len(reranker.predict(test)) == len(test)
@@ -180,8 +179,37 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
     again = tw.load(tmp_path / "model")
     assert again.kbest(test) == both.kbest(test)
     assert again.tuning_ == both.tuning_
-    for name in constituents.OPTIONS:
+    for name in {*both.param_names()} - {"parser", "second"}:
         assert getattr(again, name) == getattr(both, name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: state.parts.update(parser=State("Tagger")), "parser is a Tagger; expected LeftCorner"),
+        (
+            lambda state: state.parts.update(parser=state.parts["second"]),
+            "a kernel that goes with the parser",
+        ),
+        (lambda state: state.parts.pop("reranker"), "a reranker that has learnt with the kernel"),
+        (lambda state: state.values.update(kernel="x"), "kernel is 'x'; expected one of fisher"),
+        (lambda state: state.values.update(kernel="top"), "a reranker that has learnt with the kernel"),
+        (lambda state: state.values.update(tuning=[1.0]), "missing 4 required"),
+        (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer of at least 2"),
+    ],
+)
+def test_what_is_no_reranker_is_refused(both, tmp_path, change, message):
+    state = both.get_state()
+    change(state)
+    save_state(state, tmp_path / "model")
+    with pytest.raises(FormatError, match=message):
+        tw.load(tmp_path / "model")
+
+
+def test_parsers_are_not_changed_by_their_reranker(leftcorner, constituent, train, dev, test):
+    before = vars(leftcorner).copy(), vars(constituent).copy()
+    make_reranker(leftcorner, second=constituent, n_jobs=2).fit(train[:4], dev[:3]).predict(test[:2])
+    assert (vars(leftcorner), vars(constituent)) == before
 
 
 @pytest.mark.parametrize("kernel", ["sst", tw.SubsetTreeKernel(decay=0.3)], ids=["name", "object"])
@@ -198,9 +226,9 @@ def test_an_interrupted_training_goes_on_and_parses_nothing_again(
     monkeypatch.setattr(constituents, "BATCH_SIZE", 5)
     n_listed = itertools.count()
 
-    def count(parsers, sentences, k):
+    def count(parsers, sentences, k, **options):
         next(n_listed)
-        return list_parses(parsers, sentences, k)
+        return list_parses(parsers, sentences, k, **options)
 
     monkeypatch.setattr(constituents, "list_parses", count)
     whole = make_reranker(leftcorner, second=constituent).fit(train, dev)
@@ -348,5 +376,7 @@ def test_a_reranker_that_has_learnt_nothing_says_so(test, tmp_path):
     reranker = ConstituentReranker()
     assert not reranker.is_fitted
     for use in (lambda: reranker.predict(test), lambda: reranker.save(tmp_path / "m"), lambda: reranker.tags):
-        with pytest.raises(InputError, match="the reranker has learnt nothing yet; call fit first, or load"):
+        with pytest.raises(
+            InputError, match="this ConstituentReranker is not fitted; call fit first, or load"
+        ):
             use()

@@ -29,7 +29,7 @@ def test_evidence_counts_as_much_as_it_must_to_gain_most(counts):
 
 def test_the_second_parser_counts_too(counts):
     found = tune(make_parts([1, 0, 1, 0], [0, 2, 0, 0], [0, 0, 0, 2]), counts)
-    assert (found.evidence, found.second) == (1.0, 1.0)
+    assert (found.kernel_weight, found.second) == (1.0, 1.0)
     assert found.chosen == 100.0
 
 
@@ -40,7 +40,7 @@ def test_what_is_chosen_is_never_worse_than_the_parser():
         parts = Parts(*rng.normal(size=(3, 18)))
         found = tune(parts, counts)
         assert found.base <= found.chosen <= found.best
-        assert {found.evidence, found.second} <= set(SHARES)
+        assert {found.kernel_weight, found.second} <= set(SHARES)
 
 
 def test_tuning_says_what_it_gains():

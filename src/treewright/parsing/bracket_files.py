@@ -31,7 +31,6 @@ Sentence: TypeAlias = ConstTree | DepTree
 class TreeParser(Protocol):
     """What finds constituency trees: a parser, or a reranker of its trees."""
 
-    n_jobs: int
     tags: str
     tagger_: Tagger | None
 
@@ -42,7 +41,7 @@ class TreeParser(Protocol):
     def get_state(self) -> State:
         """Return all that the parser is."""
 
-    def kbest(self, sentences: Sequence[Sentence], k: int) -> list[list[Parse]]:
+    def kbest(self, sentences: Sequence[Sentence], k: int, *, n_jobs: int | None) -> list[list[Parse]]:
         """Return the best trees of each sentence."""
 
 
@@ -104,7 +103,6 @@ def parse_to_brackets(
             f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
             "(--tags predicted in training)"
         )
-    parser.n_jobs = n_jobs
     with _open_sentences(source, language) as sentences:
         checked = _checked(sentences, source, needs_tags=parser.needs_tags)
         unfinished = None
@@ -114,7 +112,7 @@ def parse_to_brackets(
             )
             checked = unfinished.skip(checked)
         size = max(1, (BATCH_SIZE if client is None else SENT_TOGETHER) // kbest)
-        found = parse_batches(partial(parser.kbest, k=kbest), checked, size, client)
+        found = parse_batches(partial(parser.kbest, k=kbest, n_jobs=n_jobs), checked, size, client)
         write_results(found, target, _show_best if kbest == 1 else _show_list, unfinished)
 
 

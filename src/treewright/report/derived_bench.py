@@ -227,10 +227,12 @@ class ListReranker(ConstituentReranker):
         ranked = self._rank(lists, 1)
         return [each.trees.index(best.tree) for each, (best,) in zip(lists, ranked, strict=True)]
 
-    def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
+    def _parse(
+        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+    ) -> list[ParseList]:
         if not self.known:
-            return super()._parse(parsers, sentences)
-        return join_parses(parsers, [each.parses(sentences) for each in self.known])
+            return super()._parse(parsers, sentences, n_jobs)
+        return join_parses(parsers, [each.parses(sentences) for each in self.known], n_jobs=n_jobs)
 
     def list_training(self, trees: list[ConstTree], dev: list[ConstTree], folder: Path) -> list[ParseList]:
         """Return the lists of sentences to learn from, which are kept in a folder."""

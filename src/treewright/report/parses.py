@@ -16,6 +16,7 @@ from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
+from treewright.model import PARAMS
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
@@ -220,7 +221,7 @@ class Readers:
         told = {}
         for kind, names in DESCRIBED.items():
             path = getattr(self.settings, f"{kind}_parser")
-            options = load_state(path).values["options"] if path else vars(self._untrained(kind))
+            options = _load_options(path) if path else vars(self._untrained(kind))
             origin = f"the model {path.name}, trained before" if path else self._describe_training(kind)
             shown = [f"{name.replace('_', ' ')} {options[name]}" for name in names]
             own = (
@@ -238,6 +239,12 @@ class Readers:
             return f"trained on {treebank.name}, {len(treebank.train):,} sentences"
         assert self.corpus
         return f"trained on {self.corpus.name}, {len(self.corpus.train):,} sentences"
+
+
+def _load_options(path: Path) -> dict[str, Any]:
+    values = load_state(path).values
+    options: dict[str, Any] = values.get(PARAMS) or values["options"]
+    return options
 
 
 def load_parser(path: Path, model: type[Parser], *, n_jobs: int) -> Parser:

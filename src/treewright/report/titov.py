@@ -248,7 +248,7 @@ def _kernel_columns() -> tuple[Column, ...]:
         Column("exact", "exact", show_score),
         Column("difference", "gain", show_difference),
         Column("p_value", "p", show_p_value),
-        Column("tuning_evidence", "evidence times", show_number),
+        Column("tuning_kernel_weight", "evidence times", show_number),
         Column("n_nonzero", "features", _show_whole),
         Column("seconds", "all", show_time, "training"),
         Column("network_seconds", "network", show_time, "training"),
@@ -425,7 +425,7 @@ def _parser_columns() -> tuple[Column, ...]:
         Column("difference", "gain", show_difference),
         Column("p_value", "p", show_p_value),
         Column("oracle", "best of lists", show_score),
-        Column("tuning_evidence", "evidence times", show_number),
+        Column("tuning_kernel_weight", "evidence times", show_number),
         Column("tuning_second", "second times", show_number),
         Column("seconds", "training", show_time),
     )

@@ -1,27 +1,32 @@
 """CandidateReranker: the best of lists of candidates, whatever these are and whoever has made them."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
 from treewright.kernels.derived import DerivedKernel
-from treewright.kernels.examples import kernel_from_state, kernel_state
-from treewright.kernels.support import make_kernel, parameter_values
+from treewright.kernels.examples import count_examples, kernel_state
+from treewright.kernels.support import make_kernel
 from treewright.learn.lists import best_rows
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
-from treewright.persist import State, save_state
+from treewright.model import Coded, Model, Part, Value, expect, saved
 from treewright.progress import report
 from treewright.rerank.candidates import FloatArray, Integers
-from treewright.rerank.views import Ranker, make_view, ranker_state, read_ranker
+from treewright.rerank.views import (
+    KernelView,
+    Ranker,
+    RankerField,
+    View,
+    checked_kernel,
+    make_view,
+    view_class,
+)
 
 LEARNERS = ("perceptron", "svm")
 FACTORS = (1.0, *(2.0**power for size in range(1, 8) for power in (size, -size)), 0.0)
@@ -53,12 +58,12 @@ class _Lists(NamedTuple):
     """Lists with numbers for all of their candidates, one after the other."""
 
     lists: Sequence[Any]
-    first: Integers
-    scores: FloatArray
+    indptr: Integers
+    base_scores: FloatArray
     losses: FloatArray
 
 
-class CandidateReranker(BaseEstimator):  # type: ignore[misc]
+class CandidateReranker(Model):
     """Learns to choose among candidates from lists of them and the loss of each.
 
     The final score of a candidate is what has been learnt of it and `base_weight_` times its base score, such
@@ -94,6 +99,8 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         What base scores are multiplied by in the end.
     dev_losses_ : ListLosses or None
         On the dev lists.
+    view_ : View
+        How the learner sees candidates.
     ranker_ : VotedPerceptron, KernelVotedPerceptron or StructuredSVM
         What was learnt.
 
@@ -108,6 +115,17 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
     [0]
     """
 
+    fields = saved(
+        kernel=Coded(kernel_state, checked_kernel),
+        base_weights=Value(encode=lambda weights: [float(weight) for weight in weights]),
+        base_weight_=Value(float),
+        dev_losses_=Value(
+            encode=lambda losses: losses and list(losses),
+            decode=lambda losses: None if losses is None else ListLosses(*losses),
+        ),
+        view_=Part(View),
+        ranker_=RankerField(),
+    )
     ranker_: Ranker
 
     def __init__(
@@ -159,31 +177,45 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
             Lists to find out with how much base scores count. Without them, they count as in training.
         """
         self._check(has_dev=dev is not None)
-        self.kernel_ = None if self.kernel is None else make_kernel(self.kernel)
-        self._view = make_view(self.kernel_, memory=self.memory)
+        self.view_ = make_view(self._copy_kernel(), memory=self.memory)
         training = self._gather(lists, losses, scores)
         tuning = None if dev is None else self._gather(*_check_dev(dev))
-        rows = self._view.learn(training.lists, training.first)
+        rows = self.view_.learn(training.lists, training.indptr)
         lowest = np.inf
         for weight in self.base_weights:
             ranker = self._make_ranker()
-            ranker.fit(rows, training.first, training.losses, weight * training.scores)
-            final, found = _tune(ranker, self._view.evidence, tuning, weight) if tuning else (weight, None)
+            ranker.fit(rows, training.indptr, training.losses, weight * training.base_scores)
+            final, found = _tune(ranker, self.view_, tuning, weight) if tuning else (weight, None)
             report(f"base weight {weight:g}: {_report(ranker, final, found)}")
             if found is None or found.chosen < lowest:
                 lowest = np.inf if found is None else found.chosen
                 self.ranker_, self.base_weight_, self.dev_losses_ = ranker, float(final), found
-        self._view.keep(self.ranker_)
+        self.view_.keep(self.ranker_)
         return self
+
+    def _copy_kernel(self) -> Kernel | None:
+        return None if self.kernel is None else make_kernel(self.kernel)
+
+    def check_fitted_state(self) -> None:
+        """Check that the learner and its view are those of the parameters."""
+        self._check(has_dev=True)
+        expect(type(self.view_) is view_class(self.kernel), "a view that goes with the kernel")
+        expect(type(self.ranker_) is type(self._make_ranker()), "a learner that goes with the parameters")
+        if isinstance(self.view_, KernelView):
+            n_examples = count_examples(self.view_.examples_)
+            expect(n_examples == len(self.ranker_.coef_), "a coefficient for each candidate")
+
+    def restore(self) -> None:
+        """Let the view know the kernel."""
+        self.view_.attach(self._copy_kernel(), self.memory)
 
     def decision_function(self, lists: Sequence[Any], scores: Numbers | None = None) -> list[FloatArray]:
         """Return the final score of each candidate of each list; with `voting`, its share of the votes."""
-        check_is_fitted(self)
+        self.check_is_fitted()
         if not len(lists):
             return []
-        given = self._gather(lists, None, scores)
-        final = self._decide(given)
-        return np.split(final, given.first[1:-1])
+        gathered = self._gather(lists, None, scores)
+        return np.split(self._decide(gathered), gathered.indptr[1:-1])
 
     def predict(self, lists: Sequence[Any], scores: Numbers | None = None) -> Integers:
         """Return the place of the best candidate in each list.
@@ -198,13 +230,13 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
 
     def score(self, lists: Sequence[Any], losses: Numbers, scores: Numbers | None = None) -> float:
         """Return minus the mean loss of the candidates that are chosen; higher is better."""
-        check_is_fitted(self)
-        given = self._gather(lists, losses, scores)
-        return -float(given.losses[best_rows(self._decide(given), given.first)].mean())
+        self.check_is_fitted()
+        gathered = self._gather(lists, losses, scores)
+        return -float(gathered.losses[best_rows(self._decide(gathered), gathered.indptr)].mean())
 
-    def _decide(self, given: _Lists) -> FloatArray:
-        evidence = self._view.evidence(self.ranker_, given.lists)
-        return self.ranker_.combine(evidence, given.first, self.base_weight_ * given.scores)
+    def _decide(self, gathered: _Lists) -> FloatArray:
+        kernel_scores = self.view_.kernel_scores(self.ranker_, gathered.lists)
+        return self.ranker_.combine(kernel_scores, gathered.indptr, self.base_weight_ * gathered.base_scores)
 
     def _check(self, *, has_dev: bool) -> None:
         check_choice("learner", self.learner, LEARNERS)
@@ -227,7 +259,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
     def _make_ranker(self) -> Any:  # noqa: ANN401
         if self.learner == "svm":
             return StructuredSVM(penalty=self.penalty, max_iter=self.max_iter, random_state=self.random_state)
-        kind = VotedPerceptron if self._view.has_features else KernelVotedPerceptron
+        kind = VotedPerceptron if self.view_.has_features else KernelVotedPerceptron
         return kind(
             epochs=self.epochs, voting=self.voting, shuffle=self.shuffle, random_state=self.random_state
         )
@@ -239,64 +271,32 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         sizes = getattr(lists, "sizes", None)
         if sizes is None:
             sizes = [self._count(candidates, number) for number, candidates in enumerate(lists)]
-        first = np.cumsum([0, *sizes])
-        base = self._view.base_scores(lists) if scores is None else _flatten("scores", scores, sizes)
-        costs = np.zeros(first[-1]) if losses is None else _flatten("losses", losses, sizes)
-        return _Lists(lists, first, np.zeros(first[-1]) if base is None else base, costs)
+        indptr = np.cumsum([0, *sizes])
+        base = self.view_.base_scores(lists) if scores is None else _flatten("scores", scores, sizes)
+        costs = np.zeros(indptr[-1]) if losses is None else _flatten("losses", losses, sizes)
+        return _Lists(lists, indptr, np.zeros(indptr[-1]) if base is None else base, costs)
 
     def _count(self, candidates: Any, number: int) -> int:  # noqa: ANN401
         try:
-            size = self._view.count(candidates)
+            size = self.view_.count(candidates)
         except InputError as error:
             raise InputError(f"list {number}: {error}") from None
         if not size:
             raise InputError(f"list {number} has no candidates; expected at least one")
         return size
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the reranker to a file, for `tw.load`."""
-        save_state(self.get_state(), path)
 
-    def get_state(self) -> State:
-        """Return all that the reranker is."""
-        check_is_fitted(self)
-        parameters = parameter_values(self, "kernel")
-        parameters["base_weights"] = [float(weight) for weight in self.base_weights]
-        losses = None if self.dev_losses_ is None else list(self.dev_losses_)
-        values = {"parameters": parameters, "base_weight": self.base_weight_, "dev_losses": losses}
-        parts = {"view": self._view.get_state(), "ranker": ranker_state(self.ranker_)}
-        if self.kernel_ is not None:
-            parts["kernel"] = kernel_state(self.kernel_)
-        return State("CandidateReranker", values, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the reranker again."""
-        kernel = kernel_from_state(state.parts["kernel"]) if "kernel" in state.parts else None
-        reranker = cls(kernel, **state.values["parameters"])
-        reranker.kernel_ = kernel
-        reranker._view = make_view(kernel, memory=reranker.memory).set_state(state.parts["view"])
-        reranker.ranker_ = reranker._make_ranker()
-        read_ranker(reranker.ranker_, state.parts["ranker"])
-        losses = state.values["dev_losses"]
-        reranker.base_weight_ = float(state.values["base_weight"])
-        reranker.dev_losses_ = None if losses is None else ListLosses(*losses)
-        return reranker
-
-
-def _tune(
-    ranker: Ranker, see: Callable[[Any, Sequence[Any]], FloatArray], dev: _Lists, weight: float
-) -> tuple[float, ListLosses]:
+def _tune(ranker: Ranker, view: View, dev: _Lists, weight: float) -> tuple[float, ListLosses]:
     """Find the multiple of the base scores with which the candidates chosen have the smallest losses."""
-    evidence = see(ranker, dev.lists)
+    kernel_scores = view.kernel_scores(ranker, dev.lists)
     tried: dict[float, float] = {}
-    for factor in FACTORS if dev.scores.any() else FACTORS[:1]:
+    for factor in FACTORS if dev.base_scores.any() else FACTORS[:1]:
         final = factor * (weight or 1.0)
-        chosen = best_rows(ranker.combine(evidence, dev.first, final * dev.scores), dev.first)
-        tried[final] = float(dev.losses[chosen].mean())
+        scores = ranker.combine(kernel_scores, dev.indptr, final * dev.base_scores)
+        tried[final] = float(dev.losses[best_rows(scores, dev.indptr)].mean())
     found = min(tried, key=tried.__getitem__)
-    base = float(dev.losses[best_rows(dev.scores, dev.first)].mean())
-    best = float(np.minimum.reduceat(dev.losses, dev.first[:-1]).mean())
+    base = float(dev.losses[best_rows(dev.base_scores, dev.indptr)].mean())
+    best = float(np.minimum.reduceat(dev.losses, dev.indptr[:-1]).mean())
     return found, ListLosses(base, tried[found], best)
 
 

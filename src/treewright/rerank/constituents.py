@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -23,7 +22,8 @@ from treewright.kernels.derived import (
     TopKernel,
     TopRerankingKernel,
 )
-from treewright.kernels.examples import kernel_from_state, kernel_state
+from treewright.kernels.examples import kernel_state
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
@@ -32,7 +32,7 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.persist import State, identify, save_state
+from treewright.persist import State, identify
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import LEARNERS, CandidateReranker
 from treewright.rerank.candidates import FloatArray
@@ -52,6 +52,7 @@ from treewright.rerank.parse_lists import (
     rescore,
 )
 from treewright.rerank.score_weights import Parts, Tuning, tune
+from treewright.rerank.views import checked_kernel
 from treewright.tagging.tagger import Tagger
 
 KERNELS = {
@@ -68,17 +69,32 @@ CHOICES = (*KERNELS, SST, NO_KERNEL)
 DERIVED_WEIGHT = 10.0
 """With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds; with
 100 and more, thousands of lists are not enough to learn what they could teach."""
-OPTIONS = ("kernel", "weights", "learner", "epochs", "penalty", "score_weight", "k", "folds", "random_state")
 BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
 
 
-class ConstituentReranker:
+class KernelField:
+    """A kernel, or the name of one, as a field of a model."""
+
+    def put(self, state: State, name: str, value: str | Kernel) -> None:
+        """Add the kernel."""
+        if isinstance(value, Kernel):
+            state.parts[name] = kernel_state(value)
+        else:
+            state.values[name] = value
+
+    def take(self, state: State, name: str) -> str | Kernel:
+        """Remove and return the kernel."""
+        if name in state.parts:
+            return checked_kernel(state.parts.pop(name))
+        return str(state.values.pop(name))
+
+
+class ConstituentReranker(Model):
     """A constituency parser that chooses among its best trees, or those of two parsers.
 
-    The final score of a tree is that of the parser, the evidence that a reranker has learnt from lists of
-    training sentences, and the score of a second parser, if there is one; the dev set decides how much the
-    last two count.
+    The final score of a tree is that of the parser, that of a reranker that has learnt from lists of training
+    sentences, and that of a second parser, if there is one; the dev set decides how much the last two count.
 
     Parameters
     ----------
@@ -97,8 +113,8 @@ class ConstituentReranker:
     epochs, penalty
         Of the learner; see `CandidateReranker`.
     score_weight : float, optional
-        What the score of the parser is multiplied by while the reranker learns; more lets evidence grow
-        more slowly. Without it, 10 for derived kernels, whose features are large, and 1 for others.
+        What the score of the parser is multiplied by while the reranker learns; with more, its own scores
+        grow more slowly. Without it, 10 for derived kernels, whose features are large, and 1 for others.
     k : int
         Trees a sentence, of each parser.
     folds : int, optional
@@ -121,6 +137,18 @@ class ConstituentReranker:
         reranker = ConstituentReranker(parser=LeftCornerParser(), kernel="efficient-top").fit(trees, dev)
         reranker.predict(sentences)
     """
+
+    unsaved = ("parser", "n_jobs")
+    fields = saved(
+        parser_=Part(LeftCornerParser, ConstituentParser),
+        second=Part(LeftCornerParser, ConstituentParser, optional=True),
+        kernel=KernelField(),
+        reranker_=Part(CandidateReranker, optional=True),
+        tuning_=Value(encode=list, decode=lambda numbers: Tuning(*map(float, numbers))),
+    )
+    parser_: AnyParser
+    reranker_: CandidateReranker | None
+    tuning_: Tuning
 
     def __init__(
         self,
@@ -172,14 +200,14 @@ class ConstituentReranker:
         self._check()
         training, tuning = split_dev(trees, dev, self.random_state)
         # What is interrupted leaves the reranker as it was.
-        fresh = copy(self)
+        fresh = self.with_params()
         fresh._fit(training, tuning, None if checkpoint is None else Path(checkpoint))
-        self.__dict__.update(fresh.__dict__)
+        self.parser_, self.reranker_, self.tuning_ = fresh.parser_, fresh.reranker_, fresh.tuning_
         return self
 
     def _fit(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         self.parser_ = self._fitted_parser(trees, dev, steps)
-        self.reranker_: CandidateReranker | None = None
+        self.reranker_ = None
         if self.kernel != NO_KERNEL:
             lists = self._training_lists(trees, dev, steps)
             self.reranker_ = self._learn(lists, trees)
@@ -204,8 +232,8 @@ class ConstituentReranker:
         self._check_kernel()
 
     def _check_parsers(self) -> None:
-        given: dict[str, Any] = {"parser": self.parser, "second": self.second}
-        for name, parser in given.items():
+        parsers: dict[str, Any] = {"parser": self.parser, "second": self.second}
+        for name, parser in parsers.items():
             if parser is not None and not isinstance(parser, AnyParser):
                 found = f"{name} is {type(parser).__name__}"
                 raise InputError(f"{found}; expected a LeftCornerParser or a ConstituentParser")
@@ -215,7 +243,7 @@ class ConstituentReranker:
             return
         if not self.second.is_fitted:
             raise InputError("second has learnt nothing yet; expected a trained parser")
-        for name, parser in given.items():
+        for name, parser in parsers.items():
             if parser is not None and parser.tags == "predicted":
                 raise InputError(
                     f"{name} predicts tags of its own; expected two parsers that take given ones"
@@ -246,7 +274,7 @@ class ConstituentReranker:
         parser = self.parser or LeftCornerParser(random_state=self.random_state, n_jobs=self.n_jobs)
         if parser.is_fitted:
             return parser
-        return parser.untrained().fit(trees, dev, checkpoint=steps and steps / "parser")
+        return parser.with_params().fit(trees, dev, checkpoint=steps and steps / "parser")
 
     def _parsers(self) -> list[AnyParser]:
         return [self.parser_] if self.second is None else [self.parser_, self.second]
@@ -274,7 +302,7 @@ class ConstituentReranker:
         self, name: str, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None
     ) -> AnyParser:
         with prefixed(f"{name}: "):
-            return self.parser_.untrained().fit(trees, dev, checkpoint=steps and steps / name)
+            return self.parser_.with_params().fit(trees, dev, checkpoint=steps and steps / name)
 
     def _list(
         self, parsers: Sequence[AnyParser], trees: Sequence[ConstTree], folder: Path | None
@@ -299,34 +327,35 @@ class ConstituentReranker:
                 report(f"best trees of {len(lists)} of {len(trees)} sentences")
         return lists
 
-    def _parse(self, parsers: Sequence[AnyParser], sentences: Sequence[Input]) -> list[ParseList]:
-        for parser in parsers:
-            parser.n_jobs = self.n_jobs
-        return list_parses(parsers, sentences, self.k)
+    def _parse(
+        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+    ) -> list[ParseList]:
+        return list_parses(parsers, sentences, self.k, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
 
     def _learn(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> CandidateReranker:
         counts = count_brackets(gold, lists)
         losses = [f1_losses(each) for each in counts]
-        first = np.concatenate([each[:1] for each in counts])
+        best = np.concatenate([each[:1] for each in counts])
         report(
-            f"lists of {len(lists)} training sentences: F1 {corpus_f1(first):.2f} of the first trees, "
+            f"lists of {len(lists)} training sentences: F1 {corpus_f1(best):.2f} of the first trees, "
             f"{best_f1(counts):.2f} of the best"
         )
         return self._train(lists, losses)
 
     def _train(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> CandidateReranker:
+        kernel = self._make_kernel()
         reranker = CandidateReranker(
-            self._make_kernel(),
+            kernel,
             learner=self.learner,
             epochs=self.epochs,
             penalty=self.penalty,
             base_weights=(self._score_weight,),
             random_state=self.random_state,
         )
-        if self.folds is not None and isinstance(self._make_kernel(), DerivedKernel):
+        if self.folds is not None and isinstance(kernel, DerivedKernel):
             # Learning begins at the network from which features are derived.
             lists = rescore(cast(LeftCornerParser, self.parser_), lists)
-        scores = np.split(self._base(lists), list_ends(lists))
+        scores = np.split(self._base_scores(lists), list_ends(lists))
         return reranker.fit(self._see(lists), losses, scores)
 
     @property
@@ -344,7 +373,7 @@ class ConstituentReranker:
             return TracedLists(cast(LeftCornerParser, self.parser_), lists, how)
         return [each.trees for each in lists]
 
-    def _base(self, lists: Sequence[ParseList]) -> FloatArray:
+    def _base_scores(self, lists: Sequence[ParseList]) -> FloatArray:
         """Return the scores of the first parser, or what a derived kernel makes of them."""
         kernel = self._make_kernel()
         if isinstance(kernel, TopKernel):
@@ -355,7 +384,7 @@ class ConstituentReranker:
             return kernel.scores([GradientList(each, np.zeros((len(each), 0))) for each in logs])
         return np.concatenate(logs)
 
-    def _evidence(self, lists: Sequence[ParseList]) -> FloatArray:
+    def _kernel_scores(self, lists: Sequence[ParseList]) -> FloatArray:
         """Return what the reranker has learnt of all candidates."""
         if self.reranker_ is None:
             return np.zeros(sum(len(each.trees) for each in lists))
@@ -363,26 +392,28 @@ class ConstituentReranker:
         found = np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
         return found / (self.reranker_.base_weight_ or 1.0)
 
-    def _second(self, lists: Sequence[ParseList]) -> FloatArray:
+    def _second_scores(self, lists: Sequence[ParseList]) -> FloatArray:
         if self.second is None:
             return np.zeros(sum(len(each.trees) for each in lists))
         return np.concatenate([each.scores[:, 1] for each in lists])
 
     def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> Tuning:
-        """Find out on other sentences how much the evidence and the second parser count."""
-        parts = Parts(self._base(lists), self._evidence(lists), self._second(lists))
+        """Find out on other sentences how much the reranker and the second parser count."""
+        parts = Parts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
         return tune(parts, count_brackets(gold, lists))
 
     def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
-    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+    def kbest(
+        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+    ) -> list[list[Parse]]:
         """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
 
-        A tree without words is its own parse.
+        A tree without words is its own parse. `n_jobs` is that of the reranker unless given.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         check_integer("k", k, minimum=1)
         sentences = list_sentences(sentences)
         read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
@@ -394,17 +425,17 @@ class ConstituentReranker:
         with task("parsing and reranking", total=len(places)) as counted:
             for batch in counted.slices(len(places), BATCH_SIZE):
                 some = places[batch]
-                lists = self._parse(self._parsers(), [sentences[at] for at in some])
+                lists = self._parse(self._parsers(), [sentences[at] for at in some], n_jobs)
                 for at, parses in zip(some, self._rank(lists, k), strict=True):
                     found[at] = parses
         return found
 
     def _rank(self, lists: Sequence[ParseList], k: int) -> list[list[Parse]]:
-        base = self._base(lists)
-        # Evidence that does not count need not be found.
-        evidence = self._evidence(lists) if self.tuning_.evidence else np.zeros_like(base)
-        parts = Parts(base, evidence, self._second(lists))
-        finals = np.split(parts.add(self.tuning_.evidence, self.tuning_.second), list_ends(lists))
+        base_scores, tuning = self._base_scores(lists), self.tuning_
+        # Scores that do not count need not be found.
+        kernel_scores = self._kernel_scores(lists) if tuning.kernel_weight else np.zeros_like(base_scores)
+        parts = Parts(base_scores, kernel_scores, self._second_scores(lists))
+        finals = np.split(parts.add(tuning.kernel_weight, tuning.second), list_ends(lists))
         return [
             [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]
             for each, scores in zip(lists, finals, strict=True)
@@ -430,51 +461,20 @@ class ConstituentReranker:
         return self._current_parser().needs_tags
 
     def _current_parser(self) -> AnyParser:
-        self._check_fitted()
+        self.check_is_fitted()
         return self.parser_
 
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the reranker has learnt anything."""
-        return hasattr(self, "tuning_")
+    def check_fitted_state(self) -> None:
+        """Check that kernel, parsers and reranker go together."""
+        self._check()
+        kernel = self._make_kernel()
+        is_network = isinstance(self.parser_, LeftCornerParser)
+        expect(is_network or not isinstance(kernel, DerivedKernel), "a kernel that goes with the parser")
+        if self.reranker_ is None:
+            expect(kernel is None, "a reranker that has learnt with the kernel")
+        else:
+            expect(type(self.reranker_.kernel) is type(kernel), "a reranker that has learnt with the kernel")
 
-    def _check_fitted(self) -> None:
-        if not self.is_fitted:
-            raise InputError("the reranker has learnt nothing yet; call fit first, or load one")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the reranker, with its parsers, to one file, for `tw.load`."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that the reranker is."""
-        self._check_fitted()
-        options = {name: getattr(self, name) for name in OPTIONS}
-        parts = {"parser": self.parser_.get_state()}
-        if isinstance(self.kernel, Kernel):
-            options["kernel"] = None
-            parts["kernel"] = kernel_state(self.kernel)
-        if self.second is not None:
-            parts["second"] = self.second.get_state()
-        if self.reranker_ is not None:
-            parts["reranker"] = self.reranker_.get_state()
-        return State("ConstituentReranker", {"options": options, "tuning": list(self.tuning_)}, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the reranker again."""
-        options, parts = dict(state.values["options"]), state.parts
-        if "kernel" in parts:
-            options["kernel"] = kernel_from_state(parts["kernel"])
-        second = _read_parser(parts["second"]) if "second" in parts else None
-        parser = _read_parser(parts["parser"])
-        reranker = cls(parser=parser, second=second, **options)
-        reranker.parser_ = parser
-        reranker.reranker_ = CandidateReranker.from_state(parts["reranker"]) if "reranker" in parts else None
-        reranker.tuning_ = Tuning(*state.values["tuning"])
-        return reranker
-
-
-def _read_parser(state: State) -> AnyParser:
-    kind = LeftCornerParser if state.kind == "LeftCornerParser" else ConstituentParser
-    return kind.from_state(state)
+    def restore(self) -> None:
+        """Take the parser that was saved for the parameter, so that it is not trained again."""
+        self.parser = self.parser_

@@ -43,22 +43,35 @@ def list_ends(lists: Sequence[ParseList]) -> Integers:
     return np.cumsum([len(each.trees) for each in lists])[:-1]
 
 
-def list_parses(parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int) -> list[ParseList]:
+def list_parses(
+    parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int, *, n_jobs: int | None = None
+) -> list[ParseList]:
     """Return the `k` best trees that each parser finds for each sentence.
 
     A tree that two parsers find is there once. All parsers give scores to all trees; one that the first
-    cannot derive is left out.
+    cannot derive is left out. `n_jobs` is that of each parser unless given.
     """
-    return join_parses(parsers, [parser.kbest(sentences, k) for parser in parsers])
+    found = [parser.kbest(sentences, k, n_jobs=n_jobs) for parser in parsers]
+    return join_parses(parsers, found, n_jobs=n_jobs)
 
 
-def join_parses(parsers: Sequence[AnyParser], found: Sequence[Sequence[Sequence[Parse]]]) -> list[ParseList]:
+def join_parses(
+    parsers: Sequence[AnyParser],
+    found: Sequence[Sequence[Sequence[Parse]]],
+    *,
+    n_jobs: int | None = None,
+) -> list[ParseList]:
     """Return what each parser has found for each sentence, as `list_parses` does."""
     own = [_join(lists) for lists in zip(*found, strict=True)]
     if len(parsers) == 1:
         return [ParseList(list(each), np.array([[score] for score in each.values()])) for each in own]
     flat = [tree for each in own for tree in each]
-    columns = [_score(parser, flat) for parser in parsers]
+    columns = [
+        parser.log_probabilities(flat)
+        if isinstance(parser, LeftCornerParser)
+        else parser.scores(flat, n_jobs=n_jobs)
+        for parser in parsers
+    ]
     scores = np.split(np.stack(columns, axis=1), np.cumsum([len(each) for each in own])[:-1])
     return [_settle(list(each), rows) for each, rows in zip(own, scores, strict=True)]
 
@@ -75,12 +88,6 @@ def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:
             if parse.tree.tags() == tags:
                 joined.setdefault(parse.tree, parse.score)
     return joined
-
-
-def _score(parser: AnyParser, trees: Sequence[ConstTree]) -> FloatArray:
-    if isinstance(parser, LeftCornerParser):
-        return parser.log_probabilities(trees)
-    return parser.scores(trees)
 
 
 def _settle(trees: list[ConstTree], scores: FloatArray) -> ParseList:

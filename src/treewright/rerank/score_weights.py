@@ -1,4 +1,4 @@
-"""The final score of a tree: that of a parser, and shares of a reranker's evidence and of another's score."""
+"""The final score of a tree: that of a parser, and weighted scores of a reranker and of another parser."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -11,7 +11,7 @@ from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import best_f1, corpus_f1
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
-"""What evidence, and the score of the second parser, is multiplied by; tried on dev."""
+"""What the scores of the reranker, and those of the second parser, are multiplied by; tried on dev."""
 
 
 class Parts(NamedTuple):
@@ -19,17 +19,17 @@ class Parts(NamedTuple):
 
     Attributes
     ----------
-    base, evidence, second : ndarray of float, (n_candidates,)
-        The score of the first parser, what the reranker has learnt, and the score of the second parser.
+    base_scores, kernel_scores, second_scores : ndarray of float, (n_candidates,)
+        Of the first parser, of the reranker, and of the second parser.
     """
 
-    base: FloatArray
-    evidence: FloatArray
-    second: FloatArray
+    base_scores: FloatArray
+    kernel_scores: FloatArray
+    second_scores: FloatArray
 
-    def add(self, evidence: float, second: float) -> FloatArray:
+    def add(self, kernel_weight: float, second_weight: float) -> FloatArray:
         """Return the final scores."""
-        return self.base + evidence * self.evidence + second * self.second
+        return self.base_scores + kernel_weight * self.kernel_scores + second_weight * self.second_scores
 
 
 class Tuning(NamedTuple):
@@ -37,21 +37,21 @@ class Tuning(NamedTuple):
 
     Attributes
     ----------
-    evidence, second : float
-        What the reranker's evidence and the second parser's score are multiplied by; the first parser's
-        counts once.
+    kernel_weight, second : float
+        What the scores of the reranker and those of the second parser are multiplied by; those of the first
+        parser count once.
     base, chosen, best : float
         F1 of the trees that the first parser likes best, of those chosen, and of the best of the lists.
     """
 
-    evidence: float
+    kernel_weight: float
     second: float
     base: float
     chosen: float
     best: float
 
     def __str__(self) -> str:
-        weights = f"evidence times {self.evidence:g}, second parser times {self.second:g}"
+        weights = f"evidence times {self.kernel_weight:g}, second parser times {self.second:g}"
         return (
             f"dev F1 {self.base:.2f} by the score of the parser, {self.chosen:.2f} reranked ({weights}), "
             f"{self.best:.2f} at best"
@@ -68,10 +68,10 @@ def tune(parts: Parts, counts: Sequence[FloatArray]) -> Tuning:
         Of each list, as `count_brackets` returns them.
     """
     flat = np.concatenate(counts)
-    first = np.cumsum([0, *map(len, counts)])
-    tried = {}
-    choices = (SHARES if part.any() else SHARES[:1] for part in (parts.evidence, parts.second))
-    for evidence, second in product(*choices):
-        tried[evidence, second] = corpus_f1(flat[best_rows(parts.add(evidence, second), first)])
-    evidence, second = max(tried, key=tried.__getitem__)
-    return Tuning(evidence, second, tried[0.0, 0.0], tried[evidence, second], best_f1(counts))
+    indptr = np.cumsum([0, *map(len, counts)])
+    weighted = (parts.kernel_scores, parts.second_scores)
+    choices = (SHARES if scores.any() else SHARES[:1] for scores in weighted)
+    tried = {each: corpus_f1(flat[best_rows(parts.add(*each), indptr)]) for each in product(*choices)}
+    kernel_weight, second = max(tried, key=tried.__getitem__)
+    chosen = tried[kernel_weight, second]
+    return Tuning(kernel_weight, second, tried[0.0, 0.0], chosen, best_f1(counts))

@@ -1,13 +1,16 @@
 """What candidates of any kind are to a learner of rankings: rows of features, or values of a kernel."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.feature_extraction import DictVectorizer
 
+from treewright._soundness import check_state
+from treewright._typing import NonNegativeInt
 from treewright.data.svmlight import SparseVector
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
@@ -18,6 +21,7 @@ from treewright.kernels.examples import (
     count_examples,
     examples_from_state,
     examples_state,
+    kernel_from_state,
     take_examples,
 )
 from treewright.kernels.inputs import as_matrix
@@ -25,6 +29,7 @@ from treewright.kernels.support import multiply
 from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
+from treewright.model import PARAMS, Array, Coded, Model, Record, Value, expect, is_within, saved
 from treewright.persist import State
 from treewright.progress import track
 from treewright.rerank.candidates import FloatArray, Integers
@@ -32,11 +37,32 @@ from treewright.rerank.candidates import FloatArray, Integers
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
 
 
-class View(ABC):
-    """A way to see lists of candidates."""
+def checked_kernel(state: State) -> Kernel:
+    """Return a kernel that was saved, if its arrays are sound."""
+    check_state(state)
+    return kernel_from_state(state)
+
+
+def checked_examples(state: State) -> Any:  # noqa: ANN401
+    """Return examples that were saved, if their arrays are sound."""
+    check_state(state)
+    return examples_from_state(state)
+
+
+class View(Model, ABC):
+    """A way to see lists of candidates.
+
+    What it has to know of the kernel it is told by `attach`, since the reranker keeps it.
+    """
 
     has_features = True
     """Whether learners see features, or a kernel's values only."""
+
+    def attach(self, kernel: Kernel | None, memory: int) -> Self:
+        """Say through which kernel candidates are seen, and how many MiB of features may be kept."""
+        self._kernel: Any = kernel
+        self._memory = memory
+        return self
 
     def count(self, candidates: Any) -> int:  # noqa: ANN401
         """Return how many candidates a list has."""
@@ -47,99 +73,97 @@ class View(ABC):
         return None
 
     @abstractmethod
-    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
-        """Return training lists, which begin and end at `first`, as the learner takes them."""
+    def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
+        """Return training lists, which begin and end at `indptr`, as the learner takes them."""
 
     @abstractmethod
-    def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+    def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         """Return what a learner says of other lists."""
 
-    def keep(self, ranker: Any) -> None:  # noqa: ANN401, B027
+    def keep(self, ranker: Any) -> None:  # noqa: ANN401
         """Forget what a learner will not need."""
 
-    @abstractmethod
-    def get_state(self) -> State:
-        """Return all that is kept."""
 
-    @abstractmethod
-    def set_state(self, state: State) -> Self:
-        """Take what was kept."""
+class VectorView(View):
+    """Candidates with features of their own: vectors, or mappings from names to numbers.
 
+    Attributes
+    ----------
+    names_ : list of str or None
+        Of the features, where candidates are mappings.
+    n_columns_ : int or None
+        How many features there are, where candidates are vectors.
+    """
 
-class _VectorView(View):
-    """Candidates with features of their own: vectors, or mappings from names to numbers."""
+    fields = saved(names_=Value(), n_columns_=Value(NonNegativeInt | None))
 
-    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
-        self._names: DictVectorizer | None = None
+    def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
+        """Return the candidates as the learner takes them."""
+        self.names_: list[str] | None = None
+        self.n_columns_: int | None = None
         if _are_mappings(lists):
-            self._names = DictVectorizer()
-            self._names.fit([each for candidates in lists for each in _check_mappings(candidates)])
-        self._n_columns: int | None = None
-        return self._stack(lists)
+            vectorizer = DictVectorizer()
+            vectorizer.fit([each for candidates in lists for each in _check_mappings(candidates)])
+            self.names_ = list(vectorizer.feature_names_)
+        self.restore()
+        rows = self._stack(lists)
+        if self.names_ is None:
+            self.n_columns_ = int(rows.shape[1])
+        return rows
 
-    def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+    def restore(self) -> None:
+        """Make what numbers the names."""
+        self._vectorizer: DictVectorizer | None = None
+        if self.names_ is not None:
+            self._vectorizer = DictVectorizer()
+            self._vectorizer.feature_names_ = self.names_
+            self._vectorizer.vocabulary_ = {name: place for place, name in enumerate(self.names_)}
+
+    def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+        """Return what a learner says of other lists."""
         return np.asarray(ranker.evidence(self._stack(lists)))
 
     def _stack(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
+        n_columns = self.n_columns_
         if all(_is_open(candidates) for candidates in lists):
-            matrix = as_matrix(_join(lists), n_columns=self._n_columns)
-            self._n_columns = self._n_columns or matrix.shape[1]
-            return matrix[:, : self._n_columns]
-        blocks = [self._matrix(candidates, number) for number, candidates in enumerate(lists)]
+            return as_matrix(_join(lists), n_columns=n_columns)[:, :n_columns]
+        blocks = []
+        for number, candidates in enumerate(lists):
+            try:
+                if self._vectorizer is not None:
+                    block = csr_matrix(self._vectorizer.transform(_check_mappings(candidates)))
+                else:
+                    block = as_matrix(candidates, n_columns=n_columns)
+                    n_columns = block.shape[1]
+            except InputError as error:
+                raise InputError(f"list {number}: {error}") from None
+            blocks.append(block)
         is_sparse = any(issparse(block) for block in blocks)
         return vstack(blocks, format="csr") if is_sparse else np.concatenate(blocks)
 
-    def _matrix(self, candidates: Any, number: int) -> Any:  # noqa: ANN401
-        try:
-            if self._names is not None:
-                return csr_matrix(self._names.transform(_check_mappings(candidates)))
-            matrix = as_matrix(candidates, n_columns=self._n_columns)
-        except InputError as error:
-            raise InputError(f"list {number}: {error}") from None
-        self._n_columns = matrix.shape[1]
-        return matrix
 
-    def get_state(self) -> State:
-        names = None if self._names is None else list(self._names.feature_names_)
-        return State("VectorView", {"names": names, "n_columns": self._n_columns})
-
-    def set_state(self, state: State) -> Self:
-        self._n_columns, self._names = state.values["n_columns"], None
-        if state.values["names"] is not None:
-            self._names = DictVectorizer()
-            self._names.feature_names_ = state.values["names"]
-            self._names.vocabulary_ = {name: place for place, name in enumerate(state.values["names"])}
-        return self
-
-
-class _DerivedView(View):
+class DerivedView(View):
     """Candidates of a probability model, whose features are made when a list is looked at."""
 
-    def __init__(self, kernel: DerivedKernel, memory: int) -> None:
-        self._kernel = kernel
-        self._memory = memory
-
     def count(self, candidates: Any) -> int:  # noqa: ANN401
+        """Return how many candidates a list has."""
         if not isinstance(candidates, DecisionList | GradientList):
             found = type(candidates).__name__
             raise InputError(f"a list is {found}; expected a DecisionList or a GradientList")
         return candidates.n_candidates
 
     def base_scores(self, lists: Sequence[Any]) -> FloatArray:
-        return self._kernel.score_scale * self._kernel.scores(lists)
+        """Return the scores of the kernel."""
+        return np.asarray(self._kernel.score_scale * self._kernel.scores(lists))
 
-    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
-        return _LazyRows(self._kernel, lists, first, self._memory * BYTES_PER_MIB)
+    def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
+        """Return the candidates as the learner takes them."""
+        return _LazyRows(self._kernel, lists, indptr, self._memory * BYTES_PER_MIB)
 
-    def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+    def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+        """Return what a learner says of other lists."""
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
         return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in seen])
-
-    def get_state(self) -> State:
-        return State("DerivedView")
-
-    def set_state(self, state: State) -> Self:
-        return self
 
 
 class _LazyRows:
@@ -149,12 +173,12 @@ class _LazyRows:
         self,
         kernel: DerivedKernel,
         lists: Sequence[DecisionList | GradientList],
-        first: Integers,
+        indptr: Integers,
         room: int,
     ) -> None:
-        self._kernel, self._lists, self._first, self._room = kernel, lists, first, room
+        self._kernel, self._lists, self._indptr, self._room = kernel, lists, indptr, room
         self._kept: dict[int, Any] = {}
-        self.shape = (int(self._first[-1]), int(self._block(0).shape[1]))
+        self.shape = (int(self._indptr[-1]), int(self._block(0).shape[1]))
 
     def _block(self, number: int) -> Any:  # noqa: ANN401
         if number in self._kept:
@@ -167,74 +191,109 @@ class _LazyRows:
         return rows
 
     def __getitem__(self, rows: slice) -> Any:  # noqa: ANN401
-        number = int(np.searchsorted(self._first, rows.start, side="right")) - 1
-        begin = int(self._first[number])
+        number = int(np.searchsorted(self._indptr, rows.start, side="right")) - 1
+        begin = int(self._indptr[number])
         return self._block(number)[rows.start - begin : rows.stop - begin]
 
 
-class _KernelView(View):
-    """Candidates of whatever kind a kernel compares."""
+class KernelView(View):
+    """Candidates of whatever kind a kernel compares.
 
+    Attributes
+    ----------
+    examples_ : list, array or csr_matrix
+        The candidates of the training lists; in the end those of the learner's updates alone.
+    """
+
+    fields = saved(examples_=Coded(examples_state, checked_examples))
     has_features = False
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
+        """Return the candidates as the learner takes them."""
+        self.examples_: Any = _join(lists)
+        return self._kernel.pack(self.examples_)
 
-    def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
-        self._examples = _join(lists)
-        return self._kernel.pack(self._examples)
-
-    def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+    def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
+        """Return what a learner says of other lists."""
         examples = _join(lists)
         n_support = len(ranker.support_)
         if not n_support:
             return np.asarray(ranker.evidence(np.zeros((len(examples), 0))))
         # All examples of the training lists are there until one learner's support is kept.
-        is_kept = len(self._examples) == n_support
-        support = self._examples if is_kept else take_examples(self._examples, ranker.support_)
+        is_kept = count_examples(self.examples_) == n_support
+        support = self.examples_ if is_kept else take_examples(self.examples_, ranker.support_)
         packed = self._kernel.pack(support)
         if ranker.voting:
             return np.asarray(ranker.evidence(packed.compare(examples)))
         return multiply(packed, examples, ranker.coef_[:, np.newaxis], n_jobs=1)[:, 0]
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
-        self._examples = take_examples(self._examples, ranker.support_)
-
-    def get_state(self) -> State:
-        return State("KernelView", {}, {}, {"examples": examples_state(self._examples)})
-
-    def set_state(self, state: State) -> Self:
-        self._examples = examples_from_state(state.parts["examples"])
-        return self
+        """Forget all candidates but those of the updates."""
+        self.examples_ = take_examples(self.examples_, ranker.support_)
 
 
 def make_view(kernel: Kernel | None, *, memory: int) -> View:
     """Return how candidates are seen through a kernel, or without one; `memory` is in MiB, for features."""
+    return view_class(kernel)().attach(kernel, memory)
+
+
+def view_class(kernel: Kernel | None) -> type[View]:
+    """Return what sees candidates through a kernel, or without one."""
     if kernel is None:
-        return _VectorView()
-    return _DerivedView(kernel, memory) if isinstance(kernel, DerivedKernel) else _KernelView(kernel)
+        return VectorView
+    return DerivedView if isinstance(kernel, DerivedKernel) else KernelView
 
 
-def ranker_state(ranker: Ranker) -> State:
-    """Return a learner as it can be saved."""
-    state = State(type(ranker).__name__, {}, {"coef": ranker.coef_})
-    if not isinstance(ranker, StructuredSVM):
-        state.arrays |= {"support": ranker.support_, **ranker.course_._asdict()}
-        state.values["n_updates"] = ranker.n_updates_
-    if isinstance(ranker, VotedPerceptron) and ranker.voting:
-        state.parts["rows"] = examples_state(ranker.support_rows_)
-    return state
+class RankerField:
+    """A learner of rankings as a field of a model."""
+
+    kinds: ClassVar = {
+        kind.__name__: kind for kind in (VotedPerceptron, KernelVotedPerceptron, StructuredSVM)
+    }
+    course: ClassVar = Record(
+        Course, right=Array("i", low=0), wrong=Array("i", low=0), amounts=Array("f"), lives=Array("i", low=0)
+    )
+    rows: ClassVar = Coded(examples_state, checked_examples)
+
+    def put(self, state: State, name: str, value: Ranker) -> None:
+        """Add the learner."""
+        own = State(type(value).__name__, {PARAMS: _params(value)}, {"coef": value.coef_})
+        if not isinstance(value, StructuredSVM):
+            own.values["n_updates"] = value.n_updates_
+            own.arrays["support"] = value.support_
+            self.course.put(own, "course", value.course_)
+        if isinstance(value, VotedPerceptron) and value.voting:
+            self.rows.put(own, "rows", value.support_rows_)
+        state.parts[name] = own
+
+    def take(self, state: State, name: str) -> Ranker:
+        """Remove and return the learner."""
+        own = state.parts.pop(name)
+        ranker: Ranker = self.kinds[own.kind](**own.values[PARAMS])
+        ranker.coef_ = Array("f").take(own, "coef")
+        if not isinstance(ranker, StructuredSVM):
+            ranker.n_updates_ = list(own.values["n_updates"])
+            ranker.support_ = Array("i", low=0).take(own, "support")
+            ranker.course_ = self.course.take(own, "course")
+            self._check_course(ranker)
+        if isinstance(ranker, VotedPerceptron) and ranker.voting:
+            ranker.support_rows_ = self.rows.take(own, "rows")
+            shape = (len(ranker.support_), len(ranker.coef_))
+            expect(ranker.support_rows_.shape == shape, "rows of the support")
+        expect(not own.arrays and not own.parts, "no other arrays of a learner")
+        return ranker
+
+    @staticmethod
+    def _check_course(ranker: VotedPerceptron | KernelVotedPerceptron) -> None:
+        (right, wrong, amounts, lives), n_support = ranker.course_, len(ranker.support_)
+        expect(is_within(right, n_support) and is_within(wrong, n_support), "updates by the support")
+        expect(len(right) == len(wrong) == len(amounts) == len(lives) - 1, "all columns of all updates")
+        if isinstance(ranker, KernelVotedPerceptron):
+            expect(len(ranker.coef_) == n_support, "a coefficient for each candidate of the support")
 
 
-def read_ranker(ranker: Ranker, state: State) -> None:
-    """Give a learner what was saved of it."""
-    ranker.coef_ = state.arrays["coef"]
-    if not isinstance(ranker, StructuredSVM):
-        ranker.support_ = state.arrays["support"]
-        ranker.course_ = Course(*(state.arrays[name] for name in Course._fields))
-        ranker.n_updates_ = list(state.values["n_updates"])
-    if isinstance(ranker, VotedPerceptron) and ranker.voting:
-        ranker.support_rows_ = examples_from_state(state.parts["rows"])
+def _params(ranker: Ranker) -> dict[str, Any]:
+    return {name: getattr(ranker, name) for name in inspect.signature(type(ranker)).parameters}
 
 
 def _join(lists: Sequence[Any]) -> list[Any]:

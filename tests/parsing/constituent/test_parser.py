@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
 from treewright.learn.trees import forest_arrays, join_trees
 from treewright.parsing.constituent import parser as constituent
 from treewright.parsing.constituent.atoms import ATOMS
 from treewright.parsing.constituent.parser import STRATEGIES
+from treewright.persist import save_state
 from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -191,6 +192,50 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     assert as_bytes(again) == as_bytes(parsers[name])
     sentences = [tree.words() for tree in treebank[60:70]] if name == "predicted" else treebank[60:70]
     assert again.kbest(sentences, k=3) == parsers[name].kbest(sentences, k=3)
+
+
+def with_one_split(features):
+    """Return the features of nodes, where the first split is by one that there is not."""
+    changed = features.copy()
+    changed[np.flatnonzero(features >= 0)[0]] = 10**9
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("grammar.lasts", lambda table: table[:, :-1], "expected tables of all labels and symbols"),
+        (
+            "grammar.lasts",
+            lambda table: table.astype(int),
+            "lasts has 2 dimensions of int64; expected 2 of b",
+        ),
+        ("forests.nodes.features", with_one_split, "expected splits by one of [0-9]+ features"),
+        ("forests.nodes.present", np.zeros_like, "expected nodes that lead to later ones"),
+        ("forests.nodes.values", lambda values: values[1:], "expected nodes that have all columns"),
+        ("forests.nodes.values", lambda values: values * np.nan, "values has NaN or infinity; expected"),
+        ("forests.roots", lambda roots: roots + 1, "expected roots in increasing order|the first node"),
+        ("strange", lambda nothing: np.zeros(1), "array 'strange' of ConstituentParser; expected none"),
+        ("forests", lambda sizes: [*sizes[:-1], sizes[-1] + 1], "expected [0-9]+ trees in all"),
+        ("forests", lambda sizes: [sizes[0] + sizes[1], *sizes[2:-1], sizes[-1]], "expected trees of each"),
+        ("symbols", lambda symbols: [[], *symbols[1:]], "expected at least one label"),
+        ("symbols", lambda symbols: [*symbols[:3], [3]], "words are '.3.'; expected strings"),
+        ("root", lambda root: 3, "root is 3; expected a string"),
+        (
+            "params",
+            lambda params: params | {"strategy": "x"},
+            "strategy is 'x'; expected one of shift-reduce",
+        ),
+        ("params", lambda params: params | {"speed": 1}, "unexpected keyword argument 'speed'"),
+    ],
+)
+def test_what_is_no_parser_is_refused(parsers, tmp_path, name, change, message):
+    state = parsers["original"].get_state()
+    holder = state.values if name in state.values else state.arrays
+    holder[name] = change(holder.get(name))
+    save_state(state, tmp_path / "parser")
+    with pytest.raises(FormatError, match=message):
+        tw.load(tmp_path / "parser")
 
 
 def test_a_parser_that_predicts_tags_takes_words_alone(parsers, treebank):
@@ -498,7 +543,7 @@ def test_a_list_of_no_parses_is_refused(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank, tmp_path):
     for call in (lambda: make_parser().predict(treebank), lambda: make_parser().save(tmp_path / "x")):
         with pytest.raises(
-            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+            InputError, match="this ConstituentParser is not fitted; call fit first, or load one"
         ):
             call()
 

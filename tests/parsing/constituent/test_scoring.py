@@ -218,7 +218,7 @@ def test_trees_without_tags_are_refused(parser):
     assert str(caught.value) == "tree 2 has no tags; expected some, or a parser that predicts them"
     with pytest.raises(InputError, match="tree 1 is 'b'; expected a ConstTree"):
         parser.scores(["b"])
-    with pytest.raises(InputError, match="the parser has learnt nothing yet"):
+    with pytest.raises(InputError, match="this ConstituentParser is not fitted"):
         tw.ConstituentParser().scores([])
 
 

@@ -340,7 +340,7 @@ def test_rare_words_are_the_unknown_of_their_tag_and_rare_unknowns_that_of_all()
     words = TagWordVocabulary.from_counts(counts, threshold=5, min_unknown=5)
     assert words.tags.strings == ["N", "V"]
     assert words.words == [[None, "a"], ["a"]]
-    assert (words.first.tolist(), words.tag_of.tolist(), len(words)) == ([0, 1, 3, 4], [0, 1, 1, 2], 4)
+    assert (words.indptr.tolist(), words.tag_of.tolist(), len(words)) == ([0, 1, 3, 4], [0, 1, 1, 2], 4)
     known = [words.id(*pair) for pair in [("N", "a"), ("V", "a")]]
     unknown = [words.id(*pair) for pair in [("N", "b"), ("N", "z"), ("V", "d"), ("X", "e"), ("Z", "a")]]
     assert (known, unknown) == ([2, 3], [1, 1, 0, 0, 0])
@@ -359,8 +359,8 @@ def test_words_of_a_tag_are_numbered_in_one_run(n):
     derivations = [derive(tree) for tree in tw.make_treebank(n_sentences=n, random_state=1).constituents]
     words = DecisionVocabulary.from_derivations(derivations, threshold=5).words
     for tag in range(len(words.tags)):
-        assert (words.tag_of[words.first[tag] : words.first[tag + 1]] == tag).all()
-    assert words.first[-1] == len(words)
+        assert (words.tag_of[words.indptr[tag] : words.indptr[tag + 1]] == tag).all()
+    assert words.indptr[-1] == len(words)
 
 
 def test_vocabularies_and_chains_are_saved(tmp_path):

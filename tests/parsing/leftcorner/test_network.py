@@ -140,7 +140,7 @@ def test_derivations_that_begin_alike_share_rows_and_are_as_those_alone():
     before = {tuple(VOCABULARY.decisions(DERIVATIONS[each])[:at]) for each in numbers for at in range(500)}
     whole = {tuple(VOCABULARY.decisions(DERIVATIONS[each])) for each in numbers}
     assert len(shared.inputs) == len(before - whole) == shared.starts[-1]
-    for number, begin, end in zip(numbers, shared.first[:-1], shared.first[1:], strict=True):
+    for number, begin, end in zip(numbers, shared.indptr[:-1], shared.indptr[1:], strict=True):
         each, rows = ENCODED[number], shared.rows[begin:end]
         places = {row + 1: at for at, row in enumerate(rows.tolist())} | {0: -1}
         links = [[places[link] for link in links] for links in shared.links[rows].tolist()]

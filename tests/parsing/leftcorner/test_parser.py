@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError, MissingDependencyError
+from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.kernels.decisions import candidate_logs
 from treewright.kernels.derived import EfficientTopRerankingKernel, FisherKernel
 from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
+from treewright.persist import State, save_state
 from treewright.progress import messages_to
 
 pytest.importorskip("torch")
@@ -227,7 +228,8 @@ def split_gradient(parser, gradient):
 def with_weights(parser, name, change):
     """Return a parser with other weights of one name."""
     state = parser.get_state()
-    state.arrays[name] = (state.arrays[name] + change).astype(np.float32)
+    key = f"weights.{name}"
+    state.arrays[key] = (state.arrays[key] + change).astype(np.float32)
     return LeftCornerParser.from_state(state)
 
 
@@ -272,7 +274,7 @@ def test_weights_to_derive_by_are_output_or_all(parser, treebank):
 
 
 def test_an_untrained_parser_has_the_same_options_and_has_learnt_nothing(parser):
-    again = parser.untrained()
+    again = parser.with_params()
     assert not again.is_fitted
     names = vars(LeftCornerParser())
     assert {name: getattr(again, name) for name in names} == {name: getattr(parser, name) for name in names}
@@ -286,6 +288,34 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     assert as_bytes(again) == as_bytes(parsers[name])
     sentences = [tree.words() for tree in treebank[60:70]] if name == "predicted" else treebank[60:70]
     assert again.kbest(sentences, k=3) == parsers[name].kbest(sentences, k=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("weights.output", lambda weights: weights[1:], "expected weights of the vocabulary"),
+        ("weights.bias", lambda weights: weights * np.inf, "bias has NaN or infinity; expected finite"),
+        (
+            "weights.bias",
+            lambda weights: weights[:, None],
+            "bias has 2 dimensions of float32; expected 1 of f",
+        ),
+        ("strange", lambda nothing: np.zeros(1), "array 'strange' of LeftCornerParser; expected none"),
+        ("root", lambda root: "no label", "expected a root that is one of the labels"),
+        ("params", lambda params: params | {"units": 3}, "expected weights of the vocabulary"),
+        ("params", lambda params: params | {"cell": "x"}, "cell is 'x'; expected one of gated"),
+        ("chains", lambda chains: State("Tagger"), "chains is a Tagger; expected UnaryChains"),
+    ],
+)
+def test_what_is_no_parser_is_refused(parser, tmp_path, name, change, message):
+    state = parser.get_state()
+    holders = (state.values, state.parts, state.arrays)
+    holder = next((each for each in holders if name in each), state.arrays)
+    with np.errstate(invalid="ignore"):
+        holder[name] = change(holder.get(name))
+    save_state(state, tmp_path / "parser")
+    with pytest.raises(FormatError, match=message):
+        tw.load(tmp_path / "parser")
 
 
 def test_parsing_needs_no_pytorch(parser, treebank, monkeypatch):
@@ -458,6 +488,6 @@ def test_one_sentence_is_no_list(parser, treebank):
 def test_a_parser_that_has_learnt_nothing_says_so(treebank):
     for use in ("predict", "kbest", "trace", "log_probabilities"):
         with pytest.raises(
-            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+            InputError, match="this LeftCornerParser is not fitted; call fit first, or load one"
         ):
             getattr(make_parser(), use)(treebank[:1])

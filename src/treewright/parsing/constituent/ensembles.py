@@ -4,9 +4,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treewright.learn.trees import join_trees
+from treewright.errors import InputError
+from treewright.learn.trees import ForestField, join_trees, split_forest
 from treewright.native.constituent.agenda import Ensembles, Index
 from treewright.native.learn.boosting import Tree
+from treewright.persist import State
+
+
+class EnsemblesField:
+    """The trees of each label as a field of a model."""
+
+    def put(self, state: State, name: str, value: Sequence[Sequence[Tree]]) -> None:
+        """Add the trees."""
+        state.values[name] = [len(trees) for trees in value]
+        ForestField().put(state, name, join_trees([tree for trees in value for tree in trees]))
+
+    def take(self, state: State, name: str) -> list[list[Tree]]:
+        """Remove and return the trees."""
+        sizes, trees = state.values.pop(name), split_forest(ForestField().take(state, name))
+        if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(trees):
+            raise InputError(f"{name} of {sizes} trees; expected {len(trees)} trees in all")
+        rest = iter(trees)
+        return [[next(rest) for _ in range(size)] for size in sizes]
 
 
 def index_trees(forests: Sequence[Sequence[Tree]], n_features: int) -> tuple[Index, Ensembles]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treewright.data.consttree import ConstTree, cut_functions
 from treewright.data.heads import PUNCTUATION, RULES
+from treewright.errors import InputError, quote
 from treewright.learn.boosting import Integers
 from treewright.learn.trees import Leaves
 from treewright.native.constituent import states as native
@@ -37,6 +38,15 @@ class Symbols(NamedTuple):
     tags: list[str]
     classes: list[str]
     words: list[str]
+
+
+def read_symbols(lists: Sequence[Sequence[str]]) -> Symbols:
+    """Return symbols that were saved as lists, or raise `InputError` for what are no strings."""
+    symbols = Symbols(*map(list, lists))
+    for name, strings in symbols._asdict().items():
+        if not all(isinstance(string, str) for string in strings):
+            raise InputError(f"{name} are {quote(str(strings))}; expected strings")
+    return symbols
 
 
 class Sentence(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Count
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -14,20 +15,19 @@ from treewright.data.consttree import ConstTree
 from treewright.data.heads import RULES
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
-from treewright.learn.trees import forest_arrays, forest_from, join_trees, split_forest
 from treewright.metrics.parseval import parseval
-from treewright.native.constituent.agenda import Model
+from treewright.model import Array, Model, Part, Record, Value, expect, saved
+from treewright.native.constituent.agenda import Model as NativeModel
 from treewright.native.constituent.states import Grammar
-from treewright.native.learn.boosting import Tree
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
-from treewright.parsing.constituent.ensembles import index_trees
+from treewright.parsing.constituent.ensembles import EnsemblesField, index_trees
 from treewright.parsing.constituent.inferences import (
     Encoder,
     Sentence,
-    Symbols,
     TrainingSet,
     collect_symbols,
     read_inside,
+    read_symbols,
 )
 from treewright.parsing.constituent.preparation import ROOT, keep_inside, prepare, restore
 from treewright.parsing.constituent.scoring import Retracer, TreeScorer
@@ -44,7 +44,6 @@ from treewright.parsing.sentences import (
     split_dev,
     with_words,
 )
-from treewright.persist import State, save_state
 from treewright.progress import Task, report, task, track
 from treewright.scale import map_jobs, map_slices
 from treewright.tagging.tagger import Tagger
@@ -52,12 +51,6 @@ from treewright.tagging.tagger import Tagger
 STRATEGIES = ("shift-reduce", "original")
 DEV_INFERENCES = 2_000
 """What searches may score between steps of training, whose first models are unsure of everything."""
-TABLES = ("firsts", "lasts", "onlys")
-OPTIONS = (
-    "strategy", "tags", "max_children", "only_known", "head_rules", "min_count", "sample_size", "eta",
-    "least_gain", "slack", "lowest_penalty", "patience", "max_inferences", "runs", "folds", "atoms",
-    "random_state",
-)  # fmt: skip
 COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "n_jobs")
 
 
@@ -71,7 +64,7 @@ class Parse(NamedTuple):
         return notebook_html(self)
 
 
-class ConstituentParser:
+class ConstituentParser(Model):
     """A constituency parser whose every step is judged by boosted decision trees, an ensemble for each label.
 
     Parameters
@@ -113,6 +106,13 @@ class ConstituentParser:
     history_ : list of Step
         Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
+    root_ : str or None
+        The label that all training trees had at the root and nowhere else, if there was one.
+    symbols_ : Symbols
+    grammar_ : Grammar
+        Which labels are considered over which children.
+    forests_ : list of list of Tree
+        For each label, and for the shift, if there is one.
 
     Examples
     --------
@@ -122,6 +122,23 @@ class ConstituentParser:
     >>> parser.predict(trees[50:51])[0].words() == trees[50].words()
     True
     """
+
+    fields = saved(
+        atoms=Value(str, encode=lambda atoms: ATOMS if atoms is None else atoms),
+        root_=Value(str | None),
+        symbols_=Value(encode=list, decode=read_symbols),
+        grammar_=Record(
+            Grammar,
+            **{name: Array("b", n_dimensions=2) for name in ("firsts", "lasts", "onlys")},
+            max_children=Value(Count),
+        ),
+        forests_=EnsemblesField(),
+        history_=Value(
+            encode=lambda steps: [list(step._replace(seconds=0.0)) for step in steps],
+            decode=lambda steps: [Step(*step) for step in steps],
+        ),
+        tagger_=Part(Tagger, optional=True),
+    )
 
     def __init__(
         self,
@@ -187,25 +204,21 @@ class ConstituentParser:
         whole, held_out = split_dev(trees, dev, self.random_state)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
-        fresh = self.untrained()
+        fresh = self.with_params()
         fresh._learn(fresh._make_training(whole), held_out, kept)
-        self.__dict__.update(fresh.__dict__)
-        return self
-
-    def untrained(self) -> Self:
-        """Return a parser with the same options that has learnt nothing."""
-        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "n_jobs")})
+        return self.take_fitted(fresh)
 
     def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
         self._check()
         check_trees(trees)
-        return self.untrained()._make_training(with_words(trees))
+        return self.with_params()._make_training(with_words(trees))
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
         fixed = [__version__, SCHEDULE, DEV_INFERENCES, HELD_OUT, ATOMS]
-        return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
+        options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
+        return fingerprint([*fixed, *options], trees, dev or [])
 
     def _tagged_training(self, trees: list[ConstTree]) -> list[ConstTree]:
         """Give training trees the tags that the parser will see."""
@@ -229,7 +242,8 @@ class ConstituentParser:
                 sentences.append(read_inside(tree.words(), tree.tags(), kept))
         if not prepared:
             raise InputError("the training trees have nothing but punctuation; expected words")
-        self._set_encoder(Encoder(collect_symbols(prepared, min_count=self.min_count)))
+        self.symbols_ = collect_symbols(prepared, min_count=self.min_count)
+        self._set_encoder()
         training = TrainingSet(
             prepared,
             sentences,
@@ -247,10 +261,10 @@ class ConstituentParser:
         )
         return training
 
-    def _set_encoder(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self._heads = encoder.make_heads(self.head_rules)
-        self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, encoder.sizes())
+    def _set_encoder(self) -> None:
+        self._encoder = Encoder(self.symbols_)
+        self._heads = self._encoder.make_heads(self.head_rules)
+        self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, self._encoder.sizes())
 
     def _with_top(self, tree: ConstTree) -> ConstTree:
         """Return a prepared tree under the top."""
@@ -275,20 +289,18 @@ class ConstituentParser:
         with task("training", total=learners.count_steps(self.lowest_penalty), unit="steps") as counted:
             while not self._is_done(learners):
                 learners.lower(self.lowest_penalty)
-                self._set_forests(learners.forests())
+                self.forests_ = learners.forests()
+                self._set_model()
                 learners.look(parseval(dev, self._predict_quickly(dev)).f1)
                 report(str(learners.history[-1]))
                 counted.advance()
         self.history_ = learners.history
         best = max(self.history_, key=lambda step: step.f1)
-        self._set_forests(learners.forests(best.sizes))
+        self.forests_ = learners.forests(best.sizes)
 
     def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:
-        limit, self.max_inferences = self.max_inferences, min(self.max_inferences, DEV_INFERENCES)
-        try:
-            return self.predict(dev)
-        finally:
-            self.max_inferences = limit
+        limit = min(self.max_inferences, DEV_INFERENCES)
+        return [parses[0].tree for parses in self._search(dev, 1, n_jobs=self.n_jobs, max_inferences=limit)]
 
     def _is_done(self, learners: Learners) -> bool:
         """Tell whether the dev score has not risen for long, or the penalty is the lowest."""
@@ -297,37 +309,72 @@ class ConstituentParser:
             return False
         return learners.penalty <= self.lowest_penalty or len(scores) - int(np.argmax(scores)) > self.patience
 
-    def _set_forests(self, forests: Sequence[Sequence[Tree]]) -> None:
-        self.forests_ = [list(trees) for trees in forests]
+    def _set_model(self) -> None:
         index, ensembles = index_trees(self.forests_, self._table.n_features)
-        self._model = Model(self._table.arrays, self._heads, self.grammar_, index, ensembles)
+        self._model = NativeModel(self._table.arrays, self._heads, self.grammar_, index, ensembles)
+
+    def check_fitted_state(self) -> None:
+        """Check that tables and trees are those of the labels, and ask for features that there are."""
+        self._check()
+        n_labels, n_tags = len(self.symbols_.labels), len(self.symbols_.tags)
+        expect(n_labels > 0, "at least one label")
+        shapes = {table.shape for table in self.grammar_[:3]}
+        expect(shapes == {(n_labels, n_labels + n_tags + 1)}, "tables of all labels and symbols")
+        n_forests = len(self.forests_)
+        expect(n_forests - n_labels in (0, 1), "trees of each label, and of the shift, if there is one")
+        self._set_encoder()
+        n_features = self._table.n_features
+        used = [tree.features.max(initial=-1) for trees in self.forests_ for tree in trees]
+        expect(max(used, default=-1) < n_features, f"splits by one of {n_features} features")
+
+    def restore(self) -> None:
+        """Lay the trees out for scoring."""
+        self._set_encoder()
+        self._set_model()
 
     def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
-    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+    def kbest(
+        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+    ) -> list[list[Parse]]:
         """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
 
         Trees are told apart before punctuation that training does without comes back. A tree without words
-        is its own parse.
+        is its own parse. `n_jobs` is that of the parser unless given.
         """
-        self._check_fitted()
-        for name, value in (("k", k), ("n_jobs", self.n_jobs), ("max_inferences", self.max_inferences)):
+        self.check_is_fitted()
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        for name, value in (("k", k), ("n_jobs", n_jobs), ("max_inferences", self.max_inferences)):
             check_integer(name, value, minimum=1)
+        return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
+
+    def _search(
+        self, sentences: Sequence[Input], k: int, *, n_jobs: int, max_inferences: int
+    ) -> list[list[Parse]]:
         sentences = list_sentences(sentences)
-        read = self._read(sentences)
-        size = max(1, -(-len(read) // self.n_jobs))
+        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        size = max(1, -(-len(read) // n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
-            found = map_jobs(lambda part: self._parse(part, k, counted), parts, n_jobs=self.n_jobs)
+
+            def parse(part: Sequence[Sentence]) -> list[list[Parse]]:
+                searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=max_inferences)
+                found = []
+                for sentence in part:
+                    found.append(self._parse_sentence(searcher, sentence, k))
+                    counted.advance()
+                return found
+
+            found = map_jobs(parse, parts, n_jobs=n_jobs)
         lists = [parses for part in found for parses in part]
         return [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else parses
             for sentence, each, parses in zip(sentences, read, lists, strict=True)
         ]
 
-    def scores(self, trees: Sequence[ConstTree]) -> npt.NDArray[np.float64]:
+    def scores(self, trees: Sequence[ConstTree], *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score that the search would give each tree, whichever parser or treebank it is from.
 
         It is that of `kbest` for a tree that `kbest` returns, and minus infinity for a tree to which no
@@ -341,13 +388,16 @@ class ConstituentParser:
         trees : sequence of ConstTree
             Whose words, and tags, unless the parser predicts them, are those of the sentence. A root that is
             no label of constituents is that of the parser's own trees.
+        n_jobs : int, optional
+            That of the parser unless given.
 
         Returns
         -------
         ndarray of float64, (n_trees,)
         """
-        self._check_fitted()
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        self.check_is_fitted()
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        check_integer("n_jobs", n_jobs, minimum=1)
         trees = list(trees)
         check_trees(trees)
         for at, tree in enumerate(trees, 1):
@@ -360,7 +410,7 @@ class ConstituentParser:
             def fill(part: slice) -> None:
                 scores[part] = self._score(trees[part], counted)
 
-            map_slices(fill, len(trees), n_jobs=self.n_jobs)
+            map_slices(fill, len(trees), n_jobs=n_jobs)
         return scores
 
     def _score(self, trees: Sequence[ConstTree], counted: Task) -> list[float]:
@@ -381,22 +431,10 @@ class ConstituentParser:
         """Whether sentences must bring tags."""
         return self.tags == "gold" or self.tagger_ is None
 
-    def _read(self, sentences: Sequence[Input]) -> list[Sentence]:
-        """Return the words of sentences with the tags that the parser is to see."""
-        return read_sentences(sentences, None if self.needs_tags else self.tagger_)
-
     @property
     def _is_shifting(self) -> bool:
         # Only what shifts has an ensemble more than labels.
         return len(self.forests_) > self._encoder.n_labels
-
-    def _parse(self, sentences: Sequence[Sentence], k: int, counted: Task) -> list[list[Parse]]:
-        searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=self.max_inferences)
-        found = []
-        for sentence in sentences:
-            found.append(self._parse_sentence(searcher, sentence, k))
-            counted.advance()
-        return found
 
     def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:
         kept = keep_inside(sentence.tags)
@@ -426,53 +464,6 @@ class ConstituentParser:
         if self.root_ is not None:
             return ConstTree(self.root_, whole.children)
         return whole.children[0] if len(whole.children) == 1 else whole
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to one file, for `tw.load`."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that the parser is."""
-        self._check_fitted()
-        values = {
-            "options": {name: getattr(self, name) for name in OPTIONS}
-            | {"atoms": ATOMS if self.atoms is None else self.atoms},
-            "symbols": list(self._encoder.symbols),
-            "root": self.root_,
-            "history": [list(step._replace(seconds=0.0)) for step in self.history_],
-            "sizes": [len(trees) for trees in self.forests_],
-        }
-        forest = join_trees([tree for trees in self.forests_ for tree in trees])
-        tables = {name: getattr(self.grammar_, name) for name in TABLES}
-        parts = {"tagger": self.tagger_.get_state()} if self.tagger_ else {}
-        return State("ConstituentParser", values, {**forest_arrays(forest), **tables}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the parser again."""
-        values = state.values
-        parser = cls(**values["options"])
-        parser._check()
-        parser.root_ = values["root"]
-        parser.history_ = [Step(*step) for step in values["history"]]
-        parser._set_encoder(Encoder(Symbols(*values["symbols"])))
-        firsts, lasts, onlys = (state.arrays[name] for name in TABLES)
-        parser.grammar_ = Grammar(firsts, lasts, onlys, parser.max_children)
-        parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
-        if state.arrays["features"].max(initial=-1) >= parser._table.n_features:
-            raise InputError(f"a split by a feature of others; expected one of {parser._table.n_features}")
-        trees = iter(split_forest(forest_from(state)))
-        parser._set_forests([[next(trees) for _ in range(size)] for size in values["sizes"]])
-        return parser
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the parser has learnt anything."""
-        return hasattr(self, "forests_")
-
-    def _check_fitted(self) -> None:
-        if not self.is_fitted:
-            raise InputError("the parser has learnt nothing yet; call fit first, or load one")
 
     def _check(self) -> None:
         check_choice("strategy", self.strategy, STRATEGIES)

@@ -242,8 +242,8 @@ class _Search:
         inputs = np.stack(
             [items[:, LAST_DECISION], tops[:, SYMBOL], items[:, LAST_WORD], tops[:, LEFT_WORD]], axis=1
         )
-        given = self._network.embed(inputs)
-        hidden, memory = self._network.step(given, links, self._hidden.rows, self._memory.rows)
+        embedded = self._network.embed(inputs)
+        hidden, memory = self._network.step(embedded, links, self._hidden.rows, self._memory.rows)
         self._hidden.place(frontier, hidden)
         self._memory.place(frontier, memory)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError, quote
+from treewright.model import Model, Part, Value, saved
 from treewright.parsing.leftcorner.derivations import (
     ATTACH,
     ATTACHED,
@@ -27,10 +28,9 @@ from treewright.parsing.leftcorner.derivations import (
     Integers,
     State,
 )
-from treewright.persist import State as SavedState
 
 
-class TagWordVocabulary:
+class TagWordVocabulary(Model):
     """Tags with their frequent words, numbered; every tag and word has a number.
 
     Number 0 is the unknown of all tags. Then come, tag by tag, the unknown of the tag, if it is frequent,
@@ -48,17 +48,19 @@ class TagWordVocabulary:
     ----------
     tags : Vocabulary
         ``len(tags)`` counts tag 0.
-    first : ndarray of int32, (n_tags + 1,)
-        The words of tag t are those from ``first[t]`` up to ``first[t + 1]``: one soft-max.
+    indptr : ndarray of int32, (n_tags + 1,)
+        The words of tag t are those from ``indptr[t]`` up to ``indptr[t + 1]``: one soft-max.
     tag_of : ndarray of int32, (n_words,)
         The tag of each number.
     """
+
+    fields = saved(tags=Value(encode=lambda tags: tags.strings))
 
     def __init__(self, tags: Sequence[str], words: Sequence[Sequence[str | None]]) -> None:
         self.tags = Vocabulary(tags)
         self.words = [list(of_tag) for of_tag in words]
         lengths = [1, *(len(of_tag) for of_tag in self.words)]
-        self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        self.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         self.tag_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         pairs = [(tag, word) for tag, of_tag in zip(tags, self.words, strict=True) for word in of_tag]
         self._numbers = {pair: number for number, pair in enumerate(pairs, start=1)}
@@ -92,17 +94,8 @@ class TagWordVocabulary:
         number = self._numbers.get((tag, word))
         return self._numbers.get((tag, None), 0) if number is None else number
 
-    def get_state(self) -> SavedState:
-        """Return all that the vocabulary is."""
-        return SavedState("TagWordVocabulary", {"tags": self.tags.strings, "words": self.words})
 
-    @classmethod
-    def from_state(cls, state: SavedState) -> Self:
-        """Make the vocabulary again."""
-        return cls(**state.values)
-
-
-class DecisionVocabulary:
+class DecisionVocabulary(Model):
     """The numbers of all that can be decided.
 
     Symbols are what nodes are called: 0 is ROOT, then come the labels, then the tags.
@@ -113,6 +106,8 @@ class DecisionVocabulary:
         From label 0 on.
     words : TagWordVocabulary
     """
+
+    fields = saved(words=Part(TagWordVocabulary))
 
     def __init__(self, labels: Sequence[str], words: TagWordVocabulary) -> None:
         self.labels = list(labels)
@@ -167,17 +162,6 @@ class DecisionVocabulary:
         """Return the derivation that decisions over the words of a sentence are."""
         labels = [self.labels[symbol - 1] for kind, symbol, _ in decisions if kind == PROJECT]
         return Derivation([decision.kind for decision in decisions], labels, list(tags), list(words))
-
-    def get_state(self) -> SavedState:
-        """Return all that the vocabulary is."""
-        return SavedState(
-            "DecisionVocabulary", {"labels": self.labels}, parts={"words": self.words.get_state()}
-        )
-
-    @classmethod
-    def from_state(cls, state: SavedState) -> Self:
-        """Make the vocabulary again."""
-        return cls(state.values["labels"], TagWordVocabulary.from_state(state.parts["words"]))
 
 
 class Encoded(NamedTuple):
@@ -241,7 +225,7 @@ class Shared(NamedTuple):
         Where each number of decisions begins, and the end.
     rows, kinds, labels, tags, words : ndarray of int64, (n_decisions,)
         The row of each decision, and what is decided, as in `Encoded`; one derivation after the other.
-    first : ndarray of int64, (n_derivations + 1,)
+    indptr : ndarray of int64, (n_derivations + 1,)
         Where the decisions of each begin, and the end.
     """
 
@@ -254,7 +238,7 @@ class Shared(NamedTuple):
     labels: npt.NDArray[np.int64]
     tags: npt.NDArray[np.int64]
     words: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
 
 
 def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> Shared:

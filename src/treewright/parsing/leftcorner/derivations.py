@@ -54,7 +54,7 @@ import numpy.typing as npt
 
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError, quote
-from treewright.persist import State as SavedState
+from treewright.model import Model
 
 SHIFT, PROJECT, ATTACH, MODIFY = range(4)
 KIND_NAMES = ("shift", "project", "attach", "modify")
@@ -189,7 +189,7 @@ def _check(derivation: Derivation) -> None:
         raise InputError(f"the derivation ends after {len(kinds)} decisions; expected an attachment to ROOT")
 
 
-class UnaryChains:
+class UnaryChains(Model):
     """Frequent chains of nodes that are only children, merged into one label each.
 
     A chain is a run of phrases (no tags, no words) each of which but the last has the next for its only
@@ -266,16 +266,6 @@ class UnaryChains:
                 raise InputError(
                     f"label {quote(label)} is the name of a merged chain; expected another label"
                 )
-
-    def get_state(self) -> SavedState:
-        """Return all that the chains are."""
-        values = {"chains": [list(chain) for chain in self.chains], "separator": self.separator}
-        return SavedState("UnaryChains", values)
-
-    @classmethod
-    def from_state(cls, state: SavedState) -> Self:
-        """Make the chains again."""
-        return cls(state.values["chains"], separator=state.values["separator"])
 
 
 def _runs(tree: ConstTree) -> list[tuple[int, int]]:

@@ -15,14 +15,16 @@ What is here needs NumPy alone; `treewright.parsing.leftcorner.training` trains 
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_softmax
 
+from treewright.model import Array
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, Shared
 from treewright.parsing.leftcorner.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
+from treewright.persist import State
 
 Floats = npt.NDArray[np.floating[Any]]
 Booleans = npt.NDArray[np.bool_]
@@ -47,7 +49,7 @@ class Sizes(NamedTuple):
     inputs : tuple of int
         Of each of `INPUTS`.
     n_labels, n_tags, n_words : int
-    tag_of, first : ndarray of int32
+    tag_of, indptr : ndarray of int32
         As in `TagWordVocabulary`.
     """
 
@@ -56,14 +58,14 @@ class Sizes(NamedTuple):
     n_tags: int
     n_words: int
     tag_of: Integers
-    first: Integers
+    indptr: Integers
 
     @classmethod
     def of(cls, vocabulary: DecisionVocabulary) -> "Sizes":
         """Return the sizes of a vocabulary."""
         words = vocabulary.words
         counts = (len(vocabulary.labels), len(words.tags), len(words))
-        return cls(vocabulary.n_inputs, *counts, words.tag_of, words.first)
+        return cls(vocabulary.n_inputs, *counts, words.tag_of, words.indptr)
 
     @property
     def n_outputs(self) -> int:
@@ -94,6 +96,22 @@ class Sizes(NamedTuple):
             "output": (self.n_outputs, units),
             "output_bias": (self.n_outputs,),
         }
+
+
+class WeightsField:
+    """The weights of a network as a field of a model; `Sizes.shapes` says what they are."""
+
+    dimensions: ClassVar = dict.fromkeys(("bias", "output_bias"), 1) | dict.fromkeys(
+        ("decisions", "symbols", "words", "tags", "input", "links", "output"), 2
+    )
+
+    def put(self, state: State, name: str, value: Weights) -> None:
+        """Add the weights."""
+        state.arrays |= {f"{name}.{key}": value[key] for key in self.dimensions}
+
+    def take(self, state: State, name: str) -> dict[str, Floats]:
+        """Remove and return the weights."""
+        return {key: Array("f", size).take(state, f"{name}.{key}") for key, size in self.dimensions.items()}
 
 
 class Packed(NamedTuple):
@@ -194,20 +212,20 @@ class Network:
         return total
 
     def step(
-        self, given: Floats, links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
+        self, embedded: Floats, links: npt.NDArray[np.integer], hidden: Floats, memory: Floats
     ) -> tuple[Floats, Floats]:
         """Return history vectors and memories of some decisions.
 
         Parameters
         ----------
-        given : ndarray of float32, (n, width)
+        embedded : ndarray of float32, (n, width)
             What `embed` has returned.
         links : ndarray of int, (n, 4)
             Rows of the following tables.
         hidden, memory : ndarray of float32, (n_rows, units) and (n_rows, n_memory)
             Of earlier decisions.
         """
-        total = given + self._follow(links, hidden)
+        total = embedded + self._follow(links, hidden)
         if self.cell == "gated":
             return self._gate(total, memory[links])
         return (expit(total) if self.cell == "sigmoid" else np.tanh(total)), memory[links[:, 0]]
@@ -237,9 +255,9 @@ class Network:
         n_rows = len(decisions.inputs)
         hidden = np.zeros((n_rows + 1, self.units), dtype=np.float32)
         memory = np.zeros((n_rows + 1, self.n_memory), dtype=np.float32)
-        given = self.embed(decisions.inputs)
+        embedded = self.embed(decisions.inputs)
         for begin, end in pairwise(decisions.starts):
-            found = self.step(given[begin:end], decisions.links[begin:end], hidden, memory)
+            found = self.step(embedded[begin:end], decisions.links[begin:end], hidden, memory)
             hidden[begin + 1 : end + 1], memory[begin + 1 : end + 1] = found
         return hidden[1:]
 
@@ -267,7 +285,7 @@ class Network:
 
     def word_logs(self, hidden: Floats, tag: int) -> Floats:
         """Return the logarithms of the probabilities of the words of a tag, (n, n of that tag)."""
-        begin, end = (self.sizes.starts[2] + int(self.sizes.first[tag + more]) for more in (0, 1))
+        begin, end = (self.sizes.starts[2] + int(self.sizes.indptr[tag + more]) for more in (0, 1))
         logs: Floats = log_softmax(self._logits(hidden, begin, end), axis=1)
         return logs
 
@@ -278,7 +296,7 @@ class Network:
         for tag in np.unique(of_words).tolist():
             rows = np.flatnonzero(of_words == tag)
             logs[rows] += self.word_logs(hidden[rows], tag)[
-                np.arange(len(rows)), words[rows] - self.sizes.first[tag]
+                np.arange(len(rows)), words[rows] - self.sizes.indptr[tag]
             ]
         return logs
 

@@ -14,12 +14,13 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.parser import Parse
 from treewright.parsing.leftcorner.beam import Found, Limits, find_parses
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, encode, encode_together
 from treewright.parsing.leftcorner.derivations import Decision, UnaryChains, derive, rebuild
-from treewright.parsing.leftcorner.network import CELLS, Floats, Network, Sizes
+from treewright.parsing.leftcorner.network import CELLS, Floats, Network, Sizes, WeightsField
 from treewright.parsing.leftcorner.traces import trace_candidates
 from treewright.parsing.leftcorner.training import AVERAGED_SHARE, Settings, Trainer, find_device
 from treewright.parsing.sentences import (
@@ -32,21 +33,16 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.persist import State, save_state
+from treewright.persist import State
 from treewright.progress import report, task, track
 from treewright.tagging.tagger import Tagger
 
 OPTIMIZERS = ("adam", "momentum")
-OPTIONS = (
-    "tags", "cell", "units", "embedding", "threshold", "min_chain", "optimizer", "learning_rate",
-    "weight_decay", "dropout", "batch_size", "epochs", "patience", "beam", "branching", "max_projections",
-    "folds", "random_state",
-)  # fmt: skip
 COUNTS = (
     "units", "embedding", "threshold", "min_chain", "batch_size", "epochs", "patience", "beam", "branching",
     "max_projections", "n_jobs",
 )  # fmt: skip
-SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
+SEARCH_COUNTS = ("beam", "branching", "max_projections")
 DEV_BEAM = 10
 """The beam between epochs of training; with 5, as in the paper, dev scores tell models apart badly."""
 MIN_UNKNOWN = 5
@@ -68,7 +64,7 @@ class Epoch(NamedTuple):
         return f"epoch {self.number}: loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
 
 
-class LeftCornerParser:
+class LeftCornerParser(Model):
     """A constituency parser that knows how probable each tree is, together with its words.
 
     A tree is made by left-corner decisions, whose probabilities a Simple Synchrony Network computes of the
@@ -121,6 +117,8 @@ class LeftCornerParser:
     history_ : list of Epoch
         Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
+    root_ : str or None
+        The label that all training trees had at the root and nowhere else, if there was one.
     vocabulary_ : DecisionVocabulary
     chains_ : UnaryChains
     weights_ : dict of str to ndarray of float32
@@ -134,6 +132,19 @@ class LeftCornerParser:
         best.score                                  # the logarithm of its probability
         EfficientTopRerankingKernel().features([parser.trace([best, second])])
     """
+
+    unsaved = ("device", "n_jobs")
+    fields = saved(
+        root_=Value(str | None),
+        history_=Value(
+            encode=lambda epochs: [list(epoch._replace(seconds=0.0)) for epoch in epochs],
+            decode=lambda epochs: [Epoch(*epoch) for epoch in epochs],
+        ),
+        vocabulary_=Part(DecisionVocabulary),
+        chains_=Part(UnaryChains),
+        weights_=WeightsField(),
+        tagger_=Part(Tagger, optional=True),
+    )
 
     def __init__(
         self,
@@ -204,19 +215,15 @@ class LeftCornerParser:
         whole, held_out = split_dev(trees, dev, self.random_state)
         kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
         # What is interrupted leaves the parser as it was.
-        fresh = self.untrained()
+        fresh = self.with_params()
         fresh._learn(whole, held_out, kept)
-        self.__dict__.update(fresh.__dict__)
-        return self
-
-    def untrained(self) -> Self:
-        """Return a parser with the same options that has learnt nothing."""
-        return type(self)(**{name: getattr(self, name) for name in (*OPTIONS, "device", "n_jobs")})
+        return self.take_fitted(fresh)
 
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
         fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
-        return fingerprint([*fixed, *(getattr(self, name) for name in OPTIONS)], trees, dev or [])
+        options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
+        return fingerprint([*fixed, *options], trees, dev or [])
 
     def _learn(self, trees: list[ConstTree], dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
@@ -224,18 +231,19 @@ class LeftCornerParser:
         trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), n_jobs=self.n_jobs)
         best: dict[str, Floats] = {}
         self.history_ = []
-        saved = kept.load(STEP) if kept else None
-        if saved is not None:
-            self.history_ = [Epoch(*each) for each in saved.values["history"]]
-            trainer.set_state(saved.parts["trainer"])
-            best = saved.parts["best"].arrays
+        before = kept.load(STEP) if kept else None
+        if before is not None:
+            self.history_ = [Epoch(*each) for each in before.values["history"]]
+            trainer.set_state(before.parts["trainer"])
+            best = before.parts["best"].arrays
         total = (self.epochs - len(self.history_)) * len(derivations)
         with task("training the network", total=total) as counted:
             while not self._is_done():
                 begin = time.perf_counter()
                 loss = trainer.run_epoch(derivations, counted)
                 seconds = time.perf_counter() - begin
-                self._set_weights(trainer.weights())
+                self.weights_ = trainer.weights()
+                self.restore()
                 f1 = parseval(dev, self._predict_quickly(dev)).f1
                 if not best or f1 > max(each.f1 for each in self.history_):
                     best = self.weights_
@@ -245,7 +253,7 @@ class LeftCornerParser:
                     history = [list(each) for each in self.history_]
                     kept.save(STEP, State("Epochs", {"history": history}, {}, parts))
                 report(str(self.history_[-1]))
-        self._set_weights(best)
+        self.weights_ = best
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
@@ -279,31 +287,43 @@ class LeftCornerParser:
         return len(scores) >= self.epochs or len(scores) - int(np.argmax(scores)) > self.patience
 
     def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:
-        beam, self.beam = self.beam, min(self.beam, DEV_BEAM)
-        try:
-            return self.predict(dev)
-        finally:
-            self.beam = beam
+        beam = min(self.beam, DEV_BEAM)
+        return [parses[0].tree for parses in self._search(dev, 1, n_jobs=self.n_jobs, beam=beam)]
 
-    def _set_weights(self, weights: dict[str, Floats]) -> None:
-        self.weights_ = weights
-        self._network = Network(weights, Sizes.of(self.vocabulary_), cell=self.cell)
+    def check_fitted_state(self) -> None:
+        """Check that weights are those of the vocabulary."""
+        self._check()
+        root, labels = self.root_, self.vocabulary_.labels
+        expect(root is None or root in labels, "a root that is one of the labels")
+        found = {name: array.shape for name, array in self.weights_.items()}
+        sizes = Sizes.of(self.vocabulary_)
+        expect(found == sizes.shapes(self.units, self.embedding, self.cell), "weights of the vocabulary")
+
+    def restore(self) -> None:
+        """Make the network."""
+        self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
         self._differentiated: Trainer | None = None
 
     def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
-    def kbest(self, sentences: Sequence[Input], k: int = 20) -> list[list[Parse]]:
+    def kbest(
+        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+    ) -> list[list[Parse]]:
         """Return the `k` most probable trees of each sentence that the search has found, the best first.
 
         The score of a tree is the logarithm of its probability together with its words. A tree without words
-        is its own parse.
+        is its own parse. `n_jobs` is that of the parser unless given.
         """
-        self._check_fitted()
-        check_integer("k", k, minimum=1)
-        for name in SEARCH_COUNTS:
-            check_integer(name, getattr(self, name), minimum=1)
+        self.check_is_fitted()
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        counts = {"k": k, "n_jobs": n_jobs, **{name: getattr(self, name) for name in SEARCH_COUNTS}}
+        for name, value in counts.items():
+            check_integer(name, value, minimum=1)
+        return self._search(sentences, k, n_jobs=n_jobs, beam=self.beam)
+
+    def _search(self, sentences: Sequence[Input], k: int, *, n_jobs: int, beam: int) -> list[list[Parse]]:
         sentences = list_sentences(sentences)
         read = self._read(sentences)
         words = [
@@ -311,18 +331,14 @@ class LeftCornerParser:
             for each in read
         ]
         places = [at for at, each in enumerate(words) if each]
-        n_wanted = max(SPARE * k, self.beam)
-        found = find_parses(
-            self._network, [words[at] for at in places], self._limits(), k=n_wanted, n_jobs=self.n_jobs
-        )
+        root = 0 if self.root_ is None else self.vocabulary_.project(self.root_).symbol
+        limits = Limits(beam, self.branching, self.max_projections, root)
+        n_wanted = max(SPARE * k, beam)
+        found = find_parses(self._network, [words[at] for at in places], limits, k=n_wanted, n_jobs=n_jobs)
         lists = [[Parse(each, 0.0)] if isinstance(each, ConstTree) else [] for each in sentences]
         for at, derivations in zip(places, found, strict=True):
             lists[at] = self._finish(derivations, read[at], k)
         return lists
-
-    def _limits(self) -> Limits:
-        root = 0 if self.root_ is None else self.vocabulary_.project(self.root_).symbol
-        return Limits(self.beam, self.branching, self.max_projections, root)
 
     @property
     def needs_tags(self) -> bool:
@@ -365,7 +381,7 @@ class LeftCornerParser:
 
         It is minus infinity for trees with labels that were never seen.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         check_trees(trees)
         derivations = [derive(self.chains_.merge(tree)) for tree in trees]
         places = [at for at, each in enumerate(derivations) if self.vocabulary_.covers(each)]
@@ -393,7 +409,7 @@ class LeftCornerParser:
             Whether the probabilities of what was not chosen are there, too, which takes longer; all kernels
             but `EfficientTopRerankingKernel` need them.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         check_choice("weights", weights, ("output", "all"))
         if isinstance(candidates, Parse | ConstTree):
             candidates = [candidates]
@@ -417,44 +433,6 @@ class LeftCornerParser:
             self._differentiated.set_weights(self.weights_)
         logs, slopes = zip(*map(self._differentiated.gradient, derivations), strict=True)
         return make_gradient_list(logs, np.stack(slopes))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to one file, for `tw.load`."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that the parser is."""
-        self._check_fitted()
-        values = {
-            "options": {name: getattr(self, name) for name in OPTIONS},
-            "root": self.root_,
-            "history": [list(epoch._replace(seconds=0.0)) for epoch in self.history_],
-        }
-        parts = {"vocabulary": self.vocabulary_.get_state(), "chains": self.chains_.get_state()}
-        if self.tagger_:
-            parts["tagger"] = self.tagger_.get_state()
-        return State("LeftCornerParser", values, dict(self.weights_), parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the parser again."""
-        parser = cls(**state.values["options"])
-        parser.root_ = state.values["root"]
-        parser.history_ = [Epoch(*epoch) for epoch in state.values["history"]]
-        parser.vocabulary_ = DecisionVocabulary.from_state(state.parts["vocabulary"])
-        parser.chains_ = UnaryChains.from_state(state.parts["chains"])
-        parser.tagger_ = Tagger.from_state(state.parts["tagger"]) if "tagger" in state.parts else None
-        parser._set_weights(state.arrays)
-        return parser
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the parser has learnt anything."""
-        return hasattr(self, "weights_")
-
-    def _check_fitted(self) -> None:
-        if not self.is_fitted:
-            raise InputError("the parser has learnt nothing yet; call fit first, or load one")
 
     def _check(self) -> None:
         check_choice("tags", self.tags, ("gold", "predicted"))

@@ -38,7 +38,7 @@ def trace_candidates(network: Network, decisions: Shared, *, distributions: bool
         hidden[places],
         steps,
         outputs,
-        np.concatenate([[0], np.cumsum(n_choices)])[decisions.first],
+        np.concatenate([[0], np.cumsum(n_choices)])[decisions.indptr],
         n_outputs=network.sizes.n_outputs,
         distributions=_distributions(found, (len(numbers), network.sizes.n_outputs))
         if distributions
@@ -81,7 +81,7 @@ def _group_logs(
             yield of_group, tags, network.tag_logs(vectors)
         else:
             tag = group - WORD_GROUP
-            yield of_group, words + int(network.sizes.first[tag]), network.word_logs(vectors, tag)
+            yield of_group, words + int(network.sizes.indptr[tag]), network.word_logs(vectors, tag)
 
 
 def _distributions(found: Iterable[tuple[Numbers, int, Floats]], shape: tuple[int, int]) -> csr_matrix:

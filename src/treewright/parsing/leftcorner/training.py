@@ -150,7 +150,7 @@ class Trainer:
         self._n_steps = 0
         self._optimizer = self._make_optimizer()
         self._input_tags = self._torch.tensor(sizes.input_tags.astype(np.int64), device=self._device)
-        words = np.diff(sizes.first).tolist()
+        words = np.diff(sizes.indptr).tolist()
         self._groups = [N_KINDS, sizes.n_labels, sizes.n_tags, *words]
         self.epoch = 0
 
@@ -238,17 +238,17 @@ class Trainer:
         noise = (
             None if random_state is None else torch.Generator(device=self._device).manual_seed(random_state)
         )
-        given = self._embed(packed, noise)
+        embedded = self._embed(packed, noise)
         links = torch.tensor(packed.links, device=self._device)
         mask = self._draw_mask((packed.starts[1], N_LINKS * self._settings.units), noise)
         with torch.no_grad():
-            kept = self._forward(given, links, packed.starts, mask)
+            kept = self._forward(embedded, links, packed.starts, mask)
         hidden = kept.hidden[1:].detach().requires_grad_()
         loss = self._loss(packed, hidden * self._draw_mask(tuple(hidden.shape), noise))
         of_hidden, *of_outputs = torch.autograd.grad(loss, [hidden, *(weights[name] for name in OUTPUTS)])
         with torch.no_grad():
-            of_given, of_links = self._backward(of_hidden, kept, links, packed.starts, mask)
-        of_inputs = torch.autograd.grad(given, [weights[name] for name in INPUTS], of_given)
+            of_embedded, of_links = self._backward(of_hidden, kept, links, packed.starts, mask)
+        of_inputs = torch.autograd.grad(embedded, [weights[name] for name in INPUTS], of_embedded)
         slopes = zip((*INPUTS, "links", *OUTPUTS), (*of_inputs, of_links, *of_outputs), strict=True)
         return float(loss.detach()), dict(slopes)
 
@@ -273,17 +273,17 @@ class Trainer:
         joined = joined * self._draw_mask(tuple(joined.shape), noise)
         return torch.addmm(weights["bias"], joined, weights["input"])
 
-    def _forward(self, given: Tensor, links: Tensor, starts: Sequence[int], mask: Tensor) -> Kept:
+    def _forward(self, embedded: Tensor, links: Tensor, starts: Sequence[int], mask: Tensor) -> Kept:
         """Compute all history vectors of what inputs give."""
         torch, units = self._torch, self._settings.units
         n_memory = units if self._settings.cell == "gated" else 0
-        hidden = given.new_zeros(len(given) + 1, units)
-        memory = given.new_zeros(len(given) + 1, n_memory)
-        gates = torch.empty_like(given)
+        hidden = embedded.new_zeros(len(embedded) + 1, units)
+        memory = embedded.new_zeros(len(embedded) + 1, n_memory)
+        gates = torch.empty_like(embedded)
         for begin, end in pairwise(starts):
             rows = links[begin:end].reshape(-1)
             linked = hidden.index_select(0, rows).view(end - begin, -1).mul_(mask[: end - begin])
-            torch.addmm(given[begin:end], linked, self._weights["links"], out=gates[begin:end])
+            torch.addmm(embedded[begin:end], linked, self._weights["links"], out=gates[begin:end])
             if n_memory:
                 old = memory.index_select(0, rows).view(end - begin, N_LINKS, units)
                 memory[begin + 1 : end + 1] = self._mix(gates[begin:end], old)
@@ -314,18 +314,18 @@ class Trainer:
         transposed = self._weights["links"].detach().t().contiguous()
         of_hidden = torch.cat([slopes.new_zeros(1, units), slopes])
         of_memory = torch.zeros_like(kept.memory)
-        of_given = torch.empty_like(kept.gates)
+        of_embedded = torch.empty_like(kept.gates)
         for begin, end in zip(starts[-2::-1], starts[:0:-1], strict=True):
             rows = links[begin:end].reshape(-1)
             own = of_hidden[begin + 1 : end + 1]
-            of_given[begin:end] = self._turn(own, kept, rows, of_memory, begin, end)
-            of_links = torch.mm(of_given[begin:end], transposed).mul_(mask[: end - begin])
+            of_embedded[begin:end] = self._turn(own, kept, rows, of_memory, begin, end)
+            of_links = torch.mm(of_embedded[begin:end], transposed).mul_(mask[: end - begin])
             of_hidden.index_add_(0, rows, of_links.view(-1, units))
         linked = kept.hidden.index_select(0, links.view(-1)).view(len(links), -1)
         times = np.repeat(np.asarray(starts[:-1]), np.diff(starts))
         places = torch.tensor(np.arange(len(links)) - times, device=self._device)
         linked.mul_(mask.index_select(0, places))
-        return of_given, torch.mm(linked.t(), of_given)
+        return of_embedded, torch.mm(linked.t(), of_embedded)
 
     def _turn(
         self, slopes: Tensor, kept: Kept, rows: Tensor, of_memory: Tensor, begin: int, end: int
@@ -373,7 +373,7 @@ class Trainer:
         for tag in np.unique(packed.tags[shifted]).tolist():
             if self._groups[3 + tag] > 1:
                 rows = shifted[packed.tags[shifted] == tag]
-                loss = loss + lose(3 + tag, rows, packed.words[rows] - self._sizes.first[tag])
+                loss = loss + lose(3 + tag, rows, packed.words[rows] - self._sizes.indptr[tag])
         return loss
 
     def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
