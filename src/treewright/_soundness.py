@@ -18,7 +18,6 @@ from treewright.persist import State
 
 Types: TypeAlias = dict[str, tuple[str, int | None]]
 
-ANY = "biuf"
 WEIGHTS: Types = {"book": ("f", 1), "codes": ("u", 1)}
 WORDS: Types = {**WEIGHTS, "keys": ("u", 1), "sizes": ("u", 1), "pieces": ("u", 1)}
 FOREST: Types = {
@@ -36,51 +35,26 @@ RANKER: Types = {
     "support": ("i", 1),
     "wrong": ("i", 1),
 }
-MACHINE: Types = {
-    "dual_coef": ("f", 2),
-    "intercept": ("f", 1),
-    "n_iter": ("i", 1),
-    "sigmoid": ("f", 2),
-    "support": ("i", 1),
-}
-LINEAR: Types = {"coef": ("f", 2), "intercept": ("f", 1)}
 NETWORK: Types = {
     **dict.fromkeys(("bias", "output_bias"), ("f", 1)),
     **dict.fromkeys(("decisions", "input", "links", "output", "symbols", "tags", "words"), ("f", 2)),
 }
 
 ARRAYS: dict[str, Types] = {
-    "ConjunctionClassifier": {**LINEAR, "order": ("i", 2)},
-    "ConjunctionMiner": {**LINEAR, "order": ("i", 2)},
-    "ConstTree": {"labels": ("i", 1), "n_nodes": ("i", 1), "sizes": ("i", 1)},
     "ConstituentParser": {**FOREST, **dict.fromkeys(("firsts", "lasts", "onlys"), ("b", 2))},
-    "Decider": {"codes": ("u", 1)},
-    "DepTree": {"heads": ("i", 1)},
-    "Forest": FOREST,
-    "Kernel": {"array": (ANY, None)},
     "KernelScorer": {"coef": ("f", 2), "heads": ("i", 1)},
     "KernelVotedPerceptron": RANKER,
     "Labeler": {**WEIGHTS, "pairs": ("i", 1)},
     "LeftCornerParser": NETWORK,
     "Lemmatizer": WORDS,
-    "LinearMachine": LINEAR,
     "LinearScorer": {"coef": ("f", 1)},
-    "LinearizedTreeClassifier": LINEAR,
     "StructuredSVM": {"coef": ("f", 1)},
     "Stage": WEIGHTS,
     "StructureModel": WEIGHTS,
     "SubtreeFeatures": {"features": ("i", 2), "keys": ("u", 1)},
     "Tagger": {**WORDS, "forms": ("u", 1), "classes": ("i", 1)},
     "TemplateFeatures": {"keys": ("u", 1)},
-    "TreeKernelClassifier": MACHINE,
-    "TreeKernelRegressor": MACHINE,
     "VotedPerceptron": RANKER,
-    "array": {"array": (ANY, None)},
-    "arrays": {"sizes": ("i", 1), "array": (ANY, 1)},
-    "mixed": {"kinds": ("i", 1)},
-    "optional": {"is_present": ("b", 1)},
-    "ragged": {"sizes": ("i", 1)},
-    "sparse": {"indptr": ("i", 1), "indices": ("i", 1), "data": (ANY, 1)},
 }
 """The arrays of each kind of part: what their numbers are, as NumPy's letters, and how many dimensions they
 have. Numbers at the end of names are not looked at."""
@@ -101,7 +75,6 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "second": PHRASE_PARSERS,
         "reranker": ("CandidateReranker",),
     },
-    "Decider": {"machine": ("LinearMachine",)},
     "DecisionVocabulary": {"words": ("TagWordVocabulary",)},
     "DependencyParser": {
         "encoder": ("Encoder",),
@@ -111,7 +84,6 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "tagger": ("Tagger",),
     },
     "DependencyReranker": {"parser": ("DependencyParser",), "scorer": ("KernelScorer", "LinearScorer")},
-    "L1BoostedTrees": {"forest": ("Forest",)},
     "Labeler": {"encoder": ("Encoder",)},
     "LeftCornerParser": {
         "chains": ("UnaryChains",),
@@ -119,27 +91,15 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "vocabulary": ("DecisionVocabulary",),
     },
     "LinearScorer": {"features": tuple(FEATURES.values())},
-    "LinearizedTreeClassifier": {"kernel": ("Kernel",)},
-    "PredicateFinder": {"decider": ("Decider",)},
     "Pruner": {"stage": ("Stage",)},
-    "RoleClassifier": {
-        "fragments": ("LinearizedTreeClassifier",),
-        "kernel": ("Kernel",),
-        "model": ("ConjunctionClassifier", "LinearMachine", "TreeKernelClassifier"),
-        "table": ("FeatureTable",),
-    },
-    "RoleLabeler": {
-        "classifier": ("RoleClassifier",),
-        "finder": ("PredicateFinder",),
-        "identifier": ("Decider",),
-    },
     "Tagger": {"lemmatizer": ("Lemmatizer",)},
-    "TreeKernelClassifier": {"kernel": ("Kernel",)},
-    "TreeKernelRegressor": {"kernel": ("Kernel",)},
 }
 """The kinds that parts of models have, by names; what is looked at depends on what a part says it is."""
-DATA = ("Kernel", "array", "arrays", "sparse")
-"""Kinds whose numbers are those of users, and may be any."""
+EXAMPLES = (
+    *("ConstTree", "DepTree", "Kernel", "array", "arrays", "columns", "dict", "mixed", "optional", "plain"),
+    *("ragged", "rows", "sparse"),
+)
+"""Kinds that `treewright.kernels.examples` checks as it reads them."""
 LARGEST_WEIGHT = 1e9
 """Beyond all that is learnt, and small enough for sums of weights to be told apart."""
 
@@ -152,7 +112,7 @@ def check_state(state: State) -> None:
     InputError
         For an array that is not what its kind has, or that leads out of another.
     """
-    if state.kind in REGISTRY:
+    if state.kind in REGISTRY or state.kind in EXAMPLES:
         return  # it checks itself
     known = ARRAYS.get(state.kind, {})
     for name, array in state.arrays.items():
@@ -176,7 +136,7 @@ def _check_type(
     if array.dtype.kind not in letters or n_dimensions not in (None, array.ndim):
         found = f"{name} of {kind} has {array.ndim} dimensions of {array.dtype}"
         raise InputError(f"{found}; expected {n_dimensions or 'any'} of {' or '.join(letters)}")
-    if array.dtype.kind == "f" and kind not in DATA and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError(f"{name} of {kind} has numbers without a value or an end; expected finite ones")
 
 
@@ -236,32 +196,6 @@ def _check_forest(state: State) -> None:
     _expect(bool(((present[nodes] < ends) & (absent[nodes] < ends)).all()), "nodes that stay in their tree")
 
 
-def _check_trees(state: State) -> None:
-    arrays = state.arrays
-    counts, sizes = arrays["n_nodes"], arrays["sizes"]
-    _expect(bool((counts > 0).all()), "trees of a node at least")
-    _expect(int(counts.sum(dtype=np.int64)) == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
-    _expect(_is_within(arrays["labels"], 1 << 31), "numbers of labels")
-    _expect(_is_within(sizes, len(sizes) + 1, lowest=1), "sizes of parts of trees")
-    begin = 0
-    for count in counts.tolist():
-        _expect(_is_postorder(sizes[begin : begin + count].tolist()), "sizes of trees in postorder")
-        begin += count
-
-
-def _is_postorder(sizes: list[int]) -> bool:
-    """Tell whether these are the sizes of the parts of one tree, children before parents."""
-    whole: list[int] = []
-    for size in sizes:
-        below = 1
-        while below < size and whole:
-            below += whole.pop()
-        if below != size:
-            return False
-        whole.append(size)
-    return len(whole) == 1
-
-
 def _check_keys(state: State) -> None:
     keys = state.arrays["keys"]
     _expect(bool((keys[1:] > keys[:-1]).all()), "keys in increasing order")
@@ -300,21 +234,6 @@ def _check_conjunctions(state: State) -> None:
         _expect(name == "keys" or _is_within(items, len(arrays["keys"])), "conjunctions of what has keys")
 
 
-def _check_orders(state: State) -> None:
-    n_features = int(state.values["n_features_in"])
-    orders = {name: items for name, items in state.arrays.items() if name.startswith("order")}
-    for name, items in orders.items():
-        _expect(_is_within(items, n_features), "conjunctions of features")
-        _expect(name == f"order{items.shape[1]}", "conjunctions under their order")
-    _expect(state.arrays["coef"].shape[1] == sum(map(len, orders.values())), "a weight for each conjunction")
-
-
-def _check_boosted(state: State) -> None:
-    n_features = int(state.values["n_features_in"])
-    for part in state.parts.values():
-        _expect(_is_within(part.arrays["features"], n_features, lowest=-1), "splits by features")
-
-
 def _check_grammar(state: State) -> None:
     _check_forest(state)
     n_labels, n_tags = (len(state.values["symbols"][place]) for place in range(2))
@@ -351,33 +270,11 @@ def _check_pruner(state: State) -> None:
     check_number("threshold", state.values["threshold"], low=0, high=1)
 
 
-def _check_machine(state: State) -> None:
-    arrays = state.arrays
-    n_machines, n_support = arrays["dual_coef"].shape
-    _expect(len(arrays["support"]) == n_support, "a coefficient for each support vector")
-    _expect(len(arrays["intercept"]) == n_machines, "an intercept for each machine")
-
-
-def _check_sparse(state: State) -> None:
-    arrays = state.arrays
-    first, indices = arrays["indptr"], arrays["indices"]
-    _expect(len(indices) == len(arrays["data"]), "a number for each place")
-    _expect(len(first) > 0 and first[0] == 0 and first[-1] == len(indices), "rows of all places")
-    _expect(bool((np.diff(first) >= 0).all()), "rows one after the other")
-    n_rows, n_columns = state.values["shape"]
-    _expect(len(first) == n_rows + 1 and _is_within(indices, n_columns), "places of a matrix of that shape")
-
-
 RELATIONS: dict[str, Callable[[State], None]] = {
-    "ConjunctionClassifier": _check_orders,
     "ConjunctionFeatures": _check_conjunctions,
-    "ConjunctionMiner": _check_orders,
-    "ConstTree": _check_trees,
     "ConstituentParser": _check_grammar,
     "DependencyParser": _check_values,
     "DependencyReranker": _check_reranker,
-    "Forest": _check_forest,
-    "L1BoostedTrees": _check_boosted,
     "Labeler": _check_labeler,
     "Lemmatizer": _check_words,
     "LinearScorer": _check_scorer,
@@ -387,8 +284,5 @@ RELATIONS: dict[str, Callable[[State], None]] = {
     "SubtreeFeatures": _check_subtrees,
     "Tagger": _check_tagger,
     "TemplateFeatures": _check_keys,
-    "TreeKernelClassifier": _check_machine,
-    "TreeKernelRegressor": _check_machine,
-    "sparse": _check_sparse,
 }
 """What the arrays and values of a part must have to do with each other."""

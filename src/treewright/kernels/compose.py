@@ -196,6 +196,8 @@ class Product(_Several):
     [[4.0, 18.0], [18.0, 100.0]]
     """
 
+    why_no_fragments = "whose features are pairs of fragments"
+
     def __init__(self, kernels: Sequence[Term]) -> None:
         self.kernels = kernels
 
@@ -279,6 +281,8 @@ class Power(Kernel):
     [[4.0, 9.0], [9.0, 25.0]]
     """
 
+    why_no_fragments = "whose features are conjunctions of fragments"
+
     def __init__(self, kernel: Kernel, *, degree: int = 2, offset: float = 1.0) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -308,6 +312,10 @@ class Normalized(Kernel):
     >>> Normalized(VectorKernel())([[1.0, 0.0], [3.0, 4.0]]).round(3).tolist()
     [[1.0, 0.6], [0.6, 1.0]]
     """
+
+    why_no_fragments = (
+        "which divides all parts of an example by one number, unlike normalize=True in its kernels"
+    )
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -361,6 +369,8 @@ class VectorKernel(Kernel):
     >>> VectorKernel("polynomial", degree=2)([[1, 0], [2, 1]]).tolist()
     [[4.0, 9.0], [9.0, 36.0]]
     """
+
+    compares_vectors = True
 
     def __init__(
         self,

@@ -42,6 +42,8 @@ ROWS_AT_A_TIME = 64
 class TreeKernel(Kernel):
     """What kernels of trees have in common; `SubsetTreeKernel` and its kind describe the parameters."""
 
+    has_exact_strips = True
+
     decay: float
     normalize: bool
     words: str
@@ -261,6 +263,9 @@ class SubtreeKernel(TreeKernel):
     [[7.0]]
     """
 
+    short_name = "st"
+    fragments = "subtrees"
+
     def __init__(
         self,
         *,
@@ -296,6 +301,9 @@ class SubsetTreeKernel(TreeKernel):
     >>> SubsetTreeKernel(decay=1)(["(VP (V brought) (NP (D a) (N cat)))"]).tolist()
     [[17.0]]
     """
+
+    short_name = "sst"
+    fragments = "subset trees"
 
     def __init__(
         self,
@@ -340,6 +348,8 @@ class PartialTreeKernel(TreeKernel):
     >>> kernel(["(VP (V brought) (NP (D a) (N cat)))"]).tolist()
     [[48.0]]
     """
+
+    short_name = "pt"
 
     def __init__(
         self,
@@ -395,6 +405,8 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     >>> kernel(["(NP (D a) (N cat))"], ["(NP (D a) (N dog))", "(NP (D a) (N fox))"]).round(3).tolist()
     [[0.887, 0.774]]
     """
+
+    short_name = "spt"
 
     def __init__(
         self,

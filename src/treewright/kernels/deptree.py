@@ -61,6 +61,8 @@ class DependencyTreeKernel(Kernel):
     [[8.0]]
     """
 
+    has_exact_strips = True
+
     def __init__(
         self,
         *,

@@ -164,6 +164,8 @@ class FisherKernel(DerivedKernel):
         As those of `DerivedKernel`.
     """
 
+    short_name = "fisher"
+
     def _scores(self, candidates: AnyList) -> FloatArray:
         return candidate_logs(candidates)
 
@@ -188,6 +190,8 @@ class TopKernel(DerivedKernel):
     score_scale, biases
         As those of `DerivedKernel`.
     """
+
+    short_name = "top"
 
     def _scores(self, candidates: AnyList) -> FloatArray:
         if isinstance(candidates, GradientList):
@@ -229,6 +233,8 @@ class TopRerankingKernel(DerivedKernel):
         As those of `DerivedKernel`.
     """
 
+    short_name = "top-rerank"
+
     def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
         _need_distributions(self, candidates)
         return contrast(candidates, choices)
@@ -249,6 +255,8 @@ class EfficientTopRerankingKernel(DerivedKernel):
     score_scale, biases
         As those of `DerivedKernel`.
     """
+
+    short_name = "efficient-top"
 
     def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
         return contrast(candidates, choices)._replace(steps=None)

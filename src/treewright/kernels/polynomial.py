@@ -30,6 +30,8 @@ class PolynomialKernel(Kernel):
     [[9.0, 4.0], [4.0, 9.0]]
     """
 
+    compares_vectors = True
+
     def __init__(self, degree: int, normalize: bool = True) -> None:
         self.degree = degree
         self.normalize = normalize

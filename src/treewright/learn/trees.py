@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright.model import Array, Record, expect, is_within
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import Forest, Limits, Rows, Tree
 from treewright.persist import State
@@ -193,6 +194,34 @@ def find_values(
         agrees = labels[members] == sign
         values[leaf] = sign * native.solve_leaf(np.exp(margins), agrees, biases[members], penalty)
     return values
+
+
+class ForestField(Record):
+    """A forest as a field of a model."""
+
+    def __init__(self) -> None:
+        links = {name: Array("i") for name in ("features", "present", "absent")}
+        super().__init__(Forest, roots=Array("i"), nodes=Record(Tree, **links, values=Array("f")))
+
+    def take(self, state: State, name: str) -> Forest:
+        """Remove and return the forest, in which every way from a root ends at a leaf of its tree."""
+        forest: Forest = super().take(state, name)
+        check_forest(forest)
+        return forest
+
+
+def check_forest(forest: Forest) -> None:
+    """Check that nodes lead to later ones of their own tree, or raise `InputError`."""
+    roots, (features, present, absent, values) = forest
+    n_nodes = len(features)
+    expect(len(present) == len(absent) == len(values) == n_nodes, "nodes that have all columns")
+    nodes = np.flatnonzero(features >= 0)
+    for below in (present[nodes], absent[nodes]):  # nodes stand before those they lead to, so ways end
+        expect(is_within(below, n_nodes) and bool((below > nodes).all()), "nodes that lead to later ones")
+    expect(is_within(roots, n_nodes) and bool((np.diff(roots) > 0).all()), "roots in increasing order")
+    expect(roots[:1].tolist() == [0][:n_nodes], "a first root at the first node")
+    ends = np.append(roots[1:], n_nodes)[np.searchsorted(roots, nodes, side="right") - 1]
+    expect(((present[nodes] < ends) & (absent[nodes] < ends)).all(), "nodes that stay in their tree")
 
 
 def forest_arrays(forest: Forest) -> dict[str, npt.NDArray[np.generic]]:

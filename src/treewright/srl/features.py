@@ -13,9 +13,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
-from treewright.persist import State
+from treewright.model import Model, Value, saved
 from treewright.progress import track
 from treewright.srl.arguments import Argument, Shape, iter_shapes
+from treewright.srl.linear import read_names
 
 STANDARD = """
 predicate
@@ -377,7 +378,7 @@ VALUES: dict[str, Callable[[View], str]] = {
 """What features are made of, by name."""
 
 
-class FeatureTable:
+class FeatureTable(Model):
     """Turns arguments into rows of a binary matrix.
 
     Parameters
@@ -398,6 +399,8 @@ class FeatureTable:
     >>> table.names_
     ['phrase position|NP|after', 'phrase position|NP|before']
     """
+
+    fields = saved(names_=Value(decode=read_names))
 
     def __init__(self, features: str = "standard") -> None:
         self.features = features
@@ -439,20 +442,13 @@ class FeatureTable:
 
     def _make_rows(self, found: list[list[str]]) -> csr_matrix:
         columns = [sorted(self._columns[name] for name in row if name in self._columns) for row in found]
-        first = np.cumsum([0, *map(len, columns)])
-        flat = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(first[-1]))
-        return csr_matrix((np.ones(len(flat)), flat, first), shape=(len(found), len(self.names_)))
+        indptr = np.cumsum([0, *map(len, columns)])
+        flat = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(indptr[-1]))
+        return csr_matrix((np.ones(len(flat)), flat, indptr), shape=(len(found), len(self.names_)))
 
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        return State("FeatureTable", {"features": self.features, "names": self.names_}, {})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        table = cls(state.values["features"])
-        table._set_names(state.values["names"])
-        return table
+    def restore(self) -> None:
+        """Number the features."""
+        self._set_names(self.names_)
 
 
 def read_templates(features: str) -> list[list[str]]:
