@@ -23,7 +23,7 @@ CLASSES: dict[str, type["Kernel"]] = {}
 """All classes of kernels that have been imported, by their names."""
 
 
-class Packed(ABC):
+class PackedExamples(ABC):
     """Examples, by number, with all that the evaluation of their kernel needs. Made by `Kernel.pack`."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
             KERNELS[cls.short_name] = cls
 
     @abstractmethod
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
 
     def __call__(self, examples_a: Any, examples_b: Any = None) -> FloatArray:  # noqa: ANN401

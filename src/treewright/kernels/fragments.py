@@ -22,7 +22,7 @@ from treewright.kernels.base import CLASSES, FloatArray, Integers, Kernel
 from treewright.kernels.compose import Part, Sum
 from treewright.kernels.convolution import TreeKernel
 from treewright.kernels.dag import Dag, find_subtrees, find_symbols
-from treewright.kernels.indices import Index
+from treewright.kernels.indices import TreeIndex
 from treewright.kernels.inputs import Key, find_parts
 from treewright.native.kernels.dags import count_inner, find_sequences
 from treewright.native.kernels.fragments import (
@@ -342,11 +342,11 @@ def count_sizes(dag: Dag) -> Integers:
     return np.maximum(sizes, 1)
 
 
-def _make_index(kernel: TreeKernel, trees: Any) -> Index:  # noqa: ANN401
+def _make_index(kernel: TreeKernel, trees: Any) -> TreeIndex:  # noqa: ANN401
     return kernel.pack(trees)._index
 
 
-def _inverse_norms(kernel: TreeKernel, index: Index) -> FloatArray:
+def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
     """Return what trees are multiplied by: one divided by their norms if they are normalised, 0 for 0."""
     n_trees = len(index.dag)
     if not kernel.normalize:

@@ -17,7 +17,7 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, naming, replacing, take_place
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, Packed
+from treewright.kernels.base import FloatArray, Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import (
     check_examples,
@@ -219,7 +219,7 @@ def _make_values(
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
     """Return what evaluates a strip of rows; if there are no others, from the diagonal on."""
-    packed: Packed = kernel.pack(examples if others is None else others)
+    packed: PackedExamples = kernel.pack(examples if others is None else others)
 
     def evaluate(place: Place) -> tuple[float, FloatArray]:
         rows = place[0]

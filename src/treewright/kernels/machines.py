@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.examples import check_examples, count_examples, take_examples
 from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
@@ -467,7 +467,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         packed = self.kernel_.pack(self.components_)
         numbers = np.arange(len(self.component_indices_))
         self.normalization_ = _inverse_root(packed.block(numbers, numbers))
-        self._packed: Packed | None = packed
+        self._packed: PackedExamples | None = packed
         self._n_features_out = len(numbers)
         return self
 

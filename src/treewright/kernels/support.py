@@ -16,7 +16,7 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
     EXAMPLES,
@@ -120,9 +120,9 @@ class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
 
     def _set_support(self, examples: Any) -> None:  # noqa: ANN401
         self.support_examples_ = examples
-        self._packed: Packed | None = None
+        self._packed: PackedExamples | None = None
 
-    def _pack_support(self) -> Packed:
+    def _pack_support(self) -> PackedExamples:
         if self._packed is None:
             self._packed = self.kernel_.pack(self.support_examples_)
         return self._packed
@@ -323,7 +323,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def multiply(packed: Packed, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
+def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
     """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
     n_examples = count_examples(examples)
     size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))

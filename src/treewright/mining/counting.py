@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
-from treewright.mining.levels import Block, Weighed, weigh
+from treewright.mining.levels import LoadedSpan, Weighed, weigh
 from treewright.mining.space import Growth, IntArray
 from treewright.native.mining.conjunctions import (
     FREE,
@@ -80,7 +80,7 @@ class Sifting:
 
 
 @dataclass(frozen=True)
-class Counting:
+class ConjunctionCounting:
     """What the jobs of an order share: rows with columns renumbered, and what is wanted of them.
 
     `sifting` is a filter that each block passes by itself.
@@ -93,11 +93,11 @@ class Counting:
     keep_places: bool
     sifting: Sifting | None = None
 
-    def count(self, blocks: Sequence[Block]) -> list[Part]:
+    def count(self, blocks: Sequence[LoadedSpan]) -> list[Part]:
         """Count the extensions of the conjunctions of blocks."""
         return [part for block in blocks for part in self._count(block.level, self._admit(block))]
 
-    def _admit(self, block: Block) -> Admitted:
+    def _admit(self, block: LoadedSpan) -> Admitted:
         if self.sifting is None:
             return block.admitted
         n_met = int(weigh(block.level, self.rows).n_met[-1])

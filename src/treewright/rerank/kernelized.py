@@ -13,7 +13,7 @@ from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
-from treewright.learn.kernel import Blocks, KernelPerceptron
+from treewright.learn.kernel import KernelBlocks, KernelPerceptron
 from treewright.persist import State
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
 from treewright.rerank.features import Tell, basic_rows
@@ -99,7 +99,7 @@ class KernelScorer:
         perceptron.fit(self._pack(trees), lists.first, lists.first[:-1] + ranks)
         return [trees[number] for number in perceptron.support_], perceptron.coef_
 
-    def _pack(self, trees: Sequence[DepTree]) -> Blocks:
+    def _pack(self, trees: Sequence[DepTree]) -> KernelBlocks:
         if self.degree is None:
             return DependencyTreeKernel(decay=DECAY, normalize=True, root=True).pack(trees)
         alone = [tree.heads[np.newaxis] for tree in trees]

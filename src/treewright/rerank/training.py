@@ -129,7 +129,7 @@ class RerankerTraining:
             degree = None if self.space == "subtree" else self._degree
             options = {"chunks": self.chunks, "n_jobs": self.n_jobs, "random_state": self.random_state}
             return KernelScorer(degree, **options).fit(lists, right, progress=tell, client=client)
-        problem = list_problem(lists.first, right, given=lists.scores * self.parser_.scale_)
+        problem = list_problem(lists.first, right, base_scores=lists.scores * self.parser_.scale_)
         scorer = LinearScorer(
             self.space,
             self._features(),

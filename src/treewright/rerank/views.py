@@ -24,7 +24,7 @@ from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
 from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
-from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
+from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPerceptron
 from treewright.persist import State
 from treewright.progress import track
 from treewright.rerank.candidates import FloatArray, Integers
@@ -78,7 +78,7 @@ class _VectorView(View):
         return self._stack(lists)
 
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
-        return np.asarray(ranker.evidence(self._stack(lists)))
+        return np.asarray(ranker.kernel_scores(self._stack(lists)))
 
     def _stack(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
         if all(_is_open(candidates) for candidates in lists):
@@ -133,7 +133,7 @@ class _DerivedView(View):
 
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
-        return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in seen])
+        return np.concatenate([ranker.kernel_scores(self._kernel.features([each])) for each in seen])
 
     def get_state(self) -> State:
         return State("DerivedView")
@@ -188,13 +188,13 @@ class _KernelView(View):
         examples = _join(lists)
         n_support = len(ranker.support_)
         if not n_support:
-            return np.asarray(ranker.evidence(np.zeros((len(examples), 0))))
+            return np.asarray(ranker.kernel_scores(np.zeros((len(examples), 0))))
         # All examples of the training lists are there until one learner's support is kept.
         is_kept = len(self._examples) == n_support
         support = self._examples if is_kept else take_examples(self._examples, ranker.support_)
         packed = self._kernel.pack(support)
         if ranker.voting:
-            return np.asarray(ranker.evidence(packed.compare(examples)))
+            return np.asarray(ranker.kernel_scores(packed.compare(examples)))
         return multiply(packed, examples, ranker.coef_[:, np.newaxis], n_jobs=1)[:, 0]
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
@@ -219,7 +219,7 @@ def ranker_state(ranker: Ranker) -> State:
     """Return a learner as it can be saved."""
     state = State(type(ranker).__name__, {}, {"coef": ranker.coef_})
     if not isinstance(ranker, StructuredSVM):
-        state.arrays |= {"support": ranker.support_, **ranker.course_._asdict()}
+        state.arrays |= {"support": ranker.support_, **ranker.updates_._asdict()}
         state.values["n_updates"] = ranker.n_updates_
     if isinstance(ranker, VotedPerceptron) and ranker.voting:
         state.parts["rows"] = examples_state(ranker.support_rows_)
@@ -231,7 +231,7 @@ def read_ranker(ranker: Ranker, state: State) -> None:
     ranker.coef_ = state.arrays["coef"]
     if not isinstance(ranker, StructuredSVM):
         ranker.support_ = state.arrays["support"]
-        ranker.course_ = Course(*(state.arrays[name] for name in Course._fields))
+        ranker.updates_ = UpdateHistory(*(state.arrays[name] for name in UpdateHistory._fields))
         ranker.n_updates_ = list(state.values["n_updates"])
     if isinstance(ranker, VotedPerceptron) and ranker.voting:
         ranker.support_rows_ = examples_from_state(state.parts["rows"])

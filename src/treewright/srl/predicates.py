@@ -62,7 +62,7 @@ suffix tag parent
 """Features of a word by which it is told whether it is a predicate; all values of a line together."""
 
 
-class Word(NamedTuple):
+class TreeWord(NamedTuple):
     """A word of a tree, with what features are made of."""
 
     shape: Shape
@@ -130,11 +130,11 @@ def tag_at(shape: Shape, place: int) -> str:
     return shape.labels[shape.above_word(place)]
 
 
-VALUES: dict[str, Callable[[Word], str]] = {
+VALUES: dict[str, Callable[[TreeWord], str]] = {
     "word": lambda word: word_at(word.shape, word.place),
-    "lower": Word.text,
+    "lower": TreeWord.text,
     "lemma": lambda word: word.lemma,
-    "tag": Word.tag,
+    "tag": TreeWord.tag,
     "suffix": lambda word: word.text()[-N_LETTERS:],
     "before": lambda word: word.text(-1),
     "before_tag": lambda word: word.tag(-1),
@@ -146,9 +146,9 @@ VALUES: dict[str, Callable[[Word], str]] = {
     "grandparent": lambda word: word.above(2),
     "left": lambda word: word.sister(-1),
     "right": lambda word: word.sister(1),
-    "rule": Word.rule,
-    "complement": Word.complement,
-    "particle": Word.particle,
+    "rule": TreeWord.rule,
+    "complement": TreeWord.complement,
+    "particle": TreeWord.particle,
 }
 """What features are made of, by name."""
 
@@ -243,7 +243,7 @@ class PredicateFinder(Model):
     def fit(self, shapes: Sequence[Shape], sentences: Sequence[PropSentence]) -> Self:
         """Learn from sentences of which all predicates are known."""
         known = [
-            (Word(shape, one.predicate, one.lemma), one.sense)
+            (TreeWord(shape, one.predicate, one.lemma), one.sense)
             for shape, sentence in zip(shapes, sentences, strict=True)
             for one in sentence.propositions
             if self.predicates == ALL or is_verbal(sentence, one)
@@ -264,7 +264,7 @@ class PredicateFinder(Model):
         )
         return self
 
-    def _words(self, shape: Shape) -> Iterator[Word]:
+    def _words(self, shape: Shape) -> Iterator[TreeWord]:
         """Yield the words that may be predicates."""
         for place in range(len(shape.leaves)):
             text, tag = word_at(shape, place), tag_at(shape, place)
@@ -273,7 +273,7 @@ class PredicateFinder(Model):
                 lemma = self.table_.lemma(text, tag)
                 is_known = text.lower() in self._known_words or lemma in self._known_lemmas
                 if lemma != ABSENT and (is_verb or is_known):
-                    yield Word(shape, place, lemma)
+                    yield TreeWord(shape, place, lemma)
 
     def predict(self, shapes: Sequence[Shape]) -> list[list[Proposition]]:
         """Return the predicates of sentences, without arguments."""
@@ -282,7 +282,7 @@ class PredicateFinder(Model):
         odds = iter(self.classifier_.log_odds(_encode(flat)).tolist() if self.classifier_ and flat else [])
         return [[self._name(word) for word in each if next(odds, -1.0) > 0] for each in words]
 
-    def _name(self, word: Word) -> Proposition:
+    def _name(self, word: TreeWord) -> Proposition:
         found = (self.senses_[key] for key in _sense_keys(word) if key in self.senses_)
         return Proposition(word.place, word.lemma, next(found, word.lemma + FIRST_SENSE), ())
 
@@ -298,14 +298,14 @@ def _check_senses(senses: object) -> dict[str, str]:
     return senses
 
 
-def _encode(words: Sequence[Word]) -> Codes:
+def _encode(words: Sequence[TreeWord]) -> Codes:
     templates = [line.split() for line in TEMPLATES.split("\n") if line]
     described = track(words, "describing words", unit="words")
     values = encode(([function(word) for function in VALUES.values()] for word in described), len(VALUES))
     return join_codes(values, list(VALUES), templates)
 
 
-def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
+def _common_senses(predicates: Iterable[tuple[TreeWord, str]]) -> dict[str, str]:
     """Return the most frequent sense for each key."""
     counts: Counter[tuple[str, str]] = Counter()
     for word, sense in predicates:
@@ -316,7 +316,7 @@ def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
     return common
 
 
-def _sense_keys(word: Word) -> list[str]:
+def _sense_keys(word: TreeWord) -> list[str]:
     """Return what a sense is looked up by, the most exact first."""
     kind = f"{word.lemma} {word.tag()[: len(VERB)]}"
     with_particle = f"{kind} {word.particle()}"

@@ -59,8 +59,8 @@ def draw(seed, root, **options):
 
 def begin(space, pairs, threshold, degree):
     """Begin a search through pairs of trees."""
-    rows = [space.first[number] + right for number, right, _ in pairs]
-    rows += [space.first[number] + wrong for number, _, wrong in pairs]
+    rows = [space.indptr[number] + right for number, right, _ in pairs]
+    rows += [space.indptr[number] + wrong for number, _, wrong in pairs]
     counters = np.repeat([[0], [1]], len(pairs), axis=0).astype(np.int32)
     return space.search(Violations(np.array(rows, dtype=np.int64), counters, 2), threshold, degree)
 
