@@ -222,6 +222,7 @@ def _const_trees(state: State) -> list[ConstTree]:
     counts, sizes = arrays["n_nodes"], arrays["sizes"]
     n_nodes = int(counts.sum(dtype=np.int64))
     expect(n_nodes == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
+    expect(all(isinstance(name, str) for name in names), "labels that are strings")
     expect(is_within(arrays["labels"], len(names)), "numbers of labels")
     expect(is_within(sizes, len(sizes) + 1, low=1), "sizes of subtrees")
     ends = np.cumsum(counts)

@@ -29,7 +29,7 @@ ROOM = 1 << 16
 BYTES_FOR_EACH = 8
 """The largest filter has so many for each candidate that is met."""
 
-Part: TypeAlias = tuple[Growth, Weighed | None]
+GrownLevel: TypeAlias = tuple[Growth, Weighed | None]
 """What was found, and, if there is a next order, its places."""
 
 
@@ -93,7 +93,7 @@ class ConjunctionCounting:
     keep_places: bool
     sifting: Sifting | None = None
 
-    def count(self, blocks: Sequence[LoadedSpan]) -> list[Part]:
+    def count(self, blocks: Sequence[LoadedSpan]) -> list[GrownLevel]:
         """Count the extensions of the conjunctions of blocks."""
         return [part for block in blocks for part in self._count(block.level, self._admit(block))]
 
@@ -103,7 +103,7 @@ class ConjunctionCounting:
         n_met = int(weigh(block.level, self.rows).n_met[-1])
         return self.sifting.admit([lambda: block.level], n_met)[0]
 
-    def _count(self, level: Level, admitted: Admitted) -> Iterator[Part]:
+    def _count(self, level: Level, admitted: Admitted) -> Iterator[GrownLevel]:
         scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.first) else FREE)
         room = max(ROOM, len(scratch.slots))
         found = self._room(room, 8 * ROOM if self.keep_places else 0)
@@ -127,7 +127,7 @@ class ConjunctionCounting:
             np.empty(n_places, dtype=np.int64),
         )
 
-    def _take(self, level: Level, found: Found, tally: Tally) -> Part:
+    def _take(self, level: Level, found: Found, tally: Tally) -> GrownLevel:
         """Copy what was found out of the room that was made for it."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
-from treewright.mining.counting import ConjunctionCounting, Part, Sifting
+from treewright.mining.counting import ConjunctionCounting, GrownLevel, Sifting
 from treewright.mining.levels import (
     EVERYTHING,
     KeptLevel,
@@ -189,7 +189,7 @@ class PolynomialSearch:
 
     def _spread(
         self, counting: ConjunctionCounting, groups: Sequence[Sequence[LevelSpan]]
-    ) -> Iterator[list[Part]]:
+    ) -> Iterator[list[GrownLevel]]:
         """Yield what is counted for groups of tasks, in their order, by threads or on a cluster."""
         if self._space.client is not None:
             yield from iter_jobs(counting.count, map(cut, groups), client=self._space.client)
@@ -203,7 +203,7 @@ class PolynomialSearch:
                 # Each thread has memory of its own that it keeps.
                 self._space.memory.trim()
 
-    def _keep_part(self, part: Part) -> Growth:
+    def _keep_part(self, part: GrownLevel) -> Growth:
         growth, level = part
         if level is not None:
             self._keep(level)

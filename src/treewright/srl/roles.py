@@ -385,6 +385,12 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
         expect((self.fragments_ is not None) == (has_model and other == FRAGMENTS), "fragments of trees")
         if has_model:
             expect(list(self.model_.classes_) == self.classes_, "the classes of the model")
+        n_columns = len(self.table_.names_) if self.table_ is not None else 0
+        n_columns += len(self.fragments_.fragments_) if self.fragments_ is not None else 0
+        if isinstance(self.model_, LinearMachine):
+            expect(len(self.model_.coef_) == n_columns, "weights for each feature")
+        elif isinstance(self.model_, ConjunctionClassifier):
+            expect(self.model_.n_features_in_ == n_columns, "conjunctions of the features")
 
 
 def _tell(progress: Progress, told: object) -> None:

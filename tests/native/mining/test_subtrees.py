@@ -7,7 +7,7 @@ from oracle.mining import subtrees as twin
 
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
-from treewright.mining import rooms, subtree
+from treewright.mining import subtree, subtree_counting
 from treewright.mining.space import Violations
 from treewright.mining.subtree import SubtreeSpace
 from treewright.mining.subtree_counting import are_first
@@ -287,7 +287,7 @@ def test_room_is_made_where_it_is_wanting(seed, copies, room, jobs, monkeypatch)
     space, pairs, _ = draw(seed, True, jobs=jobs)
     space.copies = copies
     plain = grow(space, pairs, seed % 2, 4)
-    monkeypatch.setattr(rooms, "ROOM", room)
+    monkeypatch.setattr(subtree_counting, "ROOM", room)
     assert listing(grow(space, pairs, seed % 2, 4)) == listing(plain)
 
 
