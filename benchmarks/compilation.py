@@ -83,7 +83,7 @@ def call_subtrees():
     trees = tw.make_treebank(10).dependencies
     heads = [np.stack([np.arange(len(tree)), tree.heads]).astype(np.int32) for tree in trees]
     space = SubtreeSpace(trees, heads)
-    problem = list_problem(space.first, space.first[1:] - 1)
+    problem = list_problem(space.indptr, space.indptr[1:] - 1)
     mined = GradientMiner(degree=3, threshold=3, max_iter=1, path=False).fit(space, problem)
     known = SubtreeSpace(trees, heads, encoder=space.encoder, keys=space.keys)
     AveragedRanker(epochs=1).fit(known.match(list(mined.features.values())), problem.alternatives)

@@ -56,7 +56,9 @@ def measure_mining(options, base, lists, gold, clock):
         training.lists.trees, training.lists.heads, copies=options.copies, n_jobs=options.n_jobs
     )
     clock.tick(f"{space.n_rows} candidates as {len(space.forest.owners)} arcs of {len(space.keys)} features")
-    problem = list_problem(training.lists.first, training.right, given=training.lists.scores * base.scale_)
+    problem = list_problem(
+        training.lists.first, training.right, base_scores=training.lists.scores * base.scale_
+    )
     miner = GradientMiner(
         degree=options.degree, threshold=options.threshold, max_iter=1, path=False, refine=0
     )

@@ -210,7 +210,7 @@ def mine_subtrees(trees, found, scale):
     right = [int((some == tree.heads).sum(axis=1).argmax()) for some, tree in zip(heads, trees, strict=True)]
     first = np.concatenate([[0], np.cumsum([len(each) for each in heads])])
     scores = np.concatenate([each.scores for each in found]) * scale
-    problem = tw.list_problem(first, first[:-1] + right, given=scores)
+    problem = tw.list_problem(first, first[:-1] + right, base_scores=scores)
     space = tw.SubtreeSpace(trees, heads, copies=1)
     options = {"max_iter": 2, "path": False, "tolerance": 0.0, "refine": 5}
     mined = tw.GradientMiner(degree=2, threshold=len(trees) / SHARE, **options).fit(space, problem)

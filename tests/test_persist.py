@@ -1,4 +1,3 @@
-import importlib
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +7,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import treewright as tw
-from treewright._models import MODELS
 from treewright.errors import FormatError, InputError
+from treewright.model import Model, find_class
 from treewright.persist import State, identify, load_state, save_state
 
 
@@ -128,15 +127,15 @@ def test_values_nested_without_end_are_refused(tmp_path):
 
 def test_load_refuses_kinds_it_does_not_know(tmp_path):
     save_state(State("Outer"), tmp_path / "model")
-    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of CandidateReranker"):
+    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected a model of treewright"):
         tw.load(tmp_path / "model")
 
 
-def test_all_kinds_of_models_are_where_the_loader_looks():
-    for kind, module in MODELS.items():
-        found = getattr(importlib.import_module(f"treewright.{module}"), kind)
-        assert callable(found.from_state)
-        assert callable(found.save)
+def test_every_public_model_is_found_by_its_name():
+    for name in tw.__all__:
+        public = getattr(tw, name)
+        if isinstance(public, type) and issubclass(public, Model):
+            assert find_class(name) is public
 
 
 def test_the_same_model_has_the_same_name_in_any_order_of_arrays():

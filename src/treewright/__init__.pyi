@@ -1,7 +1,6 @@
 from . import errors as errors
 from . import metrics as metrics
 from . import progress as progress
-from ._models import load as load
 from ._version import __version__ as __version__
 from .data.bracketed import iter_brackets as iter_brackets
 from .data.bracketed import read_brackets as read_brackets
@@ -103,6 +102,7 @@ from .mining.polynomial import PolynomialSpace as PolynomialSpace
 from .mining.problem import label_problem as label_problem
 from .mining.problem import list_problem as list_problem
 from .mining.subtree import SubtreeSpace as SubtreeSpace
+from .model import load as load
 from .parsing.constituent.parser import ConstituentParser as ConstituentParser
 from .parsing.constituent.parser import Parse as Parse
 from .parsing.dependency.features import TemplateSet as TemplateSet

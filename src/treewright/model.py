@@ -143,8 +143,15 @@ class Model:
     def get_state(self) -> State:
         """Return all that the model is."""
         self.check_is_fitted()
+        return self._put(self.fields)
+
+    def get_params_state(self) -> State:
+        """Return the parameters alone, of a model that need not be fitted."""
+        return self._put({name: field for name, field in self.fields.items() if name in self.param_names()})
+
+    def _put(self, fields: Mapping[str, Field]) -> State:
         state = State(type(self).__name__, {PARAMS: self._saved_params()})
-        for name, field in self.fields.items():
+        for name, field in fields.items():
             field.put(state, self._key(name), getattr(self, name))
         return state
 
@@ -167,21 +174,28 @@ class Model:
         InputError
             For a state that no model of this class can have had.
         """
+        model = cls._take(state, cls.fields)
+        model.check_fitted_state()
+        model.restore()
+        return model
+
+    @classmethod
+    def from_params_state(cls, state: State) -> Self:
+        """Make a model that is not fitted from what `get_params_state` returned."""
+        own = cls.param_names()
+        return cls._take(state, {name: field for name, field in cls.fields.items() if name in own})
+
+    @classmethod
+    def _take(cls, state: State, fields: Mapping[str, Field]) -> Self:
         rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
         params = rest.values.pop(PARAMS, {})
-        found = {name: field.take(rest, cls._key(name)) for name, field in cls.fields.items()}
+        found = {name: field.take(rest, cls._key(name)) for name, field in fields.items()}
         own = cls.param_names()
         model = cls(**params, **{name: found.pop(name) for name in list(found) if name in own})
         check_params(model)
         for name, value in found.items():
             setattr(model, name, value)
-        for what, left in (("value", rest.values), ("array", rest.arrays), ("part", rest.parts)):
-            if left:
-                raise InputError(
-                    f"{what} {quote(next(iter(left)))} of {cls.__name__}; expected none of that name"
-                )
-        model.check_fitted_state()
-        model.restore()
+        refuse_rest(rest, cls.__name__)
         return model
 
     def take_fitted(self, other: Self) -> Self:
@@ -333,20 +347,21 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class ArrayList:
-    """A list of arrays of one kind."""
+class Listed:
+    """A list of what a field holds one of."""
 
-    item: Array
+    item: Field
 
     def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
-        """Add the arrays."""
-        for number, array in enumerate(value):
-            self.item.put(state, f"{name}{number}", array)
+        """Add the items, and how many there are."""
+        state.values[name] = len(value)
+        for number, each in enumerate(value):
+            self.item.put(state, f"{name}{number}", each)
 
-    def take(self, state: State, name: str) -> list[npt.NDArray[Any]]:
-        """Remove and return the arrays."""
-        n_arrays = sum(re.fullmatch(re.escape(name) + "[0-9]+", key) is not None for key in state.arrays)
-        return [self.item.take(state, f"{name}{number}") for number in range(n_arrays)]
+    def take(self, state: State, name: str) -> list[Any]:
+        """Remove and return the items."""
+        n_items = Value(int).take(state, name)
+        return [self.item.take(state, f"{name}{number}") for number in range(n_items)]
 
 
 class Record:
@@ -403,21 +418,38 @@ class Part:
         if not issubclass(kind, self.kinds):
             expected = " or ".join(each.__name__ for each in self.kinds)
             raise InputError(f"{name} is a {part.kind}; expected {expected}")
-        return kind.from_state(part)
+        return self._make(kind, part)
+
+    def _make(self, kind: type[Model], state: State) -> Model:
+        return kind.from_state(state)
 
 
-class Parts(Part):
-    """A list of models inside a model."""
+class Unfitted(Part):
+    """The parameters of a model that is one of those of another."""
 
-    def put(self, state: State, name: str, value: Any) -> None:  # noqa: ANN401
-        """Add the models."""
-        for number, each in enumerate(value):
-            super().put(state, f"{name}{number}", each)
+    def put(self, state: State, name: str, value: Model | None) -> None:
+        """Add the parameters."""
+        if value is not None:
+            state.parts[name] = value.get_params_state()
 
-    def take(self, state: State, name: str) -> list[Any]:
-        """Remove and return the models."""
-        n_parts = sum(re.fullmatch(re.escape(name) + "[0-9]+", key) is not None for key in state.parts)
-        return [super(Parts, self).take(state, f"{name}{number}") for number in range(n_parts)]
+    def _make(self, kind: type[Model], state: State) -> Model:
+        return kind.from_params_state(state)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The labels of classes, in an array of any type that JSON can hold the values of."""
+
+    def put(self, state: State, name: str, value: npt.NDArray[Any]) -> None:
+        """Add the labels and their type."""
+        state.values[name] = {"labels": value.tolist(), "type": value.dtype.str}
+
+    def take(self, state: State, name: str) -> npt.NDArray[Any]:
+        """Remove and return the labels."""
+        value = state.values.pop(name)
+        labels = np.array(value["labels"], dtype=value["type"])
+        expect(labels.ndim == 1 and len(labels) > 0, f"a list of {name}")
+        return labels
 
 
 @dataclass(frozen=True)
@@ -435,6 +467,13 @@ class Coded:
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the value."""
         return self.decode(state.parts.pop(name)) if name in state.parts else None
+
+
+def refuse_rest(state: State, owner: str) -> None:
+    """Raise `InputError` if anything of a state is left that no field has taken."""
+    for what, left in (("value", state.values), ("array", state.arrays), ("part", state.parts)):
+        if left:
+            raise InputError(f"{what} {quote(next(iter(left)))} of {owner}; expected none of that name")
 
 
 def expect(is_sound: bool | np.bool_, what: str) -> None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright._models import load
 from treewright._optional import require
 from treewright._validate import check_choice, check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.interop import list_words, read_words
 from treewright.errors import InputError, quote
+from treewright.model import load
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token

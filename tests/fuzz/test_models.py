@@ -1,16 +1,17 @@
 """Damaged models are refused; models that somebody has changed do not lead compiled code astray."""
 
-import re
 from random import Random
 
 import numpy as np
 import pytest
 from mutations import mutate_bytes, mutate_state
+from treewright._soundness import check_state
 
 import treewright as tw
-from treewright._models import MODELS
-from treewright._soundness import ARRAYS, check_state
 from treewright.errors import FormatError, InputError
+from treewright.kernels.examples import examples_from_state
+from treewright.learn.trees import ForestField
+from treewright.model import REGISTRY
 from treewright.persist import State, identify, load_state, save_state
 
 N_DAMAGED = 1500
@@ -71,28 +72,34 @@ def test_changed_models_are_refused_or_loaded(name, saved, tmp_path):
     assert found == {"refused", "loaded"}
 
 
-def kinds_in(state):
-    yield state.kind, {re.sub(r"[0-9]+$", "", name) for name in state.arrays}
+def models_in(state):
+    """Yield the states of a model and of those inside it."""
+    if state.kind in REGISTRY:
+        yield state
     for part in state.parts.values():
-        yield from kinds_in(part)
+        yield from models_in(part)
 
 
-def test_all_arrays_of_saved_models_are_known(saved):
-    for state, _ in saved.values():
-        check_state(state)
-        for kind, names in kinds_in(state):
-            assert names <= set(ARRAYS.get(kind, {}))
-    assert {kind for kind in ARRAYS if kind in MODELS} <= set(MODELS)
+@pytest.mark.parametrize("name", ["tagger", "trees", "machine"])
+@pytest.mark.parametrize(("what", "extra"), [("arrays", np.zeros(1)), ("values", 1), ("parts", State("X"))])
+def test_what_a_class_does_not_declare_is_refused(name, what, extra, saved):
+    for state in models_in(saved[name][0]):
+        changed = {"values": dict(state.values), "arrays": dict(state.arrays), "parts": dict(state.parts)}
+        changed[what]["strange"] = extra
+        with pytest.raises(InputError, match=f"'strange' of {state.kind}; expected none of that name"):
+            REGISTRY[state.kind].from_state(State(state.kind, **changed))
 
 
-def forest(**arrays):
+def take_forest(**arrays):
     nodes = {"features": [0, -1, -1], "present": [1, -1, -1], "absent": [2, -1, -1], "roots": [0]}
-    made = {name: np.array(numbers, dtype=np.int32) for name, numbers in (nodes | arrays).items()}
-    return State("Forest", {}, made | {"values": np.zeros(len(made["features"]))})
+    nodes |= arrays
+    made = {f"f.nodes.{name}": np.array(numbers, dtype=np.int32) for name, numbers in nodes.items()}
+    made |= {"f.roots": made.pop("f.nodes.roots"), "f.nodes.values": np.zeros(3)}
+    return ForestField().take(State("X", {}, made), "f")
 
 
 def test_a_forest_is_sound():
-    check_state(forest())
+    assert take_forest().roots.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -104,12 +111,47 @@ def test_a_forest_is_sound():
         ({"present": [1, -1]}, "nodes that have all columns"),
         ({"roots": [1]}, "a first root at the first node"),
         ({"roots": [0, 3]}, "roots in increasing order"),
+        ({"roots": [0, 0]}, "roots in increasing order"),
         ({"roots": [0, 1]}, "nodes that stay in their tree"),
     ],
 )
 def test_a_forest_whose_nodes_lead_elsewhere_is_refused(arrays, expected):
     with pytest.raises(InputError, match=expected):
-        check_state(forest(**arrays))
+        take_forest(**arrays)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"indices": [0, 5]}, "places of a matrix of that shape"),
+        ({"indices": [0, -1]}, "places of a matrix of that shape"),
+        ({"indptr": [0, 2, 1, 2]}, "rows one after the other"),
+        ({"indptr": [0, 1, 2, 3]}, "rows of all places"),
+        ({"indptr": [0, 2]}, "places of a matrix of that shape"),
+        ({"data": [1.0]}, "a number for each place"),
+        ({"data": ["x", "y"]}, "data has 1 dimensions of <U1; expected 1 of b or i or u or f"),
+        ({"more": [1]}, "array 'more' of sparse; expected none of that name"),
+    ],
+)
+def test_places_outside_of_a_matrix_are_refused(changed, message):
+    arrays = {"indptr": [0, 1, 1, 2], "indices": [0, 4], "data": [1.0, np.nan]}
+
+    def matrix(arrays):
+        made = {name: np.array(numbers) for name, numbers in arrays.items()}
+        return examples_from_state(State("sparse", {"shape": [3, 5]}, made))
+
+    assert matrix(arrays).shape == (3, 5)
+    with pytest.raises(InputError, match=message):
+        matrix(arrays | changed)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "ragged"])
+@pytest.mark.parametrize("sizes", [[3], [1], [-1, 3], [1, 0]])
+def test_sizes_of_other_items_than_there_are_are_refused(kind, sizes):
+    items = State("plain", {"items": [1, 2]})
+    arrays = {"sizes": np.array(sizes)} | ({"array": np.ones(2)} if kind == "arrays" else {})
+    with pytest.raises(InputError, match="expected sizes of"):
+        examples_from_state(State(kind, {"type": "tuple"}, arrays, {"items": items}))
 
 
 @pytest.mark.parametrize("sizes", [[1, 1, 4], [1, 3, 3], [2, 1, 3], [1, 1, 2]])
@@ -120,7 +162,7 @@ def test_sizes_that_are_those_of_no_tree_are_refused(sizes):
         "sizes": np.array(sizes, dtype=np.int32),
     }
     with pytest.raises(InputError, match="expected sizes of"):
-        check_state(State("ConstTree", {"labels": ["a"]}, arrays))
+        examples_from_state(State("ConstTree", {"labels": ["a"]}, arrays))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from treewright import (
 )
 from treewright.data.labelled_trees import to_constituents
 from treewright.errors import InputError
-from treewright.kernels.indices import Index
+from treewright.kernels.indices import TreeIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -138,7 +138,7 @@ def test_small_counts_are_those_that_are_counted_by_hand():
 @pytest.fixture(params=[3, 512])
 def in_chunks(request, monkeypatch):
     """Let equal subtrees be one among so many trees."""
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "n_together", request.param)
+    monkeypatch.setitem(TreeIndex.__init__.__kwdefaults__, "n_together", request.param)
 
 
 EVERY_WAY = [

@@ -163,13 +163,13 @@ def test_very_improbable_candidates_do_not_underflow():
     n_repeats = 400
     longer = [
         np.concatenate([decisions.outputs[begin:end]] * n_repeats)
-        for begin, end in zip(decisions.first[:-1], decisions.first[1:], strict=True)
+        for begin, end in zip(decisions.indptr[:-1], decisions.indptr[1:], strict=True)
     ]
     outputs = np.concatenate(longer)
     steps = np.concatenate(
         [
             np.concatenate([decisions.steps[begin:end]] * n_repeats)
-            for begin, end in zip(decisions.first[:-1], decisions.first[1:], strict=True)
+            for begin, end in zip(decisions.indptr[:-1], decisions.indptr[1:], strict=True)
         ]
     )
     long = make_decision_list(
@@ -208,7 +208,7 @@ def test_hidden_vectors_may_be_of_single_precision():
         decisions.hidden.astype(np.float32),
         decisions.steps,
         decisions.outputs,
-        decisions.first,
+        decisions.indptr,
         n_outputs=N_OUTPUTS,
         log_probabilities=decisions.log_probabilities,
     )
@@ -245,7 +245,7 @@ def test_the_top_kernel_wants_shared_steps_and_whole_candidates():
         ({"steps": [0, 7]}, "steps has the value 7; expected numbers from 0 to 0"),
         ({"steps": [0.5, 0.5]}, "steps is of float64; expected whole numbers"),
         ({"outputs": [0]}, r"outputs has the shape \(1,\); expected \(2,\)"),
-        ({"first": [1, 2]}, "first is .*; expected 0 and where each candidate ends"),
+        ({"indptr": [1, 2]}, "indptr is .*; expected 0 and where each candidate ends"),
         ({"n_outputs": 0}, "n_outputs is 0; expected an integer of at least 1"),
         ({"distributions": [[0.5, 0.2]]}, "step 0 have the sum 0.7; expected 1"),
         ({"distributions": [[1.0]]}, "distributions has the shape"),
@@ -260,7 +260,7 @@ def test_bad_arrays_are_named(changes, message):
         "hidden": [[1.0]],
         "steps": [0, 0],
         "outputs": [0, 1],
-        "first": [0, 1, 2],
+        "indptr": [0, 1, 2],
         "n_outputs": 2,
         "distributions": [[0.5, 0.5]],
     }

@@ -6,7 +6,7 @@ from nltk.tree import Tree
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -26,7 +26,7 @@ RBF = VectorKernel("rbf", gamma=0.3)
 
 
 class ShiftedKernel(VectorKernel):
-    """A kernel that treewright does not know."""
+    """A kernel that is not of the package."""
 
 
 def draw(random_state, n_examples=120, n_classes=3):
@@ -273,13 +273,22 @@ def test_saved_machines_decide_the_same(trees, tmp_path, class_weight):
 
 def test_machines_that_cannot_be_saved_say_why(tmp_path):
     vectors, labels, _ = draw(1)
-    machine = TreeKernelClassifier(ShiftedKernel()).fit(vectors, labels)
-    with pytest.raises(
-        InputError, match=r"kernel is 'ShiftedKernel\(\)', which cannot be saved; expected plain"
-    ):
+    machine = TreeKernelClassifier(RBF + VectorKernel()).fit(vectors, labels)
+    machine.set_params(kernel__weights=[object()] * 2)
+    with pytest.raises(InputError, match=r"kernel.weights\[0\] is .*, which cannot be saved; expected plain"):
         machine.save(tmp_path / "model")
-    with pytest.raises(NotFittedError):
+    with pytest.raises(InputError, match="this TreeKernelClassifier is not fitted; call fit first"):
         TreeKernelClassifier(RBF).save(tmp_path / "model")
+
+
+def test_machines_with_a_kernel_of_somebody_else_can_be_saved(tmp_path):
+    vectors, labels, _ = draw(1)
+    machine = TreeKernelClassifier(ShiftedKernel("rbf", gamma=0.3)).fit(vectors, labels)
+    machine.set_params(kernel=None).save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert loaded.kernel is None
+    assert type(loaded.kernel_) is ShiftedKernel
+    assert loaded.predict(vectors).tolist() == machine.predict(vectors).tolist()
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC, SVR
 
 from treewright.errors import InputError
-from treewright.kernels.base import Packed
+from treewright.kernels.base import PackedExamples
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem, solve
 
 TOL, PEER_TOL = 1e-3, 1e-6
 
 
-class PackedMatrix(Packed):
+class PackedMatrix(PackedExamples):
     """A matrix of kernel values, that counts what is asked of it."""
 
     def __init__(self, matrix):

@@ -43,7 +43,7 @@ def test_weights_are_the_mean_of_all_that_the_twin_passes_through(random_state, 
     dense, first, right, costs, given = draw(random_state)
     start = np.random.default_rng(random_state).integers(-8, 9, size=8) / 8
     ranker = AveragedRanker(random_state=random_state, **options)
-    ranker.fit(csr_matrix(dense), make(first, right, costs=costs, given=given), coef_init=start)
+    ranker.fit(csr_matrix(dense), make(first, right, costs=costs, base_scores=given), coef_init=start)
     settings = {"epochs": 10, **options, "costs": costs, "given": given}
     expected, n_updates = expect(random_state, dense, first, right, start, **settings)
     np.testing.assert_allclose(ranker.coef_, expected, atol=1e-12)
@@ -89,7 +89,7 @@ def test_the_rate_only_scales_weights_if_nothing_is_given(rate):
 def test_a_tiny_rate_leaves_the_weights_to_start_from():
     dense, first, right, _, given = draw(4)
     start = np.random.default_rng(4).normal(size=8)
-    alternatives = make(first, right, given=given)
+    alternatives = make(first, right, base_scores=given)
     ranker = AveragedRanker(rate=1e-9).fit(csr_matrix(dense), alternatives, coef_init=start)
     np.testing.assert_allclose(ranker.coef_, start, atol=1e-6)
 
@@ -98,7 +98,7 @@ def test_given_scores_that_are_right_need_no_updates():
     dense, first, right, _, _ = draw(5)
     given = np.zeros(len(dense))
     given[right] = 1
-    ranker = AveragedRanker(epochs=2).fit(csr_matrix(dense), make(first, right, given=given))
+    ranker = AveragedRanker(epochs=2).fit(csr_matrix(dense), make(first, right, base_scores=given))
     assert ranker.n_updates_ == [0, 0]
     assert not ranker.coef_.any()
 
@@ -108,14 +108,14 @@ def test_a_margin_asks_for_more_where_costs_are_higher():
     given = np.zeros(len(dense))
     given[right] = 1
     for cost, updates in ((0.25, False), (1.0, True)):
-        alternatives = make(first, right, given=given, costs=np.full(len(dense), cost))
+        alternatives = make(first, right, base_scores=given, costs=np.full(len(dense), cost))
         ranker = AveragedRanker(epochs=1, margin=2).fit(csr_matrix(dense), alternatives)
         assert (ranker.n_updates_[0] > 0) == updates
 
 
 def test_the_same_seed_gives_the_same_weights():
     dense, first, right, _, given = draw(7)
-    rows, alternatives = csr_matrix(dense), make(first, right, given=given)
+    rows, alternatives = csr_matrix(dense), make(first, right, base_scores=given)
     one, same, other = (
         AveragedRanker(random_state=random_state).fit(rows, alternatives).coef_.tolist()
         for random_state in (1, 1, 2)
@@ -126,7 +126,7 @@ def test_the_same_seed_gives_the_same_weights():
 
 def test_fitting_leaves_what_it_is_given_as_it_is():
     dense, first, right, costs, given = draw(8)
-    alternatives, start = make(first, right, costs=costs, given=given), np.ones(8)
+    alternatives, start = make(first, right, costs=costs, base_scores=given), np.ones(8)
     before = [each.copy() for each in alternatives]
     AveragedRanker(rate=0.5).fit(csr_matrix(dense), alternatives, coef_init=start)
     assert start.tolist() == [1] * 8
@@ -160,7 +160,9 @@ def test_bad_parameters_are_refused(option, message):
 def test_updates_are_multiplied_by_the_trust_in_each_feature():
     dense, first, right, costs, given = draw(1)
     trust = np.arange(8) / 8
-    found = AveragedRanker(epochs=3).fit(csr_matrix(dense), make(first, right, given=given), trust=trust)
+    found = AveragedRanker(epochs=3).fit(
+        csr_matrix(dense), make(first, right, base_scores=given), trust=trust
+    )
     options = {"costs": costs, "given": given, "rate": trust}
     expected, _ = expect(0, dense, first, right, np.zeros(8), epochs=3, **options)
     np.testing.assert_allclose(found.coef_, expected, atol=1e-12)
@@ -190,7 +192,7 @@ def slow_loss(dense, alternatives, weights, penalty):
 @pytest.mark.parametrize("random_state", range(4))
 def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finite_differences(random_state):
     dense, first, right, _, given = draw(random_state)
-    alternatives = make(first, right, given=given)
+    alternatives = make(first, right, base_scores=given)
     weights = np.random.default_rng(random_state).normal(size=9)
     loss, slopes = _Likelihood(csr_matrix(dense), alternatives, None)(weights, 0.7)
     assert loss == pytest.approx(slow_loss(dense, alternatives, weights, 0.7), rel=1e-5)
@@ -204,9 +206,9 @@ def test_the_likelihood_is_that_of_the_definition_and_its_gradient_that_of_finit
 
 def test_no_other_weights_make_the_right_rows_more_probable():
     dense, first, right, _, given = draw(3)
-    alternatives = make(first, right, given=given)
+    alternatives = make(first, right, base_scores=given)
     ranker = LogLinearRanker(penalty=1.0).fit(csr_matrix(dense), alternatives)
-    best = np.append(ranker.coef_, ranker.given_weight_)
+    best = np.append(ranker.coef_, ranker.base_weight_)
     least = slow_loss(dense, alternatives, best, 1.0)
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -225,18 +227,22 @@ def test_a_feature_that_is_trusted_less_has_less_weight():
 
 def test_models_of_several_penalties_are_those_that_are_fitted_one_after_the_other():
     dense, first, right, _, given = draw(5, n_lists=60)
-    rows, alternatives, trust = csr_matrix(dense), make(first, right, given=given), np.linspace(0.1, 1, 8)
+    rows, alternatives, trust = (
+        csr_matrix(dense),
+        make(first, right, base_scores=given),
+        np.linspace(0.1, 1, 8),
+    )
     start = None
     for ranker in fit_penalties(rows, alternatives, (10.0, 1.0, 0.1), trust=trust):
         alone = LogLinearRanker(penalty=ranker.penalty).fit(rows, alternatives, coef_init=start, trust=trust)
         start = alone.coef_
         assert ranker.coef_.tolist() == start.tolist()
-        assert ranker.given_weight_ == alone.given_weight_
+        assert ranker.base_weight_ == alone.base_weight_
 
 
 def test_rows_in_the_order_of_the_alternatives_give_the_same_weights():
     dense, first, right, _, given = draw(6, n_lists=60)
-    rows, alternatives = csr_matrix(dense), make(first, right, given=given)
+    rows, alternatives = csr_matrix(dense), make(first, right, base_scores=given)
     in_order = alternatives._replace(rows=np.arange(len(dense)))
     one = LogLinearRanker().fit(rows, alternatives).coef_
     other = LogLinearRanker().fit(rows[alternatives.rows], in_order).coef_

@@ -75,7 +75,7 @@ def test_primal_and_dual_forms_agree(random_state, voting):
 
 def test_an_update_is_scaled_by_its_loss():
     rows = np.array([[1.0, 0.0], [0.0, 1.0]])
-    perceptron = VotedPerceptron().fit(rows, [0, 2], [0.25, 1.0], given=[0, 0.5])
+    perceptron = VotedPerceptron().fit(rows, [0, 2], [0.25, 1.0], base_scores=[0, 0.5])
     np.testing.assert_allclose(perceptron.coef_, [0.75, -0.75])
 
 
@@ -86,7 +86,7 @@ def test_learning_begins_with_no_scores_at_all():
 
 def test_a_model_that_is_always_right_is_left_alone():
     _, rows, first, losses, _ = make_lists(3)
-    perceptron = VotedPerceptron(epochs=3, voting=True).fit(rows, first, losses, given=-losses)
+    perceptron = VotedPerceptron(epochs=3, voting=True).fit(rows, first, losses, base_scores=-losses)
     assert not perceptron.coef_.any()
     assert perceptron.n_updates_ == [0, 0, 0]
     shares = perceptron.score(rows, first, -losses)
@@ -118,17 +118,17 @@ def test_rows_may_be_made_when_they_are_asked_for():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"first": [0, 1, 1, 3]}, "list 1 has no candidates; expected at least one"),
-        ({"first": [0]}, r"first has the shape \(1,\)"),
+        ({"indptr": [0, 1, 1, 3]}, "list 1 has no candidates; expected at least one"),
+        ({"indptr": [0]}, r"indptr has the shape \(1,\)"),
         ({"losses": [0.0, 1.0]}, r"losses has the shape \(2,\); expected \(3,\), one for each candidate"),
         ({"losses": [0.0, np.nan, 1.0]}, "losses has the value nan; expected finite numbers"),
         ({"losses": ["a", "b", "c"]}, "losses is list; expected an array of numbers"),
-        ({"given": [0.0]}, "given has the shape"),
+        ({"base_scores": [0.0]}, "base_scores has the shape"),
         ({"rows": np.eye(2)}, "there are 2 rows; expected 3, one for each candidate"),
     ],
 )
 def test_bad_lists_are_named(changes, message):
-    good = {"rows": np.eye(3), "first": [0, 1, 3], "losses": [0.0, 0.0, 1.0], "given": None}
+    good = {"rows": np.eye(3), "indptr": [0, 1, 3], "losses": [0.0, 0.0, 1.0], "base_scores": None}
     with pytest.raises(InputError, match=message):
         VotedPerceptron().fit(**{**good, **changes})
 

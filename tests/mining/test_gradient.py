@@ -140,7 +140,7 @@ def test_lists_are_learnt_as_without_pruning(random_state):
     rows, rng = random_rows(random_state, n_rows=60)
     first = np.arange(0, 61, 5)
     right = first[:-1] + rng.integers(5, size=12)
-    problem = list_problem(first, right, costs=rng.random(60) + 0.5, given=rng.normal(size=60))
+    problem = list_problem(first, right, costs=rng.random(60) + 0.5, base_scores=rng.normal(size=60))
     miner = GradientMiner(degree=3, threshold=1, max_iter=5)
     mined = miner.fit(PolynomialSpace(csr_matrix(rows)), problem)
     assert_same(mined, miner.fit(EverythingSpace(rows), problem))
@@ -319,7 +319,7 @@ def test_a_problem_of_other_rows_is_refused():
         (lambda: list_problem([0, 2, 4], [0, 1]), "right[1] is 1; expected a row from 2 to 3"),
         (
             lambda: list_problem([0, 2], [0, 1]),
-            "first does not divide rows into lists, one for each of right",
+            "indptr does not divide rows into lists, one for each of right",
         ),
         (
             lambda: list_problem([0, 2], [0], costs=[1]),

@@ -47,9 +47,9 @@ def make_problem(random_state, space, lists):
     """Let the tree with the shortest arcs be right in each list, and draw costs and scores."""
     rng = np.random.default_rng(random_state)
     lengths = [np.abs(trees - np.arange(1, trees.shape[1] + 1)).sum(axis=1) for trees in lists]
-    right = space.first[:-1] + np.array([each.argmin() for each in lengths], dtype=np.int64)
+    right = space.indptr[:-1] + np.array([each.argmin() for each in lengths], dtype=np.int64)
     costs, given = rng.integers(1, 9, size=space.n_rows) / 8, rng.integers(-4, 5, size=space.n_rows) / 8
-    return list_problem(space.first, right, costs=costs, given=given)
+    return list_problem(space.indptr, right, costs=costs, base_scores=given)
 
 
 def read_features(space):

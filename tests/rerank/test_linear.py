@@ -16,7 +16,7 @@ def draw(random_state, n_lists=40, n_features=30):
     first = np.cumsum([0, *rng.integers(1, 6, size=n_lists)])
     dense = (rng.random((first[-1], n_features)) < rng.choice([0, 0.3], size=(first[-1], 1))).astype(np.int8)
     right = np.array([rng.integers(begin, end) for begin, end in pairwise(first)])
-    return csr_matrix(dense), list_problem(first, right, given=rng.normal(size=len(dense)))
+    return csr_matrix(dense), list_problem(first, right, base_scores=rng.normal(size=len(dense)))
 
 
 class Drawn:

@@ -10,7 +10,7 @@ import treewright as tw
 from treewright.data.consttree import Span
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.srl.arguments import find_arguments, find_candidates, keep_verbal, node_places, shape_of
-from treewright.srl.codes import CERTAIN, Decider, encode, join_codes
+from treewright.srl.codes import CERTAIN, CodeClassifier, encode, join_codes
 from treewright.srl.features import view_argument
 from treewright.srl.identification import ALL_VALUES, choose_apart, encode_candidates, list_candidates
 
@@ -92,21 +92,22 @@ def test_codes_tell_values_columns_and_templates_apart():
     assert len(set(codes[:2].ravel().tolist())) == 8
 
 
-def test_a_decider_learns_what_decides_and_drops_what_is_rare():
+def test_a_classifier_learns_what_decides_and_drops_what_is_rare():
     codes = np.array([[1, 7], [1, 8], [2, 9], [2, 10]], dtype=np.uint32)
-    decider = Decider(C=10.0).fit(codes, [True, True, False, False])
-    assert decider.codes_.tolist() == [1, 2]
-    odds = decider.log_odds(np.array([[1, 50], [2, 0], [3, 3]], dtype=np.uint32))
+    classifier = CodeClassifier(C=10.0).fit(codes, [True, True, False, False])
+    assert classifier.codes_.tolist() == [1, 2]
+    odds = classifier.log_odds(np.array([[1, 50], [2, 0], [3, 3]], dtype=np.uint32))
     assert odds[0] > 1 > -1 > odds[1]
     assert (
-        Decider.from_state(decider.get_state()).log_odds(codes).tolist() == decider.log_odds(codes).tolist()
+        CodeClassifier.from_state(classifier.get_state()).log_odds(codes).tolist()
+        == classifier.log_odds(codes).tolist()
     )
 
 
 @pytest.mark.parametrize(("answer", "sign"), [(True, 1), (False, -1)])
-def test_a_decider_that_knows_one_answer_gives_it(answer, sign):
-    decider = Decider().fit(np.zeros((2, 1), dtype=np.uint32), [answer, answer])
-    assert decider.log_odds(np.ones((1, 1), dtype=np.uint32)).tolist() == [sign * CERTAIN]
+def test_a_classifier_that_knows_one_answer_gives_it(answer, sign):
+    classifier = CodeClassifier().fit(np.zeros((2, 1), dtype=np.uint32), [answer, answer])
+    assert classifier.log_odds(np.ones((1, 1), dtype=np.uint32)).tolist() == [sign * CERTAIN]
 
 
 @st.composite

@@ -193,9 +193,7 @@ def test_options_that_have_no_meaning_are_refused(bank, options, message):
 
 def test_a_labeler_that_was_not_trained_is_refused(tmp_path):
     for use in (lambda one: one.predict([]), lambda one: one.save(tmp_path / "m")):
-        with pytest.raises(
-            InputError, match="the labeler has not been trained; call fit, or load one that was"
-        ):
+        with pytest.raises(InputError, match="this RoleLabeler is not fitted; call fit first, or load one"):
             use(RoleLabeler())
 
 

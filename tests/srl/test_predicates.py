@@ -5,7 +5,7 @@ import pytest
 import treewright as tw
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.srl.arguments import shape_of
-from treewright.srl.predicates import LemmaTable, PredicateFinder, Word
+from treewright.srl.predicates import LemmaTable, PredicateFinder, TreeWord
 
 VERBS = [
     ("walked", "VBD", "walk"),
@@ -112,5 +112,5 @@ def test_a_finder_is_made_again_from_its_state():
 
 
 def test_a_lone_word_has_no_neighbours():
-    word = Word(shape_of(tw.ConstTree("go")), 0, "go")
+    word = TreeWord(shape_of(tw.ConstTree("go")), 0, "go")
     assert (word.text(1), word.tag(-1), word.above(1), word.sister(1), word.particle()) == ("-",) * 5

@@ -76,7 +76,7 @@ def test_reasons_add_up_to_the_decision_of_linear_models(kernel, train, test):
     classifier = tw.RoleClassifier(kernel, features="standard", n_fragments=100).fit(train)
     label = classifier.classes_[0]
     reasons = classifier.explain(test[0], 10_000, label=label)
-    intercept = classifier._model.intercept_[0]
+    intercept = classifier.model_.intercept_[0]
     expected = classifier.decision_function(test[:1])[0, 0]
     assert sum(reason.weight for reason in reasons) + intercept == pytest.approx(expected, abs=1e-4)
 
@@ -87,7 +87,7 @@ def test_reasons_of_a_sum_are_fragments_and_features_and_add_up(train, test):
     reasons = classifier.explain(test[0], 100_000, label=label)
     assert {"(", "p"} <= {reason.name[0] for reason in reasons}
     expected = classifier.decision_function(test[:1])[0, 1]
-    assert sum(reason.weight for reason in reasons) + classifier._model.intercept_[1] == pytest.approx(
+    assert sum(reason.weight for reason in reasons) + classifier.model_.intercept_[1] == pytest.approx(
         expected
     )
 
@@ -95,7 +95,7 @@ def test_reasons_of_a_sum_are_fragments_and_features_and_add_up(train, test):
 def test_reasons_of_mined_conjunctions_add_up_to_the_decision(train, test):
     classifier = tw.RoleClassifier("mined", features="standard", threshold=3.0).fit(train)
     reasons = classifier.explain(test[0], 100_000, label=classifier.classes_[1])
-    expected = classifier.decision_function(test[:1])[0, 1] - classifier._model.intercept_[1]
+    expected = classifier.decision_function(test[:1])[0, 1] - classifier.model_.intercept_[1]
     assert sum(reason.weight for reason in reasons) == pytest.approx(expected)
 
 
@@ -147,5 +147,5 @@ def test_arguments_without_roles_are_refused(train):
 
 
 def test_a_classifier_that_was_not_trained_says_so(train):
-    with pytest.raises(InputError, match="has not been trained"):
+    with pytest.raises(InputError, match="this RoleClassifier is not fitted"):
         tw.RoleClassifier().predict(train)

@@ -324,7 +324,7 @@ def _make_reranker(parser: "AnyParser", kernel: str, reranking: Reranking) -> "C
 
 
 def _load_parser(path: str, *kinds: type) -> "AnyParser":
-    from treewright._models import load
+    from treewright.model import load
 
     parser: AnyParser = load(path)
     if not isinstance(parser, kinds):

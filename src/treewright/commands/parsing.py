@@ -218,7 +218,7 @@ def parse(
 
     Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
     """
-    from treewright._models import load
+    from treewright.model import load
     from treewright.parsing.bracket_files import TreeParser, parse_to_brackets
     from treewright.parsing.conllu_files import Parser, parse_file
     from treewright.tagging.tagger import Tagger
@@ -302,8 +302,8 @@ def explain(
     """
     from itertools import islice
 
-    from treewright._models import load
     from treewright.data.conllu import iter_conllu
+    from treewright.model import load
     from treewright.parsing.conllu_files import iter_text, with_tags
     from treewright.report.reranking import show_comparisons
     from treewright.rerank.reranker import DependencyReranker

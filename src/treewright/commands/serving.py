@@ -79,7 +79,7 @@ def _load(paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _load_one(path: str, classes: tuple[Any, ...], expected: str) -> Any:  # noqa: ANN401
-    from treewright._models import load
+    from treewright.model import load
 
     model = load(path)
     if not isinstance(model, classes):

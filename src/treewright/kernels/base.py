@@ -1,22 +1,29 @@
 """What kernels have in common: how they are called, packed, put together and used by scikit-learn."""
 
+import importlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+KERNELS: dict[str, type["Kernel"]] = {}
+"""The kernels that have a short name, such as "sst", by that; of modules that have been imported."""
+CLASSES: dict[str, type["Kernel"]] = {}
+"""All classes of kernels that have been imported, by their names."""
 
-class Packed(ABC):
+
+class PackedExamples(ABC):
     """Examples, by number, with all that the evaluation of their kernel needs. Made by `Kernel.pack`."""
 
     @abstractmethod
@@ -58,10 +65,41 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
     Kernels are put together with ``+`` and ``*``, a positive number ``*`` a kernel, and ``**``; see
     `treewright.kernels.compose`.
+
+    A subclass is registered as soon as it is defined: models with such a kernel can then be saved and loaded.
+
+    Attributes
+    ----------
+    short_name : str, optional
+        A name for command lines and parameters; a class that has none itself is not among `KERNELS`.
+    fragments : {"subtrees", "subset trees"}, optional
+        What the kernel counts, if it can be listed; said by each class for itself, as a subclass may count
+        something else.
+    compares_vectors : bool
+        Whether its examples are vectors, which have no fragments.
+    why_no_fragments : str, optional
+        Why a kernel that is made of others has no fragments even if all of these have some.
+    has_exact_strips : bool
+        Whether values do not depend, to the last bit, on which examples are compared at a time.
     """
 
+    short_name: ClassVar[str | None] = None
+    fragments: ClassVar[Literal["subtrees", "subset trees"] | None] = None
+    compares_vectors: ClassVar[bool] = False
+    why_no_fragments: ClassVar[str | None] = None
+    has_exact_strips: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**options)
+        known = CLASSES.setdefault(cls.__name__, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"there is a kernel {cls.__name__} in {known.__module__}; expected another name")
+        CLASSES[cls.__name__] = cls  # defined again, as in a notebook
+        if "short_name" in vars(cls) and cls.short_name is not None:
+            KERNELS[cls.short_name] = cls
+
     @abstractmethod
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
 
     def __call__(self, examples_a: Any, examples_b: Any = None) -> FloatArray:  # noqa: ANN401
@@ -125,3 +163,15 @@ def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
     if outside.size:
         raise InputError(f"there is no row {outside.flat[0]}; expected rows from 0 to {n_rows - 1}")
     return numbers
+
+
+def find_kernel(name: str) -> type[Kernel]:
+    """Return the class of kernels of a name: one that has been imported, or one of the package."""
+    package: Any = importlib.import_module("treewright")
+    if name not in CLASSES and name in package.__all__:
+        getattr(package, name)  # importing a class registers it
+    if name not in CLASSES or inspect.isabstract(CLASSES[name]):
+        raise InputError(
+            f"kernel is {quote(name)}; expected one of treewright, or of a module that is imported"
+        )
+    return CLASSES[name]

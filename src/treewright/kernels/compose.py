@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, Packed, check_rows
+from treewright.kernels.base import FloatArray, Kernel, PackedExamples, check_rows
 from treewright.kernels.inputs import Key, as_matrix, find_parts, multiply, square_rows
 
 Term: TypeAlias = Kernel | tuple[str, Kernel]
@@ -63,13 +63,13 @@ class Part(Kernel):
         self.kernel = kernel
         self.key = key
 
-    def pack(self, examples: Sequence[Any]) -> Packed:
+    def pack(self, examples: Sequence[Any]) -> PackedExamples:
         """Prepare the parts of examples of which many pairs are to be evaluated."""
         _check_kernel("kernel", self.kernel)
         return _PackedPart(self.kernel, self.key, examples)
 
 
-class _PackedPart(Packed):
+class _PackedPart(PackedExamples):
     def __init__(self, kernel: Kernel, key: Key, examples: Sequence[Any]) -> None:
         self._key = key
         self._present, parts = find_parts(examples, key)
@@ -172,7 +172,7 @@ class Sum(_Several):
         self.kernels = kernels
         self.weights = weights
 
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
         kernels = list(self._named().values())
         weights = _check_weights(self.weights, len(kernels))
@@ -196,18 +196,20 @@ class Product(_Several):
     [[4.0, 18.0], [18.0, 100.0]]
     """
 
+    why_no_fragments = "whose features are pairs of fragments"
+
     def __init__(self, kernels: Sequence[Term]) -> None:
         self.kernels = kernels
 
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
         return _PackedProduct([kernel.pack(examples) for kernel in self._named().values()])
 
 
-class _Joined(Packed):
+class _PackedSeveral(PackedExamples):
     """Examples packed by several kernels, whose values are joined."""
 
-    def __init__(self, parts: list[Packed]) -> None:
+    def __init__(self, parts: list[PackedExamples]) -> None:
         lengths = [len(part) for part in parts]
         if len(set(lengths)) > 1:
             raise InputError(f"kernels found {lengths} examples; expected the same number by each")
@@ -230,8 +232,8 @@ class _Joined(Packed):
         """Join the values of all parts, which are made one by one so that two are held at a time."""
 
 
-class _PackedSum(_Joined):
-    def __init__(self, parts: list[Packed], weights: list[float]) -> None:
+class _PackedSum(_PackedSeveral):
+    def __init__(self, parts: list[PackedExamples], weights: list[float]) -> None:
         super().__init__(parts)
         self._weights = weights
 
@@ -242,7 +244,7 @@ class _PackedSum(_Joined):
         return total
 
 
-class _PackedProduct(_Joined):
+class _PackedProduct(_PackedSeveral):
     def _join(self, values: Iterator[FloatArray]) -> FloatArray:
         total = next(values).copy()
         with np.errstate(over="ignore", invalid="ignore"):
@@ -251,8 +253,8 @@ class _PackedProduct(_Joined):
         return total
 
 
-class _PackedPower(_Joined):
-    def __init__(self, packed: Packed, degree: int, offset: float) -> None:
+class _PackedPower(_PackedSeveral):
+    def __init__(self, packed: PackedExamples, degree: int, offset: float) -> None:
         super().__init__([packed])
         self._degree = degree
         self._offset = offset
@@ -279,12 +281,14 @@ class Power(Kernel):
     [[4.0, 9.0], [9.0, 25.0]]
     """
 
+    why_no_fragments = "whose features are conjunctions of fragments"
+
     def __init__(self, kernel: Kernel, *, degree: int = 2, offset: float = 1.0) -> None:
         self.kernel = kernel
         self.degree = degree
         self.offset = offset
 
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
         _check_kernel("kernel", self.kernel)
         check_integer("degree", self.degree, minimum=1)
@@ -309,16 +313,20 @@ class Normalized(Kernel):
     [[1.0, 0.6], [0.6, 1.0]]
     """
 
+    why_no_fragments = (
+        "which divides all parts of an example by one number, unlike normalize=True in its kernels"
+    )
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
         _check_kernel("kernel", self.kernel)
         return _PackedNormalized(self.kernel, examples)
 
 
-class _PackedNormalized(Packed):
+class _PackedNormalized(PackedExamples):
     def __init__(self, kernel: Kernel, examples: Any) -> None:  # noqa: ANN401
         self._kernel = kernel
         self._packed = kernel.pack(examples)
@@ -362,6 +370,8 @@ class VectorKernel(Kernel):
     [[4.0, 9.0], [9.0, 36.0]]
     """
 
+    compares_vectors = True
+
     def __init__(
         self,
         kind: str = "linear",
@@ -377,7 +387,7 @@ class VectorKernel(Kernel):
         self.gamma = gamma
         self.normalize = normalize
 
-    def pack(self, examples: Any) -> Packed:  # noqa: ANN401
+    def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare vectors of which many pairs are to be evaluated.
 
         Parameters
@@ -393,7 +403,7 @@ class VectorKernel(Kernel):
         return _PackedVectors(clone(self), as_matrix(examples))
 
 
-class _PackedVectors(Packed):
+class _PackedVectors(PackedExamples):
     def __init__(self, kernel: VectorKernel, matrix: Any) -> None:  # noqa: ANN401
         self._kernel = kernel
         self._matrix = matrix

@@ -19,14 +19,14 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright.data.forest import Forest
 from treewright.data.labelled_trees import CENTRES
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples, check_rows
 from treewright.kernels.indices import (
-    Index,
     PartialIndex,
     PartialOptions,
     SmoothedIndex,
     SubsetIndex,
     SubtreeIndex,
+    TreeIndex,
     Words,
 )
 from treewright.kernels.inputs import as_matrix, as_trees, square_rows
@@ -42,6 +42,8 @@ ROWS_AT_A_TIME = 64
 class TreeKernel(Kernel):
     """What kernels of trees have in common; `SubsetTreeKernel` and its kind describe the parameters."""
 
+    has_exact_strips = True
+
     decay: float
     normalize: bool
     words: str
@@ -49,7 +51,7 @@ class TreeKernel(Kernel):
     n_jobs: int
 
     @abstractmethod
-    def _index_maker(self) -> Callable[[Forest], Index]:
+    def _index_maker(self) -> Callable[[Forest], TreeIndex]:
         """Return what indexes a forest with the parameters as they are now."""
 
     def pack(self, examples: Any) -> "PackedTrees":  # noqa: ANN401
@@ -95,10 +97,10 @@ class TreeKernel(Kernel):
         check_integer("n_jobs", self.n_jobs, minimum=1)
 
 
-class PackedTrees(Packed):
+class PackedTrees(PackedExamples):
     """Trees, by number, with what the evaluation of their kernel needs. Made by `TreeKernel.pack`."""
 
-    def __init__(self, kernel: TreeKernel, make_index: Callable[[Forest], Index], forest: Forest) -> None:
+    def __init__(self, kernel: TreeKernel, make_index: Callable[[Forest], TreeIndex], forest: Forest) -> None:
         self._kernel = kernel
         self._make_index = make_index
         self._forest = forest
@@ -109,7 +111,7 @@ class PackedTrees(Packed):
         return self._forest.n_trees
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
         begin = len(self) - len(rows_b)
         if np.array_equal(rows_b, np.arange(begin, len(self))):
@@ -124,14 +126,14 @@ class PackedTrees(Packed):
         return self._finish(values, self, rows_a, rows_b)
 
     def strip(self, begin: int, end: int) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         rows = np.arange(begin, end)
         values = self._compare(self, rows, True)[:, begin:]
         mirror(values[:, : end - begin])
         return self._finish(values, self, rows, np.arange(begin, len(self)))
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         others = PackedTrees(self._kernel, self._make_index, self._kernel._make_forest(examples))
         rows = np.arange(len(others))
         return self._finish(self._compare(others, rows, False), others, rows, np.arange(len(self)))
@@ -171,7 +173,7 @@ class PackedTrees(Packed):
         return index.evaluate(pairs, is_log=True).reshape(len(self), n_others)
 
     def diagonal(self) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         own = self._raw_diagonal()
         if self._kernel.normalize:
             return np.where(own == 0, 0.0, 1.0)  # not a number, if it is too large
@@ -229,7 +231,7 @@ class PackedTrees(Packed):
             logs -= own_a[:, None] / 2 + own_b / 2
         return np.exp(np.where(np.isnan(logs), -np.inf, logs))
 
-    def _normalized_logs(self, index: Index, pairs: Integers) -> FloatArray:
+    def _normalized_logs(self, index: TreeIndex, pairs: Integers) -> FloatArray:
         own = [index.evaluate(np.column_stack([rows, rows]), is_log=True) for rows in pairs.T]
         with np.errstate(invalid="ignore"):
             logs = index.evaluate(pairs, is_log=True) - (own[0] + own[1]) / 2
@@ -261,6 +263,9 @@ class SubtreeKernel(TreeKernel):
     [[7.0]]
     """
 
+    short_name = "st"
+    fragments = "subtrees"
+
     def __init__(
         self,
         *,
@@ -276,7 +281,7 @@ class SubtreeKernel(TreeKernel):
         self.centre = centre
         self.n_jobs = n_jobs
 
-    def _index_maker(self) -> Callable[[Forest], Index]:
+    def _index_maker(self) -> Callable[[Forest], TreeIndex]:
         return partial(SubtreeIndex, decay=self.decay, has_bag=self.words == "bag")
 
 
@@ -297,6 +302,9 @@ class SubsetTreeKernel(TreeKernel):
     [[17.0]]
     """
 
+    short_name = "sst"
+    fragments = "subset trees"
+
     def __init__(
         self,
         *,
@@ -312,7 +320,7 @@ class SubsetTreeKernel(TreeKernel):
         self.centre = centre
         self.n_jobs = n_jobs
 
-    def _index_maker(self) -> Callable[[Forest], Index]:
+    def _index_maker(self) -> Callable[[Forest], TreeIndex]:
         return partial(SubsetIndex, decay=self.decay, has_bag=self.words == "bag")
 
 
@@ -340,6 +348,8 @@ class PartialTreeKernel(TreeKernel):
     >>> kernel(["(VP (V brought) (NP (D a) (N cat)))"]).tolist()
     [[48.0]]
     """
+
+    short_name = "pt"
 
     def __init__(
         self,
@@ -370,7 +380,7 @@ class PartialTreeKernel(TreeKernel):
     def _options(self) -> PartialOptions:
         return PartialOptions(self.decay, self.depth_decay, self.max_children or 0)
 
-    def _index_maker(self) -> Callable[[Forest], Index]:
+    def _index_maker(self) -> Callable[[Forest], TreeIndex]:
         return partial(PartialIndex, options=self._options)
 
 
@@ -396,6 +406,8 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     [[0.887, 0.774]]
     """
 
+    short_name = "spt"
+
     def __init__(
         self,
         similarity: Any,  # noqa: ANN401
@@ -419,7 +431,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
             n_jobs=n_jobs,
         )
 
-    def _index_maker(self) -> Callable[[Forest], Index]:
+    def _index_maker(self) -> Callable[[Forest], TreeIndex]:
         return partial(SmoothedIndex, options=self._options, words=as_words(self.similarity))
 
 

@@ -34,8 +34,8 @@ class DecisionList(NamedTuple):
     steps, outputs : ndarray of int, (n_choices,)
         At which step each choice is made, and what is chosen.
     log_probabilities : ndarray of float, (n_choices,)
-    first : ndarray of int, (n_candidates + 1,)
-        Candidate k has the choices from `first[k]` to `first[k + 1]`.
+    indptr : ndarray of int, (n_candidates + 1,)
+        Candidate k has the choices from `indptr[k]` to `indptr[k + 1]`.
     n_outputs : int
         Of all soft-max groups of the model together.
     distributions : csr_matrix of float, (n_steps, n_outputs), or None
@@ -49,7 +49,7 @@ class DecisionList(NamedTuple):
     steps: Integers
     outputs: Integers
     log_probabilities: FloatArray
-    first: Integers
+    indptr: Integers
     n_outputs: int
     distributions: Any = None
     is_observed: Booleans | None = None
@@ -57,7 +57,7 @@ class DecisionList(NamedTuple):
     @property
     def n_candidates(self) -> int:
         """How many candidates there are."""
-        return len(self.first) - 1
+        return len(self.indptr) - 1
 
 
 class GradientList(NamedTuple):
@@ -83,7 +83,7 @@ def make_decision_list(
     hidden: npt.ArrayLike,
     steps: npt.ArrayLike,
     outputs: npt.ArrayLike,
-    first: npt.ArrayLike,
+    indptr: npt.ArrayLike,
     *,
     n_outputs: int,
     distributions: Any = None,  # noqa: ANN401
@@ -111,7 +111,7 @@ def make_decision_list(
     vectors: npt.NDArray[np.floating[Any]] = _as_floats("hidden", hidden, 2)
     if isinstance(hidden, np.ndarray) and hidden.dtype == np.float32:
         vectors = hidden
-    bounds = _check_first(first)
+    bounds = _check_indptr(indptr)
     size = (int(bounds[-1]),)
     at = _as_numbers("steps", steps, size, len(vectors))
     chosen = _as_numbers("outputs", outputs, size, n_outputs)
@@ -181,7 +181,7 @@ def merge_prefixes(decisions: DecisionList) -> DecisionList:
     kept: dict[int, int] = {}
     merged = []
     steps, outputs = decisions.steps.tolist(), decisions.outputs.tolist()
-    for begin, end in zip(decisions.first[:-1].tolist(), decisions.first[1:].tolist(), strict=True):
+    for begin, end in zip(decisions.indptr[:-1].tolist(), decisions.indptr[1:].tolist(), strict=True):
         node = 0
         for at in range(begin, end):
             merged.append(kept.setdefault(node, steps[at]))
@@ -197,7 +197,7 @@ def candidate_logs(decisions: DecisionList | GradientList) -> FloatArray:
     """Return the logarithm of the probability of each candidate."""
     if isinstance(decisions, GradientList):
         return decisions.log_probabilities
-    owners = np.repeat(np.arange(decisions.n_candidates), np.diff(decisions.first))
+    owners = np.repeat(np.arange(decisions.n_candidates), np.diff(decisions.indptr))
     sums = np.bincount(owners, decisions.log_probabilities, minlength=decisions.n_candidates)
     return np.asarray(sums, dtype=np.float64)
 
@@ -226,11 +226,11 @@ def _as_numbers(name: str, values: npt.ArrayLike, shape: tuple[int], limit: int)
     return array.astype(np.int64)
 
 
-def _check_first(first: npt.ArrayLike) -> Integers:
-    bounds = np.asarray(first, dtype=np.int64)
+def _check_indptr(indptr: npt.ArrayLike) -> Integers:
+    bounds = np.asarray(indptr, dtype=np.int64)
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
         found = np.array2string(bounds, threshold=8)
-        raise InputError(f"first is {found}; expected 0 and where each candidate ends, in order")
+        raise InputError(f"indptr is {found}; expected 0 and where each candidate ends, in order")
     return bounds
 
 

@@ -16,7 +16,7 @@ from treewright._validate import check_choice, check_number
 from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder, Keys
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed, check_rows
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples, check_rows
 from treewright.native.data.arcs import DISTANCE_BITS, LAST_VALUE_BITS
 from treewright.native.kernels.deptree import (
     LANES,
@@ -61,6 +61,8 @@ class DependencyTreeKernel(Kernel):
     [[8.0]]
     """
 
+    has_exact_strips = True
+
     def __init__(
         self,
         *,
@@ -93,7 +95,7 @@ class DependencyTreeKernel(Kernel):
         rows = np.arange(len(packed))
         return packed.block(rows[: len(trees_a)], rows[len(trees_a) :])
 
-    def pack(self, trees: Sequence[DepTree]) -> "PackedTrees":
+    def pack(self, trees: Sequence[DepTree]) -> "PackedDependencyTrees":
         """Prepare trees of which many pairs are to be evaluated.
 
         Several trees of the same words and tags, as a parser's candidates are, share the work on their common
@@ -104,10 +106,12 @@ class DependencyTreeKernel(Kernel):
         check_choice("root", self.root, (False, True))
         _check_trees(trees)
         encoder = ArcEncoder.from_trees(trees, templates=self.features)
-        return PackedTrees(encoder, trees, decay=self.decay, normalize=self.normalize, root=self.root)
+        return PackedDependencyTrees(
+            encoder, trees, decay=self.decay, normalize=self.normalize, root=self.root
+        )
 
 
-class PackedTrees(Packed):
+class PackedDependencyTrees(PackedExamples):
     """Trees, by number, with what the evaluation of their kernel needs.
 
     Made by `DependencyTreeKernel.pack`. Takes about 180 bytes for each different arc of a sentence and 12 for
@@ -167,7 +171,9 @@ class PackedTrees(Packed):
         together = [*examples, *self._given]
         encoder = ArcEncoder.from_trees(together, column=self._column, templates=self._templates)
         normalize = self._logs is not None
-        packed = PackedTrees(encoder, together, decay=self._decay, normalize=normalize, root=self._root)
+        packed = PackedDependencyTrees(
+            encoder, together, decay=self._decay, normalize=normalize, root=self._root
+        )
         return packed.block(np.arange(len(examples)), np.arange(len(examples), len(together)))
 
     def diagonal(self) -> FloatArray:

@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from treewright._validate import check_choice, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.compose import VectorKernel
 from treewright.kernels.decisions import DecisionList, GradientList, candidate_logs
 from treewright.kernels.prefixes import log_normalizer
@@ -114,7 +114,7 @@ class DerivedKernel(Kernel):
         """Return the first feature of all candidates, without its scale."""
         return np.concatenate([self._scores(each) for each in self._check(lists)])
 
-    def pack(self, examples: Sequence[AnyList]) -> Packed:
+    def pack(self, examples: Sequence[AnyList]) -> PackedExamples:
         """Prepare lists of which many pairs of candidates are to be evaluated."""
         return _PackedLists(self, examples)
 
@@ -164,6 +164,8 @@ class FisherKernel(DerivedKernel):
         As those of `DerivedKernel`.
     """
 
+    short_name = "fisher"
+
     def _scores(self, candidates: AnyList) -> FloatArray:
         return candidate_logs(candidates)
 
@@ -188,6 +190,8 @@ class TopKernel(DerivedKernel):
     score_scale, biases
         As those of `DerivedKernel`.
     """
+
+    short_name = "top"
 
     def _scores(self, candidates: AnyList) -> FloatArray:
         if isinstance(candidates, GradientList):
@@ -229,6 +233,8 @@ class TopRerankingKernel(DerivedKernel):
         As those of `DerivedKernel`.
     """
 
+    short_name = "top-rerank"
+
     def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
         _need_distributions(self, candidates)
         return contrast(candidates, choices)
@@ -250,11 +256,13 @@ class EfficientTopRerankingKernel(DerivedKernel):
         As those of `DerivedKernel`.
     """
 
+    short_name = "efficient-top"
+
     def _slopes(self, candidates: DecisionList, choices: Choices) -> Slopes:
         return contrast(candidates, choices)._replace(steps=None)
 
 
-class _PackedLists(Packed):
+class _PackedLists(PackedExamples):
     def __init__(self, kernel: DerivedKernel, lists: Sequence[AnyList]) -> None:
         self._kernel = kernel
         self._packed = VectorKernel().pack(kernel.features(lists))
@@ -277,7 +285,7 @@ def find_choices(candidates: DecisionList) -> Choices:
     codes = candidates.steps * candidates.n_outputs + candidates.outputs
     distinct, of_choice = np.unique(codes, return_inverse=True)
     n_candidates, n_steps = candidates.n_candidates, len(candidates.hidden)
-    owners = np.repeat(np.arange(n_candidates), np.diff(candidates.first))
+    owners = np.repeat(np.arange(n_candidates), np.diff(candidates.indptr))
     return Choices(
         distinct // candidates.n_outputs,
         distinct % candidates.n_outputs,

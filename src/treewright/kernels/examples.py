@@ -3,7 +3,6 @@
 Nothing here knows what a kernel takes: a list of trees, of tuples of trees and vectors, a matrix.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +15,9 @@ from treewright.data.deptree import DepTree
 from treewright.data.interop import from_nltk
 from treewright.data.svmlight import SparseVector, TreeExample
 from treewright.errors import InputError, quote
-from treewright.kernels.base import Integers, Kernel
+from treewright.kernels.base import Integers, Kernel, find_kernel
 from treewright.kernels.inputs import is_nltk
+from treewright.model import Array, Coded, expect, is_within, refuse_rest
 from treewright.persist import State
 
 DEP_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels")
@@ -29,8 +29,6 @@ SEQUENCES: dict[str, Any] = {
     "SparseVector": SparseVector,
     "TreeExample": TreeExample,
 }
-KERNELS = "treewright.kernels."
-"""Only classes of kernels in there can be saved, and loaded."""
 
 
 def check_examples(examples: Any) -> Any:  # noqa: ANN401
@@ -65,11 +63,36 @@ def kernel_state(kernel: Kernel) -> State:
 
 
 def kernel_from_state(state: State) -> Kernel:
-    """Make the kernel again."""
-    kernel = _decode(state.values["kernel"], state.arrays)
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"{kernel!r} is no kernel")
+    """Make the kernel again.
+
+    Raises
+    ------
+    InputError
+        For a state that is not that of a kernel.
+    """
+    rest = State(state.kind, dict(state.values), dict(state.arrays), dict(state.parts))
+    kernel = _decode(rest.values.pop("kernel"), rest)
+    if rest.kind != "Kernel" or not isinstance(kernel, Kernel):
+        raise InputError(f"a kernel is {quote(repr(kernel))}; expected a kernel")
+    refuse_rest(rest, "Kernel")
     return kernel
+
+
+class KernelField:
+    """A kernel, the name of one, or None, as a field of a model."""
+
+    def put(self, state: State, name: str, value: Kernel | str | None) -> None:
+        """Add the kernel."""
+        if isinstance(value, Kernel):
+            state.parts[name] = kernel_state(value)
+        else:
+            state.values[name] = value
+
+    def take(self, state: State, name: str) -> Any:  # noqa: ANN401
+        """Remove and return the kernel."""
+        if name in state.parts:
+            return kernel_from_state(state.parts.pop(name))
+        return state.values.pop(name)
 
 
 def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
@@ -78,11 +101,10 @@ def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any: 
         value = value.item()
     if value is None or isinstance(value, PLAIN_TYPES):
         return value
-    if isinstance(value, Kernel) and type(value).__module__.startswith(KERNELS):
+    if isinstance(value, Kernel):
         parameters = value.get_params(deep=False)
         coded = {key: _encode(each, f"{name}.{key}", arrays) for key, each in parameters.items()}
-        module = type(value).__module__.removeprefix(KERNELS)
-        return {"kernel": type(value).__name__, "module": module, "parameters": coded}
+        return {"kernel": type(value).__name__, "parameters": coded}
     if isinstance(value, list | tuple):
         items = [_encode(each, f"{name}[{place}]", arrays) for place, each in enumerate(value)]
         return {"list" if isinstance(value, list) else "tuple": items}
@@ -92,35 +114,22 @@ def _encode(value: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> Any: 
         arrays[f"array{len(arrays)}"] = value
         return {"array": f"array{len(arrays) - 1}"}
     raise InputError(
-        f"{name} is {quote(repr(value))}, which cannot be saved; expected plain values or our kernels"
+        f"{name} is {quote(repr(value))}, which cannot be saved; expected plain values or kernels"
     )
 
 
-def _decode(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:  # noqa: ANN401
+def _decode(value: Any, state: State) -> Any:  # noqa: ANN401
     if not isinstance(value, dict):
         return value
     if "kernel" in value:
-        parameters = {key: _decode(each, arrays) for key, each in value["parameters"].items()}
-        return _kernel_class(value["module"], value["kernel"])(**parameters)
+        parameters = {key: _decode(each, state) for key, each in value["parameters"].items()}
+        return find_kernel(value["kernel"])(**parameters)
     if "array" in value:
-        return arrays[value["array"]]
+        return NUMERIC.take(state, value["array"])
     if "mapping" in value:
-        return {key: _decode(each, arrays) for key, each in value["mapping"].items()}
-    items = [_decode(each, arrays) for each in value["list" if "list" in value else "tuple"]]
+        return {key: _decode(each, state) for key, each in value["mapping"].items()}
+    items = [_decode(each, state) for each in value["list" if "list" in value else "tuple"]]
     return items if "list" in value else tuple(items)
-
-
-def _kernel_class(module: str, name: str) -> type[Kernel]:
-    """Find a class of kernels of ours; a file may name no other."""
-    if not module.isidentifier():
-        raise ValueError(f"{module!r} is no module of kernels")
-    try:
-        found = getattr(importlib.import_module(KERNELS + module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"there is no kernel {name!r} in {module!r}") from error
-    if not (isinstance(found, type) and issubclass(found, Kernel)):
-        raise ValueError(f"{name!r} is no kernel")
-    return found
 
 
 def examples_state(examples: Any) -> State:  # noqa: ANN401
@@ -210,12 +219,33 @@ def _const_state(trees: Sequence[ConstTree]) -> State:
 
 def _const_trees(state: State) -> list[ConstTree]:
     names, arrays = state.values["labels"], state.arrays
-    ends = np.cumsum(arrays["n_nodes"])
+    counts, sizes = arrays["n_nodes"], arrays["sizes"]
+    n_nodes = int(counts.sum(dtype=np.int64))
+    expect(n_nodes == len(sizes) == len(arrays["labels"]), "all nodes of all trees")
+    expect(all(isinstance(name, str) for name in names), "labels that are strings")
+    expect(is_within(arrays["labels"], len(names)), "numbers of labels")
+    expect(is_within(sizes, len(sizes) + 1, low=1), "sizes of subtrees")
+    ends = np.cumsum(counts)
     labels = [names[number] for number in arrays["labels"].tolist()]
-    return [
-        ConstTree.from_arrays(labels[end - size : end], arrays["sizes"][end - size : end])
-        for size, end in zip(arrays["n_nodes"].tolist(), ends.tolist(), strict=True)
-    ]
+    trees = []
+    for count, end in zip(counts.tolist(), ends.tolist(), strict=True):
+        own = sizes[end - count : end]
+        expect(_is_postorder(own.tolist()), "sizes of trees in postorder")
+        trees.append(ConstTree.from_arrays(labels[end - count : end], own))
+    return trees
+
+
+def _is_postorder(sizes: list[int]) -> bool:
+    """Tell whether these are the sizes of the subtrees of one tree, children before parents."""
+    whole: list[int] = []
+    for size in sizes:
+        below = 1
+        while below < size and whole:
+            below += whole.pop()
+        if below != size:
+            return False
+        whole.append(size)
+    return len(whole) == 1
 
 
 def _dep_state(trees: Sequence[DepTree]) -> State:
@@ -237,15 +267,48 @@ def _dep_trees(state: State) -> list[DepTree]:
 
 
 def examples_from_state(state: State) -> Any:  # noqa: ANN401
-    """Make the examples again."""
+    """Make the examples again.
+
+    Raises
+    ------
+    InputError
+        For a state that is not that of examples.
+    """
     if state.kind not in READERS:
-        raise ValueError(f"examples of the kind {state.kind!r}")
-    return READERS[state.kind](state)
+        raise InputError(f"examples of the kind {quote(state.kind)}; expected one of {', '.join(READERS)}")
+    fields, read = READERS[state.kind]
+    rest = State(state.kind, {}, dict(state.arrays))
+    arrays = {name: field.take(rest, name) for name, field in fields.items()}
+    refuse_rest(rest, state.kind)
+    return read(State(state.kind, state.values, arrays, state.parts))
+
+
+EXAMPLES = Coded(examples_state, examples_from_state)
+"""Examples of any kind, as a field of a model."""
 
 
 def _read_sparse(state: State) -> csr_matrix:
-    arrays = (state.arrays["data"], state.arrays["indices"], state.arrays["indptr"])
-    return csr_matrix(arrays, shape=tuple(state.values["shape"]))
+    arrays = state.arrays
+    indptr, indices, data = arrays["indptr"], arrays["indices"], arrays["data"]
+    n_rows, n_columns = state.values["shape"]
+    expect(len(indices) == len(data), "a number for each place")
+    expect(len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices), "rows of all places")
+    expect((np.diff(indptr) >= 0).all(), "rows one after the other")
+    is_inside = len(indptr) == n_rows + 1 and is_within(indices, n_columns)
+    expect(is_inside, "places of a matrix of that shape")
+    return csr_matrix((data, indices, indptr), shape=(n_rows, n_columns))
+
+
+def _read_arrays(state: State) -> list[Any]:
+    ends = _find_ends(state, len(state.arrays["array"]))
+    return np.split(state.arrays["array"], ends[:-1])
+
+
+def _find_ends(state: State, n_items: int) -> Integers:
+    """Return where each list of items ends."""
+    ends: Integers = np.cumsum(state.arrays["sizes"], dtype=np.int64)
+    expect((ends[-1] if len(ends) else 0) == n_items, "sizes of all lists")
+    return ends
 
 
 def _read_optional(state: State) -> list[Any]:
@@ -270,8 +333,7 @@ def _read_columns(state: State) -> list[Any]:
 
 def _read_ragged(state: State) -> list[Any]:
     items = examples_from_state(state.parts["items"])
-    ends = np.cumsum(state.arrays["sizes"]).tolist()
-    sizes = state.arrays["sizes"].tolist()
+    ends, sizes = _find_ends(state, count_examples(items)).tolist(), state.arrays["sizes"].tolist()
     return [
         _make_sequence(state.values["type"], items[end - size : end])
         for size, end in zip(sizes, ends, strict=True)
@@ -294,17 +356,23 @@ def _read_rows(state: State) -> list[Any]:
     return [matrix[row] for row in range(matrix.shape[0])]
 
 
-READERS: dict[str, Callable[[State], Any]] = {
-    "ConstTree": _const_trees,
-    "DepTree": _dep_trees,
-    "array": lambda state: state.arrays["array"],
-    "arrays": lambda state: np.split(state.arrays["array"], np.cumsum(state.arrays["sizes"])[:-1]),
-    "columns": _read_columns,
-    "dict": _read_dicts,
-    "mixed": _read_mixed,
-    "optional": _read_optional,
-    "plain": lambda state: list(state.values["items"]),
-    "ragged": _read_ragged,
-    "rows": _read_rows,
-    "sparse": _read_sparse,
+NUMERIC = Array(NUMBERS, None, is_finite=False)
+NATURAL = Array("i", low=0)
+READERS: dict[str, tuple[dict[str, Array], Callable[[State], Any]]] = {
+    "ConstTree": ({"n_nodes": Array("i", low=1), "labels": NATURAL, "sizes": NATURAL}, _const_trees),
+    "DepTree": ({"heads": Array("i")}, _dep_trees),
+    "array": ({"array": NUMERIC}, lambda state: state.arrays["array"]),
+    "arrays": ({"sizes": NATURAL, "array": Array(NUMBERS, is_finite=False)}, _read_arrays),
+    "columns": ({}, _read_columns),
+    "dict": ({}, _read_dicts),
+    "mixed": ({"kinds": NATURAL}, _read_mixed),
+    "optional": ({"is_present": Array("b")}, _read_optional),
+    "plain": ({}, lambda state: list(state.values["items"])),
+    "ragged": ({"sizes": NATURAL}, _read_ragged),
+    "rows": ({}, _read_rows),
+    "sparse": (
+        {"indptr": Array("i"), "indices": Array("i"), "data": Array(NUMBERS, is_finite=False)},
+        _read_sparse,
+    ),
 }
+"""The arrays of examples of each kind, and what makes these examples again."""

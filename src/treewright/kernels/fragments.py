@@ -18,13 +18,12 @@ from treewright._validate import check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest, Ints
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel
-from treewright.kernels.compose import Normalized, Part, Power, Product, Sum, VectorKernel
-from treewright.kernels.convolution import SubsetTreeKernel, SubtreeKernel, TreeKernel
+from treewright.kernels.base import CLASSES, FloatArray, Integers, Kernel
+from treewright.kernels.compose import Part, Sum
+from treewright.kernels.convolution import TreeKernel
 from treewright.kernels.dag import Dag, find_subtrees, find_symbols
-from treewright.kernels.indices import Index
+from treewright.kernels.indices import TreeIndex
 from treewright.kernels.inputs import Key, find_parts
-from treewright.kernels.polynomial import PolynomialKernel
 from treewright.native.kernels.dags import count_inner, find_sequences
 from treewright.native.kernels.fragments import (
     WORD,
@@ -40,13 +39,6 @@ from treewright.native.kernels.fragments import (
 MOST_PRODUCTIONS = 2**31 - 1
 MAX_VISITS = 10_000_000
 """Fragments that a search looks at before it gives up."""
-COMPOSED = (Normalized, Part, Power, Product, Sum)
-REASONS: dict[type[Kernel], str] = {
-    Normalized: "which divides all parts of an example by one number, unlike normalize=True in its kernels",
-    Power: "whose features are conjunctions of fragments",
-    Product: "whose features are pairs of fragments",
-}
-"""Why kernels of trees that are made of others cannot be explained."""
 
 
 class WeighedFragment(NamedTuple):
@@ -100,13 +92,21 @@ class SearchLimits(NamedTuple):
 
 def check_kernel(kernel: Kernel) -> TreeKernel:
     """Return a kernel of which the fragments can be listed; refuse others."""
-    if type(kernel) not in (SubsetTreeKernel, SubtreeKernel):
+    if not isinstance(kernel, TreeKernel) or not _is_listed(type(kernel)):
         raise InputError(
-            f"the kernel is {type(kernel).__name__}; expected SubsetTreeKernel or SubtreeKernel, "
+            f"the kernel is {type(kernel).__name__}; expected {' or '.join(_listed_kernels())}, "
             "the fragments of which can be listed"
         )
-    assert isinstance(kernel, TreeKernel)
     return kernel
+
+
+def _is_listed(kind: type[Kernel]) -> bool:
+    """Tell whether a class of kernels itself says which fragments it counts."""
+    return vars(kind).get("fragments") is not None
+
+
+def _listed_kernels() -> list[str]:
+    return sorted(name for name, kind in CLASSES.items() if _is_listed(kind))
 
 
 def list_terms(kernel: Kernel) -> list[TreeTerm]:
@@ -124,20 +124,19 @@ def _find_terms(kernel: Kernel, weight: float, keys: tuple[Key, ...]) -> Iterato
             yield from _find_terms(term[1] if isinstance(term, tuple) else term, weight * factor, keys)
     elif isinstance(kernel, Part):
         yield from _find_terms(kernel.kernel, weight, (*keys, kernel.key))
-    elif isinstance(kernel, COMPOSED) and not _is_of_vectors(kernel):
-        reason = next(reason for kind, reason in REASONS.items() if isinstance(kernel, kind))
+    elif kernel.why_no_fragments and not _is_of_vectors(kernel):
         raise InputError(
-            f"the kernel has {type(kernel).__name__}, {reason}; "
-            "expected a sum of SubsetTreeKernel, SubtreeKernel and kernels of vectors"
+            f"the kernel has {type(kernel).__name__}, {kernel.why_no_fragments}; "
+            f"expected a sum of {', '.join(_listed_kernels())} and kernels of vectors"
         )
     elif not _is_of_vectors(kernel):
         yield TreeTerm(check_kernel(kernel), float(weight), keys)
 
 
 def _is_of_vectors(kernel: Kernel) -> bool:
-    """Tell whether a kernel, and all that it is made of, compares vectors."""
-    members = [kernel, *(each for each in kernel.get_params().values() if isinstance(each, Kernel))]
-    return all(isinstance(each, (VectorKernel, PolynomialKernel, *COMPOSED)) for each in members)
+    """Tell whether a kernel, or all that it is made of, compares vectors."""
+    inner = [each for each in kernel.get_params().values() if isinstance(each, Kernel)]
+    return all(map(_is_of_vectors, inner)) if inner else kernel.compares_vectors
 
 
 def explain_tree(
@@ -224,7 +223,7 @@ class Support:
         A value is `decay` to the power of the size, times the sums of `measures` where the fragment is.
         """
         found = [*self._heaviest_whole(measures, decay, limits)]
-        if isinstance(self._kernel, SubsetTreeKernel):
+        if self._kernel.fragments == "subset trees":
             found.extend(self._heaviest_grown(measures, decay, limits))
         found.sort(key=lambda each: -abs(each[1]))
         return found[: limits.n_fragments]
@@ -235,7 +234,7 @@ class Support:
         """Yield the heaviest of the fragments that are whole subtrees, or words that count by themselves."""
         sizes = count_sizes(self._dag)
         is_leaf = np.diff(self._dag.subtrees.first) == 1
-        is_wanted = is_leaf if isinstance(self._kernel, SubsetTreeKernel) else np.ones_like(is_leaf)
+        is_wanted = is_leaf if self._kernel.fragments == "subset trees" else np.ones_like(is_leaf)
         if self._kernel.words != "bag":
             is_wanted = is_wanted & ~is_leaf
         if limits.max_size is not None:
@@ -289,7 +288,7 @@ class FragmentCounter:
         sizes = count_sizes(self._dag)[roots]
         self._scales = kernel.decay ** (sizes / 2)
         is_whole = np.diff(self._dag.subtrees.first)[roots] == 1
-        if isinstance(kernel, SubtreeKernel):
+        if kernel.fragments == "subtrees":
             is_whole[:] = True
         self._whole = np.full(len(self._dag.symbols), -1, dtype=np.int32)
         self._whole[roots[is_whole]] = np.flatnonzero(is_whole)
@@ -343,11 +342,11 @@ def count_sizes(dag: Dag) -> Integers:
     return np.maximum(sizes, 1)
 
 
-def _make_index(kernel: TreeKernel, trees: Any) -> Index:  # noqa: ANN401
+def _make_index(kernel: TreeKernel, trees: Any) -> TreeIndex:  # noqa: ANN401
     return kernel.pack(trees)._index
 
 
-def _inverse_norms(kernel: TreeKernel, index: Index) -> FloatArray:
+def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
     """Return what trees are multiplied by: one divided by their norms if they are normalised, 0 for 0."""
     n_trees = len(index.dag)
     if not kernel.normalize:

@@ -17,9 +17,7 @@ from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, naming, replacing, take_place
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, Packed
-from treewright.kernels.convolution import TreeKernel
-from treewright.kernels.deptree import DependencyTreeKernel
+from treewright.kernels.base import FloatArray, Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import (
     check_examples,
@@ -41,9 +39,6 @@ MEMORY = 4 << 30
 ROWS_AT_A_TIME = 512
 N_SENT = 64
 """Strips into which a matrix is divided for a cluster, at the least, where values do not depend on them."""
-ANY_STRIPS = (TreeKernel, DependencyTreeKernel)
-"""Kernels whose values do not depend on strips, to the last bit, where examples are compared with each other.
-Other kernels, comparisons with others, and logarithms are rounded otherwise in other strips."""
 COPIES = 6
 """How often a strip is held: while threads join their parts, and while it is written, in rows and columns."""
 PAGE = 4096
@@ -133,7 +128,8 @@ def gram(
     examples = check_examples(examples)
     others = others if others is None else check_examples(others)
     plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
-    any_strips = others is None and not logs and isinstance(kernel, ANY_STRIPS)
+    # Comparisons with others, and logarithms, are rounded otherwise in other strips.
+    any_strips = others is None and not logs and kernel.has_exact_strips
     if client is not None and any_strips:
         plan = plan._replace(n_rows=min(plan.n_rows, -(-plan.shape[0] // N_SENT)))
     make = _make_logs if logs else _make_values
@@ -219,7 +215,7 @@ def _make_values(
     others: Any,  # noqa: ANN401
 ) -> Evaluate:
     """Return what evaluates a strip of rows; if there are no others, from the diagonal on."""
-    packed: Packed = kernel.pack(examples if others is None else others)
+    packed: PackedExamples = kernel.pack(examples if others is None else others)
 
     def evaluate(place: Place) -> tuple[float, FloatArray]:
         rows = place[0]

@@ -37,13 +37,13 @@ SHORT_LIST = 1 << 16
 """Values that are listed one by one in any case."""
 
 
-class Index(ABC):
+class TreeIndex(ABC):
     """A forest of which the trees are compared with each other and with others, without normalisation."""
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
 
-    def translate(self, others: "Index") -> Any:  # noqa: ANN401
+    def translate(self, others: "TreeIndex") -> Any:  # noqa: ANN401
         """Return what `compare` has to know of others: what their numbers are here."""
         return self._own_side if others is self else self._make_side(others)
 
@@ -52,10 +52,10 @@ class Index(ABC):
         return self._make_side(self)
 
     @abstractmethod
-    def _make_side(self, others: "Index") -> Any: ...  # noqa: ANN401
+    def _make_side(self, others: "TreeIndex") -> Any: ...  # noqa: ANN401
 
     @abstractmethod
-    def compare(self, others: "Index", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+    def compare(self, others: "TreeIndex", known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
         """Return the values of others, by their numbers, with all trees; if `is_half`, from their own on."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Side(NamedTuple):
         return [int((sums[end] - sums[begin]).max(initial=0)) for sums in self.sums]
 
 
-class SubtreeIndex(Index):
+class SubtreeIndex(TreeIndex):
     """Whole subtrees: each weighs the decay to the power of its nodes that are no leaves."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
@@ -95,11 +95,11 @@ class SubtreeIndex(Index):
         self._weights: FloatArray = decay ** counts.astype(np.float64)
         self._weights[counts == 0] = decay if has_bag else 0.0
 
-    def _make_side(self, others: Index) -> Ints:
+    def _make_side(self, others: TreeIndex) -> Ints:
         return _all(len(self._weights)) if others is self else find_subtrees(self.dag, others.dag)
 
-    def compare(self, others: Index, known: Ints, numbers: Integers, is_half: bool) -> FloatArray:
-        """See `Index`."""
+    def compare(self, others: TreeIndex, known: Ints, numbers: Integers, is_half: bool) -> FloatArray:
+        """See `TreeIndex`."""
         out = np.zeros((len(numbers), len(self.dag)))
         add_bags(others.dag.bags, known, self._weights, self._postings, numbers, is_half, out)
         return out
@@ -113,13 +113,13 @@ class SubtreeIndex(Index):
         return self.dag.sort_bags(self.dag.bags, _all(len(self._weights)))
 
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
-        """See `Index`."""
+        """See `TreeIndex`."""
         out = np.zeros(len(pairs))
         evaluate_bags(self._sorted, self._weights, pairs, _make_marks(self._sorted.kinds), out)
         return _logarithms(out) if is_log else out
 
 
-class SubsetIndex(Index):
+class SubsetIndex(TreeIndex):
     """Subset trees: each weighs the decay to the power of its productions."""
 
     def __init__(self, forest: Forest, *, decay: float, has_bag: bool) -> None:
@@ -127,7 +127,7 @@ class SubsetIndex(Index):
         self._decay = float(decay)
         self._has_bag = has_bag
 
-    def _make_side(self, others: Index) -> Side:
+    def _make_side(self, others: TreeIndex) -> Side:
         known, dag, listing = Translation.between(self.dag, others.dag), others.dag, self.dag.listing
         kinds = _look_up(known.productions, dag.productions.numbers)
         edges = _look_up(known.edges, dag.edges.numbers)
@@ -135,8 +135,8 @@ class SubsetIndex(Index):
         sizes = (listing.end - listing.begin).max(axis=0, initial=0)
         return Side(known, rows, (_add_up(sizes, kinds[dag.bags.ids]),))
 
-    def compare(self, others: Index, known: Side, numbers: Integers, is_half: bool) -> FloatArray:
-        """See `Index`."""
+    def compare(self, others: TreeIndex, known: Side, numbers: Integers, is_half: bool) -> FloatArray:
+        """See `TreeIndex`."""
         dag = self.dag
         out = np.zeros((len(numbers), len(dag)))
         weights = np.full(dag.productions.n_kinds, self._decay)
@@ -179,7 +179,7 @@ class SubsetIndex(Index):
         return self.dag.sort_bags(self.dag.word_bags, _all(self.dag.n_symbols))
 
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
-        """See `Index`."""
+        """See `TreeIndex`."""
         rows, tall, flat = self._pairwise
         single = np.zeros(len(pairs))
         for bags in (flat, self._sorted_words) if self._has_bag else (flat,):
@@ -205,14 +205,14 @@ class PartialOptions(NamedTuple):
     longest: int
 
 
-class PartialIndex(Index):
+class PartialIndex(TreeIndex):
     """Partial trees."""
 
     def __init__(self, forest: Forest, *, options: PartialOptions) -> None:
         super().__init__(forest)
         self._options = options
 
-    def _make_side(self, others: Index) -> Any:  # noqa: ANN401
+    def _make_side(self, others: TreeIndex) -> Any:  # noqa: ANN401
         known, dag, blocks = Translation.between(self.dag, others.dag), others.dag, self.dag.blocks
         productions = dag.productions
         rows = PartialRows(
@@ -230,8 +230,8 @@ class PartialIndex(Index):
         sizes = (n_places, np.diff(blocks.first, axis=1))
         return Side(known, rows, tuple(_add_up(each.max(axis=0, initial=0), symbols) for each in sizes))
 
-    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
-        """See `Index`."""
+    def compare(self, others: TreeIndex, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """See `TreeIndex`."""
         dag, decays = self.dag, self._decays(False, others.dag)
         out = np.zeros((len(numbers), len(dag)))
         weights = np.full(dag.n_symbols, decays.leaf)
@@ -302,7 +302,7 @@ class PartialIndex(Index):
         return trees, similarity
 
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
-        """See `Index`."""
+        """See `TreeIndex`."""
         trees, similarity = self._pairwise
         if is_log:
             similarity = similarity._replace(table=_logarithms(similarity.table))
@@ -341,15 +341,15 @@ class SmoothedIndex(PartialIndex):
         classes[known] = known[:1]
         return classes, Similarity(rows, self._words.table([numbers[symbol] for symbol in known]))
 
-    def _make_side(self, others: Index) -> Any:  # noqa: ANN401
+    def _make_side(self, others: TreeIndex) -> Any:  # noqa: ANN401
         """Return both forests as one."""
         if others is self:
             return self
         forest = self.dag.forest.joined(others.dag.forest)
         return SmoothedIndex(forest, options=self._options, words=self._words)
 
-    def compare(self, others: Index, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
-        """See `Index`."""
+    def compare(self, others: TreeIndex, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
+        """See `TreeIndex`."""
         n_columns = len(self.dag)
         rows = numbers if others is self else numbers + n_columns
         begin = numbers if is_half else np.zeros_like(numbers)
@@ -360,7 +360,7 @@ class SmoothedIndex(PartialIndex):
         return out
 
     def evaluate(self, pairs: Integers, *, is_log: bool = False) -> FloatArray:
-        """See `Index`."""
+        """See `TreeIndex`."""
         if is_log and (self._pairwise[1].table < 0).any():
             raise InputError("some similarities are negative; expected none, for logarithms of values")
         return super().evaluate(pairs, is_log=is_log)

@@ -21,12 +21,10 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray
 from treewright.kernels.examples import (
+    EXAMPLES,
+    KernelField,
     check_examples,
     count_examples,
-    examples_from_state,
-    examples_state,
-    kernel_from_state,
-    kernel_state,
     take_examples,
 )
 from treewright.kernels.fragments import (
@@ -39,6 +37,7 @@ from treewright.kernels.fragments import (
 )
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.kernels.support import (
+    CLASS_WEIGHT,
     LEAST,
     MOST,
     ClassWeight,
@@ -46,15 +45,11 @@ from treewright.kernels.support import (
     check_class_weight,
     check_input,
     check_labels,
-    class_values,
     find_class,
     make_kernel,
-    parameter_values,
-    read_classes,
-    read_parameters,
 )
+from treewright.model import Array, Classes, Model, Unfitted, expect, saved
 from treewright.native.kernels.fragments import Measures
-from treewright.persist import State, save_state
 from treewright.progress import report
 from treewright.scale import map_jobs
 
@@ -63,7 +58,7 @@ TREES_AT_A_TIME = 4096
 """Trees that a thread turns into rows before it takes others."""
 
 
-class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimator, Model):  # type: ignore[misc]
     """A linear classifier over the heaviest fragments of a `TreeKernelClassifier`.
 
     The time of a prediction does not depend on the number of support vectors, and all that the classifier
@@ -97,6 +92,8 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
     classes_ : ndarray
     fragments_ : list of str
         In brackets; leaves are words, or nodes that are not expanded.
+    fragment_trees_ : list of ConstTree
+        The same fragments as trees.
     coef_ : ndarray of float, (n_classes or 1, n_fragments)
     intercept_ : ndarray of float, (n_classes or 1,)
     kernel_ : TreeKernel
@@ -113,6 +110,16 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
     >>> "(Q WH VP)" in classifier.fragments_
     True
     """
+
+    fields = saved(
+        machine=Unfitted(TreeKernelClassifier, optional=True),
+        class_weight=CLASS_WEIGHT,
+        classes_=Classes(),
+        kernel_=KernelField(),
+        fragment_trees_=EXAMPLES,
+        coef_=Array("f", 2),
+        intercept_=Array("f"),
+    )
 
     def __init__(
         self,
@@ -233,7 +240,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
         return list(dict.fromkeys(fragment for fragments in found for fragment in fragments))
 
     def _set_fragments(self, fragments: list[ConstTree]) -> None:
-        self._trees = fragments
+        self.fragment_trees_ = fragments
         self.fragments_ = [str(fragment) for fragment in fragments]
         self._counter = FragmentCounter(self.kernel_, fragments)
 
@@ -298,37 +305,19 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimat
             WeighedFragment(self.fragments_[row.indices[place]], float(weights[place])) for place in chosen
         ]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier, without the machine that it comes from, to a file, for `tw.load`."""
-        save_state(self.get_state(), path)
+    def check_fitted_state(self) -> None:
+        """Check that there is a weight for each fragment."""
+        n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
+        trees = self.fragment_trees_
+        is_listed = isinstance(trees, list) and all(isinstance(tree, ConstTree) for tree in trees)
+        expect(is_listed and len(set(trees)) == len(trees), "fragments that are trees, each once")
+        expect(self.coef_.shape == (n_machines, len(trees)), "a weight for each class and fragment")
+        expect(len(self.intercept_) == n_machines, "an intercept for each class")
+        check_kernel(self.kernel_)
 
-    def get_state(self) -> State:
-        """Return all that the classifier is."""
-        check_is_fitted(self)
-        values = {
-            "parameters": parameter_values(self, "machine"),
-            "machine": parameter_values(self.machine, "kernel") if self.machine else None,
-            "has_kernel": self.machine is not None and self.machine.kernel is not None,
-            **class_values(self.classes_),
-        }
-        arrays = {"coef": self.coef_, "intercept": self.intercept_}
-        parts = {"kernel": kernel_state(self.kernel_), "fragments": examples_state(self._trees)}
-        return State(type(self).__name__, values, arrays, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the classifier again."""
-        kernel, values = kernel_from_state(state.parts["kernel"]), state.values
-        model = cls(**read_parameters(values["parameters"]))
-        if values["machine"] is not None:
-            model.machine = TreeKernelClassifier(**read_parameters(values["machine"]))
-            model.machine.kernel = kernel if values["has_kernel"] else None
-        model.kernel_ = check_kernel(clone(kernel))
-        model._set_fragments(examples_from_state(state.parts["fragments"]))
-        model.classes_ = read_classes(values)
-        model.coef_ = state.arrays["coef"]
-        model.intercept_ = state.arrays["intercept"]
-        return model
+    def restore(self) -> None:
+        """Make what counts fragments again."""
+        self._set_fragments(self.fragment_trees_)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()

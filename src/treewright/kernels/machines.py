@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.examples import check_examples, count_examples, take_examples
 from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid
 from treewright.kernels.support import (
+    CLASS_WEIGHT,
     MOST,
     ClassWeight,
     DecisionClassifier,
@@ -29,16 +30,15 @@ from treewright.kernels.support import (
     check_floats,
     check_input,
     check_labels,
-    class_values,
     keep_machines,
     make_kernel,
     multiply,
     plain,
-    read_classes,
     solution_from,
     solution_state,
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
+from treewright.model import Array, Classes, expect, saved
 from treewright.persist import State
 from treewright.progress import track
 
@@ -109,6 +109,10 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
     >>> classifier.predict([ConstTree.parse("(Q (WH who) (VP eats))")]).tolist()
     ['question']
     """
+
+    fields = saved(
+        **KernelMachine.fields, class_weight=CLASS_WEIGHT, classes_=Classes(), sigmoid_=Array("f", 2)
+    )
 
     def __init__(
         self,
@@ -310,20 +314,13 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         coef = self._class_coef(self.dual_coef_, label)
         return explain_tree(self, tree, coef, SearchLimits(n, max_size, max_visits))
 
-    def get_state(self) -> State:
-        """Return all that the classifier is."""
-        state = super().get_state()
-        state.values |= class_values(self.classes_)
-        state.arrays["sigmoid"] = self.sigmoid_
-        return state
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the classifier again."""
-        machine = super().from_state(state)
-        machine.classes_ = read_classes(state.values)
-        machine.sigmoid_ = state.arrays["sigmoid"]
-        return machine
+    def check_fitted_state(self) -> None:
+        """Check that there are machines for all classes, and numbers for all machines."""
+        super().check_fitted_state()
+        n_machines = len(self._machines())
+        expect(len(self.classes_) > 1 and len(self.dual_coef_) == n_machines, "a machine for each class")
+        n_sigmoids = n_machines if len(self.sigmoid_) else 0
+        expect(self.sigmoid_.shape == (n_sigmoids, 2), "a slope and an offset for each machine")
 
 
 class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -460,7 +457,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         packed = self.kernel_.pack(self.components_)
         numbers = np.arange(len(self.component_indices_))
         self.normalization_ = _inverse_root(packed.block(numbers, numbers))
-        self._packed: Packed | None = packed
+        self._packed: PackedExamples | None = packed
         self._n_features_out = len(numbers)
         return self
 

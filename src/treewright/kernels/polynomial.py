@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, Packed, check_rows
+from treewright.kernels.base import FloatArray, Kernel, PackedExamples, check_rows
 from treewright.kernels.inputs import as_matrix
 from treewright.native.kernels.overlaps import WIDTH, BinaryRows, count_overlaps
 
@@ -30,6 +30,8 @@ class PolynomialKernel(Kernel):
     [[9.0, 4.0], [4.0, 9.0]]
     """
 
+    compares_vectors = True
+
     def __init__(self, degree: int, normalize: bool = True) -> None:
         self.degree = degree
         self.normalize = normalize
@@ -46,7 +48,7 @@ class PolynomialKernel(Kernel):
         return PackedRows(_binary_matrix(rows), degree=self.degree, normalize=self.normalize)
 
 
-class PackedRows(Packed):
+class PackedRows(PackedExamples):
     """Rows, by number, with what the evaluation of their kernel needs. Made by `PolynomialKernel.pack`."""
 
     def __init__(self, matrix: csr_matrix, *, degree: int, normalize: bool) -> None:

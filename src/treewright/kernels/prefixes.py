@@ -104,7 +104,7 @@ def _grow(candidates: DecisionList) -> _Tree:
     numbers: dict[tuple[int, int], int] = {}
     ends: dict[int, int] = {}
     steps, outputs, bounds = (
-        each.tolist() for each in (candidates.steps, candidates.outputs, candidates.first)
+        each.tolist() for each in (candidates.steps, candidates.outputs, candidates.indptr)
     )
     for number, (begin, end) in enumerate(pairwise(bounds)):
         node = ROOT

@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,21 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
+    EXAMPLES,
+    KernelField,
     check_examples,
     count_examples,
-    examples_from_state,
     examples_state,
-    kernel_from_state,
     kernel_state,
     take_examples,
 )
 from treewright.kernels.svm import RowCache, Solution, solve
+from treewright.model import Array, Model, Value, expect, saved
 from treewright.native.kernels.svm import Problem
-from treewright.persist import State, identify, save_state
+from treewright.persist import State, identify
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12
@@ -41,11 +42,34 @@ ClassWeight = dict[Any, float] | str | None
 """Weights of classes by their labels, "balanced", or none."""
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]
+def _list_weights(class_weight: ClassWeight) -> Any:  # noqa: ANN401
+    """Return weights of classes as JSON can hold them, whatever the labels are."""
+    if not isinstance(class_weight, dict):
+        return class_weight
+    return [[plain(label), plain(weight)] for label, weight in class_weight.items()]
+
+
+CLASS_WEIGHT = Value(
+    encode=_list_weights, decode=lambda saved: dict(saved) if isinstance(saved, list) else saved
+)
+"""Weights of classes as a field of a model."""
+
+
+class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
     """What support vector machines have in common.
 
     They keep the examples that they need to compare others with, and no others.
     """
+
+    fields = saved(
+        kernel=KernelField(),
+        kernel_=KernelField(),
+        support_=Array("i"),
+        support_examples_=EXAMPLES,
+        dual_coef_=Array("f", 2),
+        intercept_=Array("f"),
+        n_iter_=Array("i"),
+    )
 
     kernel: Kernel | None
     C: float
@@ -88,9 +112,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_support(self, examples: Any) -> None:  # noqa: ANN401
         self.support_examples_ = examples
-        self._packed: Packed | None = None
+        self._packed: PackedExamples | None = None
 
-    def _pack_support(self) -> Packed:
+    def _pack_support(self) -> PackedExamples:
         if self._packed is None:
             self._packed = self.kernel_.pack(self.support_examples_)
         return self._packed
@@ -111,37 +135,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             state["_packed"] = None
         return state
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the machine to a file, for `tw.load`."""
-        save_state(self.get_state(), path)
+    def check_fitted_state(self) -> None:
+        """Check that the coefficients are those of the support vectors."""
+        n_machines, n_support = self.dual_coef_.shape
+        expect(isinstance(self.kernel_, Kernel), "a kernel")
+        expect(len(self.support_) == n_support, "a coefficient for each support vector")
+        expect(count_examples(self.support_examples_) == n_support, "an example for each support vector")
+        expect(len(self.intercept_) == n_machines, "an intercept for each machine")
 
-    def get_state(self) -> State:
-        """Return all that the machine is."""
-        check_is_fitted(self)
-        values = {"parameters": parameter_values(self, "kernel"), "has_kernel": self.kernel is not None}
-        arrays = {
-            "support": self.support_,
-            "dual_coef": self.dual_coef_,
-            "intercept": self.intercept_,
-            "n_iter": self.n_iter_,
-        }
-        parts = {"kernel": kernel_state(self.kernel_), "examples": examples_state(self.support_examples_)}
-        return State(type(self).__name__, values, arrays, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the machine again."""
-        kernel = kernel_from_state(state.parts["kernel"])
-        machine = cls(**read_parameters(state.values["parameters"]))
-        machine.kernel = kernel if state.values["has_kernel"] else None
-        machine.kernel_ = clone(kernel)
-        machine.support_ = state.arrays["support"]
-        machine.dual_coef_ = state.arrays["dual_coef"]
-        machine.intercept_ = state.arrays["intercept"]
-        machine.n_iter_ = state.arrays["n_iter"]
-        machine.n_support_ = np.count_nonzero(machine.dual_coef_, axis=1)
-        machine._set_support(examples_from_state(state.parts["examples"]))
-        return machine
+    def restore(self) -> None:
+        """Count the support vectors of each machine."""
+        self.n_support_ = np.count_nonzero(self.dual_coef_, axis=1)
+        self._set_support(self.support_examples_)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -169,9 +174,12 @@ def keep_machines(
     arrays : dict
         What is to be learnt of them.
     """
-    values = {**parameter_values(machine, "kernel"), "n_jobs": None}
-    parts = {"kernel": kernel_state(machine.kernel_), "examples": examples_state(examples)}
-    return Checkpoint(checkpoint, identify(State(__version__, values, arrays, parts)))
+    parts = {
+        "params": machine.get_params_state(),
+        "kernel": kernel_state(machine.kernel_),
+        "examples": examples_state(examples),
+    }
+    return Checkpoint(checkpoint, identify(State(__version__, {}, arrays, parts)))
 
 
 def solution_state(solution: Solution) -> State:
@@ -307,7 +315,7 @@ def check_floats(name: str, values: npt.NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def multiply(packed: Packed, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
+def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jobs: int) -> FloatArray:  # noqa: ANN401
     """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
     n_examples = count_examples(examples)
     size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
@@ -339,25 +347,5 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 def parameter_values(estimator: BaseEstimator, left_out: str) -> dict[str, Any]:
     """Return the parameters of an estimator, but one, as JSON can hold them."""
-    parameters = {name: plain(each) for name, each in estimator.get_params(deep=False).items()}
-    del parameters[left_out]
-    weight = parameters.get("class_weight")
-    if isinstance(weight, dict):
-        parameters["class_weight"] = [[plain(label), plain(each)] for label, each in weight.items()]
-    return parameters
-
-
-def read_parameters(values: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters again, from `parameter_values`."""
-    weight = values.get("class_weight")
-    return {**values, "class_weight": dict(weight)} if isinstance(weight, list) else values
-
-
-def class_values(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return classes as JSON can hold them."""
-    return {"classes": classes.tolist(), "classes_type": classes.dtype.str}
-
-
-def read_classes(values: dict[str, Any]) -> npt.NDArray[Any]:
-    """Return classes again, from `class_values`."""
-    return np.array(values["classes"], dtype=values["classes_type"])
+    params = estimator.get_params(deep=False)
+    return {name: plain(each) for name, each in params.items() if name != left_out}

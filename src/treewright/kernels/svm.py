@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Packed
+from treewright.kernels.base import FloatArray, Integers, PackedExamples
 from treewright.native.kernels.svm import (
     Dual,
     Heaps,
@@ -49,7 +49,7 @@ class RowCache:
 
     Parameters
     ----------
-    packed : Packed
+    packed : PackedExamples
     memory : int
         Bytes that the rows may take; two rows are kept in any case.
     n_jobs : int
@@ -64,7 +64,7 @@ class RowCache:
         Rows computed so far.
     """
 
-    def __init__(self, packed: Packed, memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
+    def __init__(self, packed: PackedExamples, memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
         self.packed = packed
         self.n_jobs = n_jobs
         n_examples = len(packed)

@@ -40,7 +40,7 @@ ROUNDING = 1e-10
 """What gains may differ by, as a share of all weight, and still be equal."""
 
 
-class Examples(Protocol):
+class ExampleSource(Protocol):
     """Where examples come from; features are asked for as they are needed."""
 
     @property
@@ -97,7 +97,7 @@ class CsrExamples:
         return int(self._shape[1])
 
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
-        """Return the columns of some rows, as `Examples` says."""
+        """Return the columns of some rows, as `ExampleSource` says."""
         if len(numbers) == self.n_examples:
             return self._rows
         begins = self._rows.first[numbers]
@@ -222,7 +222,7 @@ class BoostedTrees:
 
     Parameters
     ----------
-    examples : Examples
+    examples : ExampleSource
     labels : array, (n_examples,)
         1 and -1.
     biases : array of float, (n_examples,), optional
@@ -273,7 +273,7 @@ class BoostedTrees:
 
     def __init__(
         self,
-        examples: Examples,
+        examples: ExampleSource,
         labels: npt.ArrayLike,
         *,
         biases: npt.ArrayLike | None = None,
@@ -473,7 +473,12 @@ class BoostedTrees:
 
     @classmethod
     def from_state(
-        cls, state: State, examples: Examples, labels: npt.ArrayLike, *, biases: npt.ArrayLike | None = None
+        cls,
+        state: State,
+        examples: ExampleSource,
+        labels: npt.ArrayLike,
+        *,
+        biases: npt.ArrayLike | None = None,
     ) -> Self:
         """Make it again, to go on with the same examples."""
         values = state.values

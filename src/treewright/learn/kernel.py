@@ -14,7 +14,7 @@ Integers = npt.NDArray[np.int64]
 BYTES_PER_MIB = 1 << 20
 
 
-class Blocks(Protocol):
+class KernelBlocks(Protocol):
     """Rows, known by number, of which a kernel can be evaluated."""
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
@@ -56,25 +56,29 @@ class KernelPerceptron:
         self.random_state = random_state
 
     def fit(
-        self, kernel: Blocks, first: npt.ArrayLike, right: npt.ArrayLike, given: npt.ArrayLike | None = None
+        self,
+        kernel: KernelBlocks,
+        indptr: npt.ArrayLike,
+        right: npt.ArrayLike,
+        base_scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from lists of which the right rows are known.
 
         Parameters
         ----------
         kernel : object with a method block(rows_a, rows_b)
-        first : array of int, (n_lists + 1,)
-            List i has the rows from `first[i]` to `first[i + 1]`.
+        indptr : array of int, (n_lists + 1,)
+            List i has the rows from `indptr[i]` to `indptr[i + 1]`.
         right : array of int, (n_lists,)
             The right row of each list, counted among the rows of all lists.
-        given : array of float, (n_rows,), optional
+        base_scores : array of float, (n_rows,), optional
             Scores that are added to those learnt, here and by the caller later.
         """
         check_integer("epochs", self.epochs, minimum=1)
         check_integer("memory", self.memory)
         check_integer("random_state", self.random_state)
-        bounds, rows = _checked_lists(first, right)
-        scores = _checked_scores(given, int(bounds[-1]))
+        bounds, rows = _checked_lists(indptr, right)
+        scores = _checked_scores(base_scores, int(bounds[-1]))
         ranking = _Ranking(kernel, bounds, scores, self.memory * BYTES_PER_MIB)
         rng = np.random.default_rng(self.random_state)
         self.n_updates_: list[int] = []
@@ -85,7 +89,7 @@ class KernelPerceptron:
         return self
 
     def score(self, block: FloatArray) -> FloatArray:
-        """Return the scores of rows, without any given ones.
+        """Return the scores of rows, without base scores.
 
         Parameters
         ----------
@@ -105,9 +109,9 @@ class _Ranking:
     and the support when the list was last looked at, or when there was no more room for them.
     """
 
-    def __init__(self, kernel: Blocks, first: Integers, scores: FloatArray, room: int) -> None:
+    def __init__(self, kernel: KernelBlocks, indptr: Integers, scores: FloatArray, room: int) -> None:
         self.kernel = kernel
-        self.first = first
+        self.indptr = indptr
         self.scores = scores
         self.room = room
         self.n_steps = 0
@@ -115,13 +119,13 @@ class _Ranking:
         self.places: dict[int, int] = {}
         self.mistakes: list[tuple[int, int]] = []
         self.steps: list[int] = []
-        self.seen = [0] * (len(first) - 1)
-        self.kept = [np.empty((size, 0)) for size in np.diff(first)]
+        self.seen = [0] * (len(indptr) - 1)
+        self.kept = [np.empty((size, 0)) for size in np.diff(indptr)]
 
     def visit(self, number: int, right: int) -> bool:
         """Rank one list, and return whether it was a mistake."""
         self._catch_up(number)
-        begin, end = self.first[number : number + 2]
+        begin, end = self.indptr[number : number + 2]
         rivals = self.scores[begin:end].copy()
         rivals[right - begin] = -np.inf
         wrong = int(begin + rivals.argmax())
@@ -151,7 +155,7 @@ class _Ranking:
         if not recent:
             return
         change = self._coefficients(recent, np.ones(len(recent)))
-        rows = np.arange(*self.first[number : number + 2])
+        rows = np.arange(*self.indptr[number : number + 2])
         kept = self.kept[number]
         fresh = kept.shape[1] + np.flatnonzero(change[kept.shape[1] :])
         self.scores[rows] += kept @ change[: kept.shape[1]]
@@ -176,11 +180,11 @@ class _Ranking:
         return np.asarray(added - taken, dtype=np.float64)
 
 
-def _checked_lists(first: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integers, Integers]:
-    bounds, rows = np.asarray(first, dtype=np.int64), np.asarray(right, dtype=np.int64)
+def _checked_lists(indptr: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integers, Integers]:
+    bounds, rows = np.asarray(indptr, dtype=np.int64), np.asarray(right, dtype=np.int64)
     if bounds.shape != (len(rows) + 1,):
         raise InputError(
-            f"first has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than lists"
+            f"indptr has the shape {bounds.shape}; expected ({len(rows) + 1},), one more than lists"
         )
     outside = np.flatnonzero((rows < bounds[:-1]) | (rows >= bounds[1:]))
     if len(outside):
@@ -190,8 +194,8 @@ def _checked_lists(first: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Integers
     return bounds, rows
 
 
-def _checked_scores(given: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    scores = np.zeros(n_rows) if given is None else np.array(given, dtype=np.float64)
+def _checked_scores(base_scores: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    scores = np.zeros(n_rows) if base_scores is None else np.array(base_scores, dtype=np.float64)
     if scores.shape != (n_rows,):
-        raise InputError(f"given has the shape {scores.shape}; expected ({n_rows},), one score a row")
+        raise InputError(f"base_scores has the shape {scores.shape}; expected ({n_rows},), one score a row")
     return scores

@@ -36,44 +36,46 @@ class CandidateLosses(NamedTuple):
 
     Attributes
     ----------
-    first : ndarray of int, (n_lists + 1,)
-        List i has the candidates from `first[i]` to `first[i + 1]`.
+    indptr : ndarray of int, (n_lists + 1,)
+        List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
     excess : ndarray of float, (n_candidates,)
         The loss of each candidate, less that of the best of its list.
-    given : ndarray of float, (n_candidates,)
+    base_scores : ndarray of float, (n_candidates,)
         Scores that are added to those learnt.
     best : ndarray of int, (n_lists,)
-        The candidate of each list with the smallest loss; of several, the one with the highest given score.
+        The candidate of each list with the smallest loss; of several, the one with the highest base score.
     """
 
-    first: Integers
+    indptr: Integers
     excess: FloatArray
-    given: FloatArray
+    base_scores: FloatArray
     best: Integers
 
     def spans(self) -> list[tuple[int, int]]:
         """Return where each list begins and ends."""
-        return list(pairwise(self.first.tolist()))
+        return list(pairwise(self.indptr.tolist()))
 
 
 def check_lists(
-    first: npt.ArrayLike, losses: npt.ArrayLike, given: npt.ArrayLike | None = None
+    indptr: npt.ArrayLike, losses: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
 ) -> CandidateLosses:
     """Return lists with their losses, if they can be learnt from."""
-    bounds = check_bounds(first)
+    bounds = check_bounds(indptr)
     costs = check_numbers("losses", losses, int(bounds[-1]))
-    scores = np.zeros(len(costs)) if given is None else check_numbers("given", given, len(costs))
+    scores = (
+        np.zeros(len(costs)) if base_scores is None else check_numbers("base_scores", base_scores, len(costs))
+    )
     starts, sizes = bounds[:-1], np.diff(bounds)
     excess = costs - np.repeat(np.minimum.reduceat(costs, starts), sizes)
     best = best_rows(np.where(excess == 0, scores, -np.inf), bounds)
     return CandidateLosses(bounds, excess, scores, best)
 
 
-def check_bounds(first: npt.ArrayLike) -> Integers:
+def check_bounds(indptr: npt.ArrayLike) -> Integers:
     """Return where lists begin and end, if none of them is empty."""
-    bounds = np.asarray(first, dtype=np.int64)
+    bounds = np.asarray(indptr, dtype=np.int64)
     if bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0:
-        raise InputError(f"first has the shape {bounds.shape}; expected 0 and where each list ends")
+        raise InputError(f"indptr has the shape {bounds.shape}; expected 0 and where each list ends")
     empty = np.flatnonzero(np.diff(bounds) <= 0)
     if len(empty):
         raise InputError(f"list {empty[0]} has no candidates; expected at least one")
@@ -95,9 +97,9 @@ def check_numbers(name: str, values: npt.ArrayLike, n_values: int) -> FloatArray
     return numbers
 
 
-def best_rows(scores: FloatArray, first: Integers) -> Integers:
+def best_rows(scores: FloatArray, indptr: Integers) -> Integers:
     """Return the candidate of each list with the highest score; the first among equals."""
-    winners = [begin + int(scores[begin:end].argmax()) for begin, end in pairwise(first.tolist())]
+    winners = [begin + int(scores[begin:end].argmax()) for begin, end in pairwise(indptr.tolist())]
     return np.array(winners, dtype=np.int64)
 
 

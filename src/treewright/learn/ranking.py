@@ -30,7 +30,7 @@ class AveragedRanker:
     epochs : int
         Passes over the lists, each in another order.
     rate : float
-        What an update adds to the weights of features; it matters beside given scores, and weights to start
+        What an update adds to the weights of features; it matters beside base scores, and weights to start
         from.
     margin : float
         An update follows unless the right row wins by more than this times the cost of each other.
@@ -67,7 +67,7 @@ class AveragedRanker:
         rows : csr_matrix, (n_rows, n_features)
             Of zeros and ones.
         alternatives : Alternatives
-            The rows of each list, the right one last, with their costs and given scores.
+            The rows of each list, the right one last, with their costs and base scores.
         coef_init : ndarray of float, optional
             Weights to start from.
         trust : ndarray of float, (n_features,), optional
@@ -117,8 +117,8 @@ class LogLinearRanker:
     Attributes
     ----------
     coef_ : ndarray of float, (n_features,)
-    given_weight_ : float
-        What the given scores are multiplied by, which is learnt too, without a penalty.
+    base_weight_ : float
+        What the base scores are multiplied by, which is learnt too, without a penalty.
     """
 
     def __init__(self, *, penalty: float = 10.0, max_iter: int = 60) -> None:
@@ -140,9 +140,9 @@ class LogLinearRanker:
         rows : csr_matrix, (n_rows, n_features)
             Of zeros and ones.
         alternatives : Alternatives
-            The rows of each list, the right one last, with their given scores; costs are not looked at.
+            The rows of each list, the right one last, with their base scores; costs are not looked at.
         coef_init : ndarray of float, optional
-            Weights to start from, with the given scores times 1.
+            Weights to start from, with the base scores times 1.
         trust : ndarray of float, (n_features,), optional
             What the penalty of each feature is divided by.
         """
@@ -168,7 +168,7 @@ class LogLinearRanker:
                 options={"maxiter": self.max_iter},
                 callback=lambda weights: counted.advance(),
             )
-        self.coef_, self.given_weight_ = found.x[:-1] * sizes, float(found.x[-1])
+        self.coef_, self.base_weight_ = found.x[:-1] * sizes, float(found.x[-1])
         return self
 
     def score(self, rows: csr_matrix) -> FloatArray:
@@ -213,13 +213,13 @@ class _Likelihood:
             self._rows = self._rows[alternatives.rows]
         # Slopes are found faster from a copy by columns, if there is room for one.
         self._columns = self._rows.T.tocsr() if rows.nnz <= MOST_COPIED else self._rows.T
-        self._given = alternatives.given
+        self._base_scores = alternatives.given
         self._starts, self._right = alternatives.first[:-1], alternatives.first[1:] - 1
         self._n_rows = np.diff(alternatives.first)
 
     def __call__(self, weights: FloatArray, penalty: float) -> tuple[float, FloatArray]:
-        coef, given_weight = weights[:-1], weights[-1]
-        scores = self._rows @ coef.astype(np.float32) + given_weight * self._given
+        coef, base_weight = weights[:-1], weights[-1]
+        scores = self._rows @ coef.astype(np.float32) + base_weight * self._base_scores
         scores -= np.repeat(np.maximum.reduceat(scores, self._starts), self._n_rows)
         excess = np.exp(scores)
         sums = np.add.reduceat(excess, self._starts)
@@ -227,7 +227,7 @@ class _Likelihood:
         excess /= np.repeat(sums, self._n_rows)
         excess[self._right] -= 1
         slopes = self._columns @ excess.astype(np.float32) + penalty * coef
-        return loss, np.append(slopes, excess @ self._given)
+        return loss, np.append(slopes, excess @ self._base_scores)
 
 
 def _spread(sizes: FloatArray, rows: csr_matrix) -> npt.NDArray[np.float32]:

@@ -72,19 +72,19 @@ class StructuredSVM:
     def fit(
         self,
         rows: RowSource,
-        first: npt.ArrayLike,
+        indptr: npt.ArrayLike,
         losses: npt.ArrayLike,
-        given: npt.ArrayLike | None = None,
+        base_scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from lists; arguments are those of `VotedPerceptron.fit`."""
         check_number("penalty", self.penalty, low=LEAST, high=MOST)
         check_integer("max_iter", self.max_iter, minimum=1)
         check_number("tol", self.tol, low=0, high=MOST)
         check_integer("random_state", self.random_state)
-        lists = check_lists(first, losses, given)
+        lists = check_lists(indptr, losses, base_scores)
         check_row_count(rows, lists)
         rng = np.random.default_rng(self.random_state)
-        search = _Search(rows, lists, float(self.penalty))
+        search = _DualSolver(rows, lists, float(self.penalty))
         self.n_iter_, self.gap_, self.objective_ = 0, np.inf, 0.0
         with task("structured machine", total=self.max_iter, unit="passes") as counted:
             while self.n_iter_ < self.max_iter and self.gap_ > self.tol * self.objective_:
@@ -96,26 +96,26 @@ class StructuredSVM:
         self.coef_ = search.weights
         return self
 
-    def evidence(self, rows: Any) -> FloatArray:  # noqa: ANN401
+    def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
         """Return the score of each row."""
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
         return np.asarray(rows @ self.coef_, dtype=np.float64)
 
     def combine(
-        self, evidence: FloatArray, first: npt.ArrayLike, given: npt.ArrayLike | None = None
+        self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """Return the final scores of candidates: those of `evidence` and those given."""
-        bounds = check_bounds(first)
-        scores = 0.0 if given is None else check_numbers("given", given, int(bounds[-1]))
-        return np.asarray(evidence + scores, dtype=np.float64)
+        """Return the final scores of candidates: those of `kernel_scores` and the base scores."""
+        bounds = check_bounds(indptr)
+        scores = 0.0 if base_scores is None else check_numbers("base_scores", base_scores, int(bounds[-1]))
+        return np.asarray(kernel_scores + scores, dtype=np.float64)
 
-    def score(self, rows: Any, first: npt.ArrayLike, given: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
+    def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
         """Return the final scores of candidates."""
-        return self.combine(self.evidence(rows), first, given)
+        return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 
-class _Search:
+class _DualSolver:
     """The state of the solver: for each list, how its dual weight of 1 is shared by its candidates.
 
     The weights are the sum over lists of the best row less the rows of all candidates by their shares,
@@ -128,8 +128,8 @@ class _Search:
         self._spans = lists.spans()
         self._shares = np.zeros(len(lists.excess))
         self._shares[lists.best] = 1
-        sizes = np.diff(lists.first)
-        self._margins = lists.excess + lists.given - np.repeat(lists.given[lists.best], sizes)
+        sizes = np.diff(lists.indptr)
+        self._margins = lists.excess + lists.base_scores - np.repeat(lists.base_scores[lists.best], sizes)
 
     def mend(self, number: int) -> None:
         """Move shares of a list to its worst violators, as far as that helps."""

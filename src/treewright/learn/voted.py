@@ -16,7 +16,7 @@ from scipy.sparse import issparse, vstack
 
 from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
-from treewright.learn.kernel import Blocks
+from treewright.learn.kernel import KernelBlocks
 from treewright.learn.lists import (
     CandidateLosses,
     FloatArray,
@@ -40,7 +40,7 @@ class Update(NamedTuple):
     step: int
 
 
-class Course(NamedTuple):
+class UpdateHistory(NamedTuple):
     """All weights that a perceptron passes through.
 
     Attributes
@@ -85,7 +85,7 @@ class _Weights(Protocol):
 class _Voted:
     """What both forms of the perceptron have in common."""
 
-    course_: Course
+    updates_: UpdateHistory
     support_: Integers
     coef_: FloatArray
     n_updates_: list[int]
@@ -114,19 +114,19 @@ class _Voted:
             found = _pass_once(weights, lists, visited, epoch * n_comparisons)
             self.n_updates_.append(len(found))
             updates += found
-        self.support_, self.course_ = _retrace(updates, self.epochs * n_comparisons)
+        self.support_, self.updates_ = _retrace(updates, self.epochs * n_comparisons)
 
     def combine(
-        self, evidence: FloatArray, first: npt.ArrayLike, given: npt.ArrayLike | None = None
+        self, kernel_scores: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Return the final scores of candidates.
 
         Parameters
         ----------
-        evidence : ndarray of float
-            What `evidence` returned for them.
-        first : array of int, (n_lists + 1,)
-        given : array of float, (n_candidates,), optional
+        kernel_scores : ndarray of float
+            What `kernel_scores` returned for them.
+        indptr : array of int, (n_lists + 1,)
+        base_scores : array of float, (n_candidates,), optional
             As in `fit`.
 
         Returns
@@ -135,13 +135,15 @@ class _Voted:
             With `voting`, the share of the votes in each list, and less than a vote for what the mean of the
             weights says, which decides between equals.
         """
-        bounds = check_bounds(first)
+        bounds = check_bounds(indptr)
         n_rows = int(bounds[-1])
-        scores = np.zeros(n_rows) if given is None else check_numbers("given", given, n_rows)
+        scores = (
+            np.zeros(n_rows) if base_scores is None else check_numbers("base_scores", base_scores, n_rows)
+        )
         if not self.voting:
-            return np.asarray(evidence + scores, dtype=np.float64)
+            return np.asarray(kernel_scores + scores, dtype=np.float64)
         votes = [
-            count_votes(self.course_, evidence[begin:end], scores[begin:end])
+            count_votes(self.updates_, kernel_scores[begin:end], scores[begin:end])
             for begin, end in pairwise(bounds.tolist())
         ]
         return np.concatenate(votes)
@@ -172,7 +174,7 @@ class VotedPerceptron(_Voted):
         The rows of all updates, each once.
     support_rows_ : array or csr_matrix, (n_support, n_features)
         These rows; with `voting` only.
-    course_ : Course
+    updates_ : UpdateHistory
         All updates, in order.
 
     Examples
@@ -181,7 +183,8 @@ class VotedPerceptron(_Voted):
 
     >>> from treewright.learn.voted import VotedPerceptron
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> perceptron = VotedPerceptron(epochs=2).fit(rows, [0, 2, 4], [0.5, 0, 0.5, 0], given=[0.1, 0, 0.1, 0])
+    >>> losses, base_scores = [0.5, 0, 0.5, 0], [0.1, 0, 0.1, 0]
+    >>> perceptron = VotedPerceptron(epochs=2).fit(rows, [0, 2, 4], losses, base_scores)
     >>> perceptron.coef_.tolist()
     [-0.5, 0.5]
     """
@@ -189,32 +192,32 @@ class VotedPerceptron(_Voted):
     def fit(
         self,
         rows: RowSource,
-        first: npt.ArrayLike,
+        indptr: npt.ArrayLike,
         losses: npt.ArrayLike,
-        given: npt.ArrayLike | None = None,
+        base_scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from lists.
 
         Parameters
         ----------
         rows : array, csr_matrix or RowSource, (n_candidates, n_features)
-        first : array of int, (n_lists + 1,)
-            List i has the rows from `first[i]` to `first[i + 1]`.
+        indptr : array of int, (n_lists + 1,)
+            List i has the rows from `indptr[i]` to `indptr[i + 1]`.
         losses : array of float, (n_candidates,)
             Of which the smallest of each list is taken away.
-        given : array of float, (n_candidates,), optional
+        base_scores : array of float, (n_candidates,), optional
             Scores that are added to those learnt.
         """
-        lists = check_lists(first, losses, given)
+        lists = check_lists(indptr, losses, base_scores)
         check_row_count(rows, lists)
         weights = _Primal(rows)
         self._train(weights, lists)
-        self.coef_ = weights.mean(int(self.course_.lives.sum()))
+        self.coef_ = weights.mean(int(self.updates_.lives.sum()))
         if self.voting:
             self.support_rows_ = _take_rows(rows, self.support_)
         return self
 
-    def evidence(self, rows: Any) -> FloatArray:  # noqa: ANN401
+    def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
         """Return the scores of rows or, with `voting`, their inner products with the support."""
         if rows.shape[1] != len(self.coef_):
             raise InputError(f"rows have {rows.shape[1]} features; expected {len(self.coef_)}, as in fit")
@@ -222,9 +225,9 @@ class VotedPerceptron(_Voted):
             return products(rows, self.support_rows_)
         return np.asarray(rows @ self.coef_, dtype=np.float64)
 
-    def score(self, rows: Any, first: npt.ArrayLike, given: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
+    def score(self, rows: Any, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None) -> FloatArray:  # noqa: ANN401
         """Return the final scores of candidates; see `combine`."""
-        return self.combine(self.evidence(rows), first, given)
+        return self.combine(self.kernel_scores(rows), indptr, base_scores)
 
 
 class KernelVotedPerceptron(_Voted):
@@ -240,7 +243,7 @@ class KernelVotedPerceptron(_Voted):
 
     Attributes
     ----------
-    support_, course_, n_updates_
+    support_, updates_, n_updates_
         As those of `VotedPerceptron`.
     coef_ : ndarray of float, (n_support,)
         Of the mean of the weights after each comparison.
@@ -248,25 +251,25 @@ class KernelVotedPerceptron(_Voted):
 
     def fit(
         self,
-        kernel: Blocks,
-        first: npt.ArrayLike,
+        kernel: KernelBlocks,
+        indptr: npt.ArrayLike,
         losses: npt.ArrayLike,
-        given: npt.ArrayLike | None = None,
+        base_scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from lists.
 
         Parameters
         ----------
         kernel : object with a method block(rows_a, rows_b)
-        first, losses, given
+        indptr, losses, base_scores
             As those of `VotedPerceptron.fit`.
         """
-        lists = check_lists(first, losses, given)
+        lists = check_lists(indptr, losses, base_scores)
         self._train(_Dual(kernel, len(lists.excess)), lists)
-        self.coef_ = self.course_.coefficients(len(self.support_))
+        self.coef_ = self.updates_.coefficients(len(self.support_))
         return self
 
-    def evidence(self, block: FloatArray) -> FloatArray:
+    def kernel_scores(self, block: FloatArray) -> FloatArray:
         """Return what has been learnt of rows, from their kernel values with the support.
 
         Parameters
@@ -278,10 +281,10 @@ class KernelVotedPerceptron(_Voted):
         return block if self.voting else np.asarray(block @ self.coef_, dtype=np.float64)
 
     def score(
-        self, block: FloatArray, first: npt.ArrayLike, given: npt.ArrayLike | None = None
+        self, block: FloatArray, indptr: npt.ArrayLike, base_scores: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Return the final scores of candidates; see `combine`."""
-        return self.combine(self.evidence(block), first, given)
+        return self.combine(self.kernel_scores(block), indptr, base_scores)
 
 
 class _Primal:
@@ -317,7 +320,7 @@ class _Primal:
 class _Dual:
     """Coefficients of all rows."""
 
-    def __init__(self, kernel: Blocks, n_rows: int) -> None:
+    def __init__(self, kernel: KernelBlocks, n_rows: int) -> None:
         self._kernel = kernel
         self._now = np.zeros(n_rows)
 
@@ -342,7 +345,7 @@ def _pass_once(weights: _Weights, lists: CandidateLosses, order: Iterable[int], 
     updates: list[Update] = []
     for number in order:
         begin, end = spans[number]
-        scores = weights.scores(begin, end) + lists.given[begin:end]
+        scores = weights.scores(begin, end) + lists.base_scores[begin:end]
         best = int(lists.best[number]) - begin
         found = _compare(scores, best, lists.excess[begin:end], partial(weights.products, begin, end))
         if found:
@@ -378,33 +381,33 @@ def _compare(
     return found
 
 
-def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, Course]:
+def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, UpdateHistory]:
     """Return the rows of updates, each once, and the weights that came of them."""
     pairs = np.array([(update.right, update.wrong) for update in updates], dtype=np.int64).reshape(-1, 2)
     support, places = np.unique(pairs, return_inverse=True)
     right, wrong = places.reshape(-1, 2).T
     amounts = np.array([update.amount for update in updates], dtype=np.float64)
     lives = np.diff([0, *(update.step for update in updates), n_steps])
-    return support, Course(right, wrong, amounts, lives)
+    return support, UpdateHistory(right, wrong, amounts, lives)
 
 
-def count_votes(course: Course, block: FloatArray, given: FloatArray) -> FloatArray:
+def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArray) -> FloatArray:
     """Return the shares of the votes that the candidates of one list have from all weights passed through.
 
     Parameters
     ----------
-    course : Course
+    history : UpdateHistory
     block : ndarray of float, (n_candidates, n_support)
         The kernel's values of candidates and the support.
-    given : ndarray of float, (n_candidates,)
+    base_scores : ndarray of float, (n_candidates,)
     """
-    moves = (block[:, course.right] - block[:, course.wrong]) * course.amounts
-    scores = np.cumsum(np.column_stack([given, moves]), axis=1)
-    votes = np.bincount(scores.argmax(axis=0), course.lives, minlength=len(given))
-    mean = given + moves @ course.remaining()
+    moves = (block[:, history.right] - block[:, history.wrong]) * history.amounts
+    scores = np.cumsum(np.column_stack([base_scores, moves]), axis=1)
+    votes = np.bincount(scores.argmax(axis=0), history.lives, minlength=len(base_scores))
+    mean = base_scores + moves @ history.remaining()
     span = float(np.ptp(mean)) or 1.0
     # Less than a vote between the highest and the lowest mean.
-    return np.asarray((votes + (mean - mean.min()) / (2 * span)) / max(1, course.lives.sum()))
+    return np.asarray((votes + (mean - mean.min()) / (2 * span)) / max(1, history.lives.sum()))
 
 
 def check_row_count(rows: RowSource, lists: CandidateLosses) -> None:

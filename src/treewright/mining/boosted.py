@@ -3,7 +3,6 @@
 Its leaves are conjunctions of features that are present or absent; see `treewright.learn.boosting`.
 """
 
-import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,21 +12,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in
 
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
-from treewright.learn.trees import forest_arrays, forest_from, join_trees, score_rows
-from treewright.mining.binary import as_binary, refusing_text
+from treewright.learn.trees import ForestField, join_trees, score_rows
+from treewright.mining.binary import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
-from treewright.mining.estimator import as_plain, choose, hold_out
+from treewright.mining.estimator import choose, hold_out
 from treewright.mining.problem import FloatArray
+from treewright.model import Listed, Value, expect, is_within, saved
 from treewright.native.learn.boosting import Forest, Tree
-from treewright.persist import State, save_state
 from treewright.progress import Task, report, task
 from treewright.scale import map_jobs
 
@@ -47,7 +45,7 @@ class PenaltyStep(NamedTuple):
     n_nonzero: int
 
 
-class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
     """Classifies by decision trees whose leaves are few, since each pays for its weight.
 
     Trees are added one by one, each to lower the loss of a logistic model and the sum of the absolute values
@@ -86,6 +84,8 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How each tree was grown, for each class, or for the second of two.
     steps_ : list of PenaltyStep
         The penalties that were tried on samples held out.
+    forests_ : list of Forest
+        The trees of each class, or of the second of two.
 
     Examples
     --------
@@ -97,6 +97,20 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> trees.explain([[1, 1, 0]])[0].reasons[0].conjunction
     'x0 & x1'
     """
+
+    fields = saved(
+        **BinaryEstimator.fields,
+        penalty_=Value(float),
+        steps_=Value(
+            encode=lambda steps: [list(step) for step in steps],
+            decode=lambda steps: [PenaltyStep(*step) for step in steps],
+        ),
+        path_=Value(
+            encode=lambda path: [[record.as_list() for record in records] for records in path],
+            decode=lambda path: [[TreeRecord.from_list(record) for record in records] for records in path],
+        ),
+        forests_=Listed(ForestField()),
+    )
 
     def __init__(
         self,
@@ -128,13 +142,7 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels of any kind.
         """
         self._check_parameters()
-        with refusing_text():
-            X, y = validate_data(self, X, y, accept_sparse="csr")
-        check_classification_targets(y)
-        rows = as_binary(X)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
+        rows, _, labels = self._check_samples(X, y)
         self.steps_: list[PenaltyStep] = []
         with task("choosing the penalty", unit="trees") as counted:
             self.penalty_ = self._choose_penalty(rows, labels, _counting(counted))
@@ -147,14 +155,14 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.penalty != "auto" and not all(is_done):
             found = f"{self.max_trees} trees are not enough for a penalty of {self.penalty_:g}"
             warnings.warn(f"{found}; a larger max_trees is", ConvergenceWarning, stacklevel=2)
-        self._forests = [join_trees(each.trees) for each in ensembles]
+        self.forests_ = [join_trees(each.trees) for each in ensembles]
         self.path_ = [each.records for each in ensembles]
         self._count()
         return self
 
     def _count(self) -> None:
-        self.n_trees_ = sum(len(each.roots) for each in self._forests)
-        self.n_nonzero_ = sum(int(np.count_nonzero(each.nodes.values)) for each in self._forests)
+        self.n_trees_ = sum(len(each.roots) for each in self.forests_)
+        self.n_nonzero_ = sum(int(np.count_nonzero(each.nodes.values)) for each in self.forests_)
 
     def _check_parameters(self) -> None:
         if self.penalty != "auto":
@@ -221,14 +229,8 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the score of each class, or of the second of two."""
         return self._score(self._check_rows(X))
 
-    def _check_rows(self, X: Any) -> csr_matrix:  # noqa: ANN401
-        check_is_fitted(self)
-        with refusing_text():
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return as_binary(X)
-
     def _score(self, rows: csr_matrix) -> FloatArray:
-        scores = [score_rows(rows, forest) for forest in self._forests]
+        scores = [score_rows(rows, forest) for forest in self.forests_]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
@@ -262,8 +264,8 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         explanations = []
         for row, predicted in enumerate(choose(self._score(rows))):
             present = set(rows.indices[rows.indptr[row] : rows.indptr[row + 1]].tolist())
-            is_first_of_two = len(self._forests) == 1 and predicted == 0
-            added = _add_leaves(self._forests[predicted if len(self._forests) > 1 else 0], present)
+            is_first_of_two = len(self.forests_) == 1 and predicted == 0
+            added = _add_leaves(self.forests_[predicted if len(self.forests_) > 1 else 0], present)
             sign = -1.0 if is_first_of_two else 1.0
             reasons = [Reason(_name(path, names), sign * value) for path, value in added.items()]
             reasons.sort(key=lambda reason: -abs(reason.weight))
@@ -271,49 +273,17 @@ class L1BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanations.append(Explanation(self.classes_[predicted], score, reasons))
         return explanations
 
-    def get_state(self) -> State:
-        """Return all that the estimator is, for saving."""
-        check_is_fitted(self)
-        values = {
-            "parameters": {name: as_plain(value) for name, value in self.get_params(deep=False).items()},
-            "classes": self.classes_.tolist(),
-            "classes_type": self.classes_.dtype.str,
-            "n_features_in": self.n_features_in_,
-            "feature_names": list(getattr(self, "feature_names_in_", [])),
-            "penalty": self.penalty_,
-            "steps": [list(step) for step in self.steps_],
-            "path": [[each.as_list() for each in records] for records in self.path_],
-        }
-        parts = {
-            f"forest{number}": State("Forest", {}, forest_arrays(forest))
-            for number, forest in enumerate(self._forests)
-        }
-        return State(type(self).__name__, values, {}, parts)
+    def check_fitted_state(self) -> None:
+        """Check that there are trees for all classes, and that they ask for features that there are."""
+        super().check_fitted_state()
+        nforests_ = 1 if len(self.classes_) == 2 else len(self.classes_)
+        expect(len(self.forests_) == len(self.path_) == nforests_, "trees for each class")
+        for forest in self.forests_:
+            expect(is_within(forest.nodes.features, self.n_features_in_, low=-1), "splits by features")
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the estimator again."""
-        values = state.values
-        self = cls(**values["parameters"])
-        self.classes_ = np.array(values["classes"], dtype=values["classes_type"])
-        self.n_features_in_ = int(values["n_features_in"])
-        if values["feature_names"]:
-            self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
-        self.penalty_ = float(values["penalty"])
-        self.steps_ = [PenaltyStep(*step) for step in values["steps"]]
-        self.path_ = [[TreeRecord.from_list(each) for each in records] for records in values["path"]]
-        self._forests = [forest_from(state.parts[f"forest{number}"]) for number in range(len(state.parts))]
+    def restore(self) -> None:
+        """Count trees and leaves."""
         self._count()
-        return self
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file, which `treewright.load` reads."""
-        save_state(self.get_state(), path)
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class _HeldOutPath:

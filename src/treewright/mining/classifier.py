@@ -14,6 +14,7 @@ from treewright.mining.estimator import ConjunctionEstimator, choose, require_fi
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.problem import FloatArray
+from treewright.persist import State
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
@@ -59,7 +60,7 @@ memory_limit, filter_memory, n_jobs, random_state
     intercept_ : ndarray of float, (n_classes or 1,)
     classes_ : ndarray
     final_estimator_ : estimator
-    threshold_, approached_, path_, history_, n_iter_
+    threshold_, followed_path_, path_, history_, n_iter_
         As those of `ConjunctionMiner`.
 
     Examples
@@ -156,7 +157,23 @@ memory_limit, filter_memory, n_jobs, random_state
                 intercept = np.ravel(getattr(self.final_estimator_, "intercept_", 0.0))
                 self.intercept_ = np.broadcast_to(intercept, len(coef)).astype(np.float64)
 
-    def _restore(self) -> None:
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is a final estimator, which need not have weights."""
+        return hasattr(self, "final_estimator_")
+
+    def get_state(self) -> State:
+        """Return all that the classifier is; its final estimator must be its own."""
+        self.check_is_fitted()
+        if self.final_estimator is not None:
+            raise InputError(
+                f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
+            )
+        return super().get_state()
+
+    def restore(self) -> None:
+        """Make the final estimator again."""
+        super().restore()
         self.final_estimator_ = _Linear(self.classes_, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401

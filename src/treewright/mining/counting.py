@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
-from treewright.mining.levels import Block, Weighed, weigh
+from treewright.mining.levels import LoadedSpan, Weighed, weigh
 from treewright.mining.space import Growth, IntArray
 from treewright.native.mining.conjunctions import (
     FREE,
@@ -29,7 +29,7 @@ ROOM = 1 << 16
 BYTES_FOR_EACH = 8
 """The largest filter has so many for each candidate that is met."""
 
-Part: TypeAlias = tuple[Growth, Weighed | None]
+GrownLevel: TypeAlias = tuple[Growth, Weighed | None]
 """What was found, and, if there is a next order, its places."""
 
 
@@ -80,7 +80,7 @@ class Sifting:
 
 
 @dataclass(frozen=True)
-class Counting:
+class ConjunctionCounting:
     """What the jobs of an order share: rows with columns renumbered, and what is wanted of them.
 
     `sifting` is a filter that each block passes by itself.
@@ -93,17 +93,17 @@ class Counting:
     keep_places: bool
     sifting: Sifting | None = None
 
-    def count(self, blocks: Sequence[Block]) -> list[Part]:
+    def count(self, blocks: Sequence[LoadedSpan]) -> list[GrownLevel]:
         """Count the extensions of the conjunctions of blocks."""
         return [part for block in blocks for part in self._count(block.level, self._admit(block))]
 
-    def _admit(self, block: Block) -> Admitted:
+    def _admit(self, block: LoadedSpan) -> Admitted:
         if self.sifting is None:
             return block.admitted
         n_met = int(weigh(block.level, self.rows).n_met[-1])
         return self.sifting.admit([lambda: block.level], n_met)[0]
 
-    def _count(self, level: Level, admitted: Admitted) -> Iterator[Part]:
+    def _count(self, level: Level, admitted: Admitted) -> Iterator[GrownLevel]:
         scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.first) else FREE)
         room = max(ROOM, len(scratch.slots))
         found = self._room(room, 8 * ROOM if self.keep_places else 0)
@@ -127,7 +127,7 @@ class Counting:
             np.empty(n_places, dtype=np.int64),
         )
 
-    def _take(self, level: Level, found: Found, tally: Tally) -> Part:
+    def _take(self, level: Level, found: Found, tally: Tally) -> GrownLevel:
         """Copy what was found out of the room that was made for it."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])

@@ -3,27 +3,25 @@
 import hashlib
 import os
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
-from treewright.mining.binary import as_binary, refusing_text
+from treewright.mining.binary import BinaryEstimator
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
 from treewright.mining.problem import FloatArray, label_problem
 from treewright.mining.reports import Mined, PathStep
-from treewright.persist import State, save_state
+from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
 DIRECT_ROUNDS = 5
@@ -33,16 +31,33 @@ FINAL_MARGIN = 0.5
 """Of the perceptron that starts from mined weights: per feature of a sample, and in units of their margin."""
 FINAL_BYTES = 32
 """What each place of a conjunction takes there."""
-STRETCH = 1 << 16
+HASHED_AT_A_TIME = 1 << 16
 """Numbers that are hashed at a time."""
 
 
-class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
+class ConjunctionEstimator(BinaryEstimator):
     """What the transformer and the classifier share: mining, and finding conjunctions in new rows.
 
     Each of them lists these options itself, as scikit-learn wants it.
+
+    Attributes
+    ----------
+    orders_ : dict of int to ndarray of int32, (n_conjunctions, order)
+        The columns of the conjunctions of each order.
     """
 
+    fields = saved(
+        **BinaryEstimator.fields,
+        threshold_=Value(float),
+        followed_path_=Value(bool),
+        n_iter_=Value(int),
+        orders_=Arrays(Array("i", 2, low=0)),
+        coef_=Array("f", 2),
+        intercept_=Array("f"),
+    )
+
+    coef_: FloatArray
+    intercept_: FloatArray
     degree: int
     threshold: float | str
     max_iter: int
@@ -66,21 +81,14 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
         """Select conjunctions; return the checked rows, their labels, and what was mined."""
         self._check_parameters()
-        with refusing_text():
-            X, y = validate_data(self, X, y, accept_sparse="csr")
-        check_classification_targets(y)
-        rows = as_binary(X)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}; expected at least two")
+        rows, y, labels = self._check_samples(X, y)
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
-        self.threshold_, self.approached_ = self._choose_threshold(rows, labels, kept, client)
+        self.threshold_, self.followed_path_ = self._choose_threshold(rows, labels, kept, client)
         problem = label_problem(labels, len(self.classes_))
-        miner = self._miner(self.threshold_, path=self.approached_)
+        miner = self._miner(self.threshold_, path=self.followed_path_)
         mined = miner.fit(self._space(rows, client), problem, checkpoint=kept)
-        self._features = mined.features
-        self.conjunctions_ = [tuple(row) for each in mined.features.values() for row in each.tolist()]
+        self._set_orders(mined.features)
         self.history_ = list(mined.iterations)
         self.n_iter_ = len(self.history_)
         if not self.conjunctions_:
@@ -131,8 +139,8 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in ignored}
         digest = hashlib.sha256(repr(sorted(options.items())).encode())
         for array in (rows.indptr, rows.indices, labels):
-            for begin in range(0, len(array), STRETCH):
-                digest.update(array[begin : begin + STRETCH].astype(np.int64).tobytes())
+            for begin in range(0, len(array), HASHED_AT_A_TIME):
+                digest.update(array[begin : begin + HASHED_AT_A_TIME].astype(np.int64).tobytes())
         return digest.hexdigest()
 
     def _choose_threshold(
@@ -189,10 +197,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _find(self, X: Any) -> csr_matrix:  # noqa: ANN401
         """Return which conjunctions are present in new rows."""
-        check_is_fitted(self)
-        with refusing_text():
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return match_conjunctions(as_binary(X), list(self._features.values())).astype(np.float64)
+        return match_conjunctions(self._check_rows(X), list(self.orders_.values())).astype(np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ANN401
         """Return the conjunctions as text, such as ``word=bank & prev=the``."""
@@ -200,64 +205,25 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         columns = list(map(str, _check_feature_names_in(self, input_features)))
         return np.array([name_conjunction(each, columns) for each in self.conjunctions_], dtype=object)
 
-    def get_state(self) -> State:
-        """Return all that the estimator is, for saving."""
-        check_is_fitted(self)
-        if self.get_params().get("final_estimator") is not None:
-            raise InputError(
-                f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
-            )
-        values = {
-            "parameters": {name: as_plain(value) for name, value in self.get_params(deep=False).items()},
-            "classes": self.classes_.tolist(),
-            "classes_type": self.classes_.dtype.str,
-            "n_features_in": self.n_features_in_,
-            "feature_names": list(getattr(self, "feature_names_in_", [])),
-            "threshold": self.threshold_,
-            "approached": self.approached_,
-            "n_iter": self.n_iter_,
-        }
-        arrays: dict[str, npt.NDArray[Any]] = {"coef": self.coef_, "intercept": self.intercept_}
-        arrays.update({f"order{order}": each for order, each in self._features.items()})
-        return State(type(self).__name__, values, arrays)
+    def check_fitted_state(self) -> None:
+        """Check that conjunctions are of columns, and have weights."""
+        super().check_fitted_state()
+        n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
+        for order, columns in self.orders_.items():
+            expect(is_within(columns, self.n_features_in_), "conjunctions of features")
+            expect(columns.shape[1] == order, "conjunctions under their order")
+        n_conjunctions = sum(map(len, self.orders_.values()))
+        expect(self.coef_.shape == (n_machines, n_conjunctions), "a weight for each conjunction")
+        expect(len(self.intercept_) == n_machines, "an intercept for each class")
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make the estimator again."""
-        values = state.values
-        self = cls(**values["parameters"])
-        self.classes_ = np.array(values["classes"], dtype=values["classes_type"])
-        self.n_features_in_ = int(values["n_features_in"])
-        if values["feature_names"]:
-            self.feature_names_in_ = np.array(values["feature_names"], dtype=object)
-        self.threshold_ = float(values["threshold"])
-        self.approached_ = bool(values["approached"])
-        self.n_iter_ = int(values["n_iter"])
+    def restore(self) -> None:
+        """List the conjunctions; how they were found is not saved."""
+        self._set_orders({order: self.orders_[order].astype(np.int32) for order in sorted(self.orders_)})
         self.path_, self.history_ = [], []
-        orders = sorted(int(key.removeprefix("order")) for key in state.arrays if key.startswith("order"))
-        self._features = {order: state.arrays[f"order{order}"].astype(np.int32) for order in orders}
-        self.conjunctions_ = [tuple(row) for each in self._features.values() for row in each.tolist()]
-        self.coef_, self.intercept_ = state.arrays["coef"], state.arrays["intercept"]
-        self._restore()
-        return self
 
-    def _restore(self) -> None:
-        """Make what follows from the rest of the state."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file, which `treewright.load` reads."""
-        save_state(self.get_state(), path)
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-
-def as_plain(value: Any) -> Any:  # noqa: ANN401
-    """Return a parameter as JSON can hold it."""
-    return value.item() if isinstance(value, np.generic) else value
+    def _set_orders(self, orders: dict[int, npt.NDArray[np.int32]]) -> None:
+        self.orders_ = orders
+        self.conjunctions_ = [tuple(row) for each in orders.values() for row in each.tolist()]
 
 
 def require_final(memory: Memory, found: csr_matrix) -> None:

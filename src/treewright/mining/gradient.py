@@ -18,7 +18,7 @@ from treewright.mining.active import ActiveFeatures, soft
 from treewright.mining.memory import Memory
 from treewright.mining.problem import FloatArray, Integers, Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
-from treewright.mining.space import FeatureSpace, IntArray, Search, Violations
+from treewright.mining.space import FeatureSpace, IntArray, SpaceSearch, Violations
 from treewright.mining.store import Kept, Store, load
 from treewright.persist import State
 from treewright.progress import report, task
@@ -318,7 +318,7 @@ class MiningRun:
             search.close()
             store.close()
 
-    def _grow(self, search: Search, order: int) -> Iterator["_Entering"]:
+    def _grow(self, search: SpaceSearch, order: int) -> Iterator["_Entering"]:
         """Count the features of one order, and yield those that enter."""
         n_candidates = n_instances = n_survivors = n_entering = 0
         for growth in search.grow():

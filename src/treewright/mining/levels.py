@@ -1,4 +1,4 @@
-"""Conjunctions of one order with their places, in memory or on disk, and stretches of them for one job."""
+"""Conjunctions of one order with their places, in memory or on disk, and spans of them for one job."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treewright.mining.store import Kept, Store, load
 from treewright.native.mining.conjunctions import Admitted, Level, Rows
 
-STRETCH = 1 << 16
+PLACES_AT_A_TIME = 1 << 16
 """Places that are looked at together."""
 EVERYTHING = Admitted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
@@ -32,8 +32,8 @@ class KeptLevel(NamedTuple):
     n_met: Kept
 
 
-class Task(NamedTuple):
-    """A stretch of the conjunctions of one level, extensions that may be counted, and how many are met."""
+class LevelSpan(NamedTuple):
+    """A span of the conjunctions of one level, extensions that may be counted, and how many are met."""
 
     level: KeptLevel
     span: tuple[int, int]
@@ -41,8 +41,8 @@ class Task(NamedTuple):
     n_met: int
 
 
-class Block(NamedTuple):
-    """The conjunctions of a task with their places, and the extensions that may be counted."""
+class LoadedSpan(NamedTuple):
+    """The conjunctions of a span with their places, and the extensions that may be counted."""
 
     level: Level
     admitted: Admitted
@@ -52,8 +52,8 @@ def weigh(level: Level, rows: Rows) -> Weighed:
     """Count the candidates that are met when conjunctions are extended."""
     n_met = np.zeros(len(level.first), dtype=np.int64)
     total = 0
-    for begin in range(0, len(level.rows), STRETCH):
-        end = min(begin + STRETCH, len(level.rows))
+    for begin in range(0, len(level.rows), PLACES_AT_A_TIME):
+        end = min(begin + PLACES_AT_A_TIME, len(level.rows))
         met = np.cumsum(rows.first[level.rows[begin:end] + 1] - level.starts[begin:end]) + total
         ending = slice(*np.searchsorted(level.first, (begin, end), side="right"))
         n_met[ending] = met[level.first[ending] - begin - 1]
@@ -88,14 +88,14 @@ def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[t
     return [(span, int(n_met[span[1]] - n_met[span[0]])) for span in pairwise(cuts)]
 
 
-def cut(tasks: Sequence[Task]) -> list[Block]:
-    """Return the conjunctions of tasks, without the rest of their levels."""
-    blocks = []
-    for task in tasks:
-        begin, end = task.span
-        own = task.admitted
+def cut(spans: Sequence[LevelSpan]) -> list[LoadedSpan]:
+    """Return the conjunctions of spans, without the rest of their levels."""
+    loaded = []
+    for each in spans:
+        begin, end = each.span
+        own = each.admitted
         if len(own.first):
             within = own.first[begin : end + 1]
             own = Admitted(within - within[0], own.items[within[0] : within[-1]])
-        blocks.append(Block(load_level(task.level, task.span), own))
-    return blocks
+        loaded.append(LoadedSpan(load_level(each.level, each.span), own))
+    return loaded

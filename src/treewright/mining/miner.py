@@ -55,8 +55,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     classes_ : ndarray
     threshold_ : float
         The threshold that was used.
-    approached_ : bool
-        Whether it was approached from above.
+    followed_path_ : bool
+        Whether the threshold was approached from above.
     path_ : list of PathStep
         The thresholds that were tried, with accuracies on the held-out samples.
     history_ : list of IterationReport

@@ -9,11 +9,11 @@ from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
-from treewright.mining.counting import Counting, Part, Sifting
+from treewright.mining.counting import ConjunctionCounting, GrownLevel, Sifting
 from treewright.mining.levels import (
     EVERYTHING,
     KeptLevel,
-    Task,
+    LevelSpan,
     Weighed,
     cut,
     divide,
@@ -172,7 +172,7 @@ class PolynomialSearch:
         tasks = self._within_budget(self._plan(levels))
         n_together = 1 if self._space.client is None or self._space.memory.is_limited else SENT_TOGETHER
         groups = [tasks[begin : begin + n_together] for begin in range(0, len(tasks), n_together)]
-        counting = Counting(
+        counting = ConjunctionCounting(
             self._rows,
             self._columns,
             self._violations.n_counters,
@@ -187,7 +187,9 @@ class PolynomialSearch:
             while parts:
                 yield self._keep_part(parts.pop())
 
-    def _spread(self, counting: Counting, groups: Sequence[Sequence[Task]]) -> Iterator[list[Part]]:
+    def _spread(
+        self, counting: ConjunctionCounting, groups: Sequence[Sequence[LevelSpan]]
+    ) -> Iterator[list[GrownLevel]]:
         """Yield what is counted for groups of tasks, in their order, by threads or on a cluster."""
         if self._space.client is not None:
             yield from iter_jobs(counting.count, map(cut, groups), client=self._space.client)
@@ -201,7 +203,7 @@ class PolynomialSearch:
                 # Each thread has memory of its own that it keeps.
                 self._space.memory.trim()
 
-    def _keep_part(self, part: Part) -> Growth:
+    def _keep_part(self, part: GrownLevel) -> Growth:
         growth, level = part
         if level is not None:
             self._keep(level)
@@ -261,15 +263,15 @@ class PolynomialSearch:
         work = for_jobs // n_jobs - scratch - largest
         return Shares((free - for_jobs) // 2, for_jobs // BYTES_TO_FIND, work, weights)
 
-    def _plan(self, levels: Sequence[KeptLevel]) -> list[Task]:
-        """Divide conjunctions into stretches of about the same number of candidates, whatever the threads."""
+    def _plan(self, levels: Sequence[KeptLevel]) -> list[LevelSpan]:
+        """Divide conjunctions into spans of about the same number of candidates, whatever the threads."""
         sifting = self._sifting()
         admitted = [EVERYTHING] * len(levels)
         if sifting is not None and not self._space.memory.is_limited:
             n_met = sum(int(load(kept.n_met)[-1]) for kept in levels)
             admitted = sifting.admit([partial(load_level, kept) for kept in levels], n_met)
         return [
-            Task(kept, span, allowed, n_met)
+            LevelSpan(kept, span, allowed, n_met)
             for kept, allowed in zip(levels, admitted, strict=True)
             for span, n_met in divide(kept, self._shares.work, self._shares.weights)
         ]
@@ -280,7 +282,7 @@ class PolynomialSearch:
             return None
         return Sifting(self._rows, len(self._columns), self._violations.n_counters, self._threshold, memory)
 
-    def _within_budget(self, tasks: list[Task]) -> list[Task]:
+    def _within_budget(self, tasks: list[LevelSpan]) -> list[LevelSpan]:
         """Return the first tasks, as many as the budget allows, and note what share of all they are."""
         n_met = np.cumsum([task.n_met for task in tasks], dtype=np.int64)
         if self._space.budget is None or len(tasks) == 0 or n_met[-1] <= self._space.budget:

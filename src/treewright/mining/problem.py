@@ -100,56 +100,56 @@ def label_problem(labels: npt.ArrayLike, n_classes: int) -> Problem:
         rows = np.repeat(samples, n_classes).reshape(n_samples, n_classes)
     costs = np.ones(rows.shape)
     costs[:, -1] = 0
-    first = np.arange(n_samples + 1) * rows.shape[1]
-    given = np.zeros(rows.size)
-    alternatives = Alternatives(first, rows.ravel(), outputs.ravel(), costs.ravel(), given)
+    indptr = np.arange(n_samples + 1) * rows.shape[1]
+    base_scores = np.zeros(rows.size)
+    alternatives = Alternatives(indptr, rows.ravel(), outputs.ravel(), costs.ravel(), base_scores)
     return Problem(alternatives, n_samples, 1 if n_classes == 2 else n_classes, has_intercept=True)
 
 
 def list_problem(
-    first: npt.ArrayLike,
+    indptr: npt.ArrayLike,
     right: npt.ArrayLike,
     *,
     costs: npt.ArrayLike | None = None,
-    given: npt.ArrayLike | None = None,
+    base_scores: npt.ArrayLike | None = None,
 ) -> Problem:
     """Return the problem of finding the right row of each list.
 
     Parameters
     ----------
-    first : ndarray of int, (n_lists + 1,)
-        List i has the rows from `first[i]` to `first[i + 1]`; none is empty.
+    indptr : ndarray of int, (n_lists + 1,)
+        List i has the rows from `indptr[i]` to `indptr[i + 1]`; none is empty.
     right : ndarray of int, (n_lists,)
         The number of the right row of each list.
     costs : ndarray of float, (n_rows,), optional
         What choosing each row costs; without it, 1 for all but the right ones.
-    given : ndarray of float, (n_rows,), optional
+    base_scores : ndarray of float, (n_rows,), optional
         Scores that are added to those learnt.
     """
-    first, right = _as_integers("first", first), _as_integers("right", right)
-    if len(first) != len(right) + 1 or first[0] != 0 or (np.diff(first) < 1).any():
+    indptr, right = _as_integers("indptr", indptr), _as_integers("right", right)
+    if len(indptr) != len(right) + 1 or indptr[0] != 0 or (np.diff(indptr) < 1).any():
         raise InputError(
-            "first does not divide rows into lists, one for each of right; expected 0, 5, 8, ..."
+            "indptr does not divide rows into lists, one for each of right; expected 0, 5, 8, ..."
         )
-    outside = np.flatnonzero((right < first[:-1]) | (right >= first[1:]))
+    outside = np.flatnonzero((right < indptr[:-1]) | (right >= indptr[1:]))
     if len(outside):
         at = int(outside[0])
         raise InputError(
-            f"right[{at}] is {right[at]}; expected a row from {first[at]} to {first[at + 1] - 1}"
+            f"right[{at}] is {right[at]}; expected a row from {indptr[at]} to {indptr[at + 1] - 1}"
         )
-    n_rows = int(first[-1])
+    n_rows = int(indptr[-1])
     is_right = np.zeros(n_rows, dtype=np.bool_)
     is_right[right] = True
-    lists = np.repeat(np.arange(len(right)), np.diff(first))
+    lists = np.repeat(np.arange(len(right)), np.diff(indptr))
     order = np.lexsort((is_right, lists))
     costs = np.ones(n_rows) if costs is None else _as_scores("costs", costs, n_rows)
-    given = np.zeros(n_rows) if given is None else _as_scores("given", given, n_rows)
+    base_scores = np.zeros(n_rows) if base_scores is None else _as_scores("base_scores", base_scores, n_rows)
     alternatives = Alternatives(
-        first,
+        indptr,
         order,
         np.zeros(n_rows, dtype=np.int64),
         np.where(is_right, 0.0, costs)[order],
-        given[order],
+        base_scores[order],
     )
     return Problem(alternatives, n_rows, 1, has_intercept=False)
 

@@ -1,6 +1,6 @@
 """Single columns of the rows that are searched, and these rows with their frequent columns alone.
 
-Rows are read in stretches, so that little more is in memory than what is read and what is made of it.
+Rows are read range by range, so that little more is in memory than what is read and what is made of it.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from treewright.native.mining.conjunctions import Level, Rows, sort_rows
 
 Integers = npt.NDArray[np.int64]
 
-STRETCH = 1 << 17
+ENTRIES_AT_A_TIME = 1 << 17
 """Entries that are read at a time, about."""
 BYTES_TO_READ, BYTES_TO_COUNT = 64, 24
 """What each entry that is read, and each count, takes for a moment."""
@@ -24,7 +24,7 @@ BYTES_TO_FIND = 64
 """What each place that is found takes for a moment, with the place itself."""
 
 
-class Stretch(NamedTuple):
+class RowRange(NamedTuple):
     """Rows from one on, with items ascending in each, and what can extend each item there.
 
     Attributes
@@ -75,7 +75,7 @@ class Singles:
         self.n_candidates = int((highest > 0).sum())
         self.n_places = self.counts.sum(axis=1, dtype=np.int64) // violations.counters.shape[1]
 
-    def _stretches(self, size: int) -> Iterator[tuple[int, csr_matrix]]:
+    def _read_ranges(self, size: int) -> Iterator[tuple[int, csr_matrix]]:
         """Yield the violating rows, of about `size` entries at a time, with the number of the first."""
         begin, n_before = 0, 0
         while begin < len(self._ends):
@@ -87,24 +87,24 @@ class Singles:
         n_columns, n_counters = self._rows.shape[1], self._violations.n_counters
         counts = np.zeros(n_columns * n_counters, dtype=np.int32)
         # Adding up takes as long as there are counters, so that with many of them more is read at a time.
-        for begin, rows in self._stretches(max(STRETCH, len(counts))):
+        for begin, rows in self._read_ranges(max(ENTRIES_AT_A_TIME, len(counts))):
             lengths = np.diff(rows.indptr)
             for counters in self._violations.counters[begin : begin + len(lengths)].T:
                 keys = rows.indices * np.int64(n_counters) + np.repeat(counters, lengths)
                 counts += np.bincount(keys, minlength=len(counts))
         return counts.reshape(n_columns, n_counters)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def row_ranges(self) -> Iterator[RowRange]:
         """Yield the rows with the items of their frequent columns."""
         rank = np.full(self._rows.shape[1], -1, dtype=np.int32)
         rank[self.columns] = np.arange(len(self.columns))
-        for begin, rows in self._stretches(STRETCH):
+        for begin, rows in self._read_ranges(ENTRIES_AT_A_TIME):
             n_rows, items = rows.shape[0], rank[rows.indices]
             row_of = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(rows.indptr))[items >= 0]
             items = items[items >= 0]
             yield self._sort(begin, n_rows, items, row_of)
 
-    def _sort(self, begin: int, n_rows: int, items: IntArray, row_of: IntArray) -> Stretch:
+    def _sort(self, begin: int, n_rows: int, items: IntArray, row_of: IntArray) -> RowRange:
         n_items, lengths = len(self.columns), np.bincount(row_of, minlength=n_rows)
         first = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
         starts = np.zeros(len(items), dtype=np.int64)
@@ -115,7 +115,7 @@ class Singles:
         rows = Rows(ends, np.empty(len(items), dtype=np.int32), self._violations.counters)
         sort_rows(level, rows)
         n_after = np.concatenate([[0], np.cumsum(rows.first[level.rows + 1] - level.starts)])
-        return Stretch(begin, lengths, rows.items, np.diff(n_after[first]))
+        return RowRange(begin, lengths, rows.items, np.diff(n_after[first]))
 
     @property
     def n_bytes(self) -> int:
@@ -136,15 +136,15 @@ class Singles:
         No conjunction has more of them than each of the items that it is made of. Each counts for its weight.
         """
         n_met = np.zeros(len(self.columns), dtype=np.int64)
-        for stretch in self.stretches():
-            n_met += stretch.n_met
+        for rows in self.row_ranges():
+            n_met += rows.n_met
         return int((weights[0] * n_met + weights[1] * self.n_places).max(initial=0))
 
     def write_rows(self) -> Rows:
         """Return the violating rows with their items."""
         first = np.zeros(len(self._ends) + 1, dtype=np.int64)
         rows = Rows(first, np.empty(self.n_places.sum(), dtype=np.int32), self._violations.counters)
-        for begin, lengths, items, _ in self.stretches():
+        for begin, lengths, items, _ in self.row_ranges():
             np.cumsum(lengths, out=first[begin + 1 : begin + 1 + len(lengths)])
             first[begin + 1 : begin + 1 + len(lengths)] += first[begin]
             rows.items[first[begin] : first[begin + len(lengths)]] = items
@@ -164,7 +164,7 @@ class Singles:
 def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
     """Return what counting the columns of violating rows takes for a moment."""
     n_counts = rows.shape[1] * violations.n_counters
-    n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(STRETCH, n_counts))
+    n_read = min(int(np.diff(rows.indptr)[violations.rows].sum()), max(ENTRIES_AT_A_TIME, n_counts))
     return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
 
 
@@ -172,8 +172,8 @@ def _find_places(rows: Rows, begin: int, end: int) -> tuple[IntArray, Integers]:
     """Return the rows that have the items from `begin` to `end`, item by item, and where the next stand."""
     found = [np.zeros(0, dtype=np.int64)]
     row_of = [np.zeros(0, dtype=np.int32)]
-    for start in range(0, len(rows.items), STRETCH):
-        items = rows.items[start : start + STRETCH]
+    for start in range(0, len(rows.items), ENTRIES_AT_A_TIME):
+        items = rows.items[start : start + ENTRIES_AT_A_TIME]
         found.append(start + np.flatnonzero((items >= begin) & (items < end)))
         numbers = np.searchsorted(rows.first, found[-1], side="right") - 1
         row_of.append(numbers.astype(np.int32))

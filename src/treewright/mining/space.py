@@ -59,7 +59,7 @@ class Growth(NamedTuple):
     n_survivors: int
 
 
-class Search(Protocol):
+class SpaceSearch(Protocol):
     """One coarse-to-fine search through a space, order by order.
 
     `share` is what part of the last order was counted: all of it, unless there is a limit to that.
@@ -85,7 +85,7 @@ class FeatureSpace(Protocol):
     def n_rows(self) -> int:
         """How many rows there are."""
 
-    def search(self, violations: Violations, threshold: float, degree: int) -> Search:
+    def search(self, violations: Violations, threshold: float, degree: int) -> SpaceSearch:
         """Begin with the basic features of the violating rows; there is no order above `degree`."""
 
     def match(self, features: Sequence[IntArray]) -> csr_matrix:

@@ -19,7 +19,7 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.space import Growth, IntArray, Violations
-from treewright.mining.subtree_counting import ROOM, Counting, are_first
+from treewright.mining.subtree_counting import ROOM, SubtreeCounting, are_first
 from treewright.native.data.arcs import find_keys
 from treewright.native.mining.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
 from treewright.native.mining.matching import (
@@ -124,7 +124,7 @@ class SubtreeSpace:
         self.n_jobs = n_jobs
         self.client = client
         self._lists = _flatten(trees, heads)
-        self.first = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
+        self.indptr = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
         self.forest = _make_forest(self._lists, root)
         arcs = self.forest.owners.astype(np.int64), self.forest.heads, self.forest.modifiers
         first, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
@@ -138,7 +138,7 @@ class SubtreeSpace:
     @property
     def n_rows(self) -> int:
         """How many candidates there are."""
-        return int(self.first[-1])
+        return int(self.indptr[-1])
 
     @property
     def n_words(self) -> int:
@@ -162,7 +162,7 @@ class SubtreeSpace:
     def score(self, patterns: Patterns, coef: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the sum of the weights of the features that `find` finds in each candidate."""
         scores = np.zeros(self.n_rows)
-        weigh_hits(self._lists.n_trees, self.first, *self._match_all(patterns), coef, scores)
+        weigh_hits(self._lists.n_trees, self.indptr, *self._match_all(patterns), coef, scores)
         return scores
 
     def _match_all(self, patterns: Patterns) -> tuple[IntArray, Keys, Integers]:
@@ -207,7 +207,7 @@ class SubtreeSpace:
 
     def _as_matrix(self, numbers: IntArray, masks: Keys, ends: Integers, n_features: int) -> csr_matrix:
         first = np.zeros(self.n_rows + 1, dtype=np.int64)
-        hits = (self._lists.n_trees, self.first, numbers, masks, ends)
+        hits = (self._lists.n_trees, self.indptr, numbers, masks, ends)
         spread_hits(*hits, first, np.zeros(0, dtype=np.int32))
         np.cumsum(first, out=first)
         columns = np.empty(first[-1], dtype=np.int32)
@@ -307,7 +307,7 @@ class SubtreeSearch:
         job = self._job(self._features, len(self._frequent))
         roots, ends = self._make_roots(job)
         found = map_jobs(
-            Counting(job, roots, ends, self._space.copies).count,
+            SubtreeCounting(job, roots, ends, self._space.copies).count,
             _divide(ends - roots.first[:-1]),
             n_jobs=self._space.n_jobs,
             client=self._space.client,
@@ -425,13 +425,13 @@ def _trim(forest: Forest, n_arcs: int, n_next: int) -> Forest:
 
 def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Integers]:
     """Return the pairs of trees of violating lists, and the number of each of their arcs in the space."""
-    lists = np.searchsorted(space.first, violations.rows, side="right") - 1
+    lists = np.searchsorted(space.indptr, violations.rows, side="right") - 1
     is_right = violations.counters[:, 0] == 0
     order = np.argsort(lists[is_right], kind="stable")
     samples = lists[is_right][order]
-    rights = violations.rows[is_right][order] - space.first[samples]
+    rights = violations.rows[is_right][order] - space.indptr[samples]
     order = np.argsort(lists[~is_right], kind="stable")
-    wrongs = violations.rows[~is_right][order] - space.first[samples]
+    wrongs = violations.rows[~is_right][order] - space.indptr[samples]
     forest = space.forest
     n_arcs = int((forest.first[samples + 1] - forest.first[samples]).sum())
     n_next = int(

@@ -23,7 +23,7 @@ ROOM = 1 << 14
 """Features, places and fragments for which room is made at first."""
 
 
-class Counting:
+class SubtreeCounting:
     """What the jobs of a search share; each thread takes a room that is free, or makes one.
 
     Parameters

@@ -27,7 +27,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
 from treewright.data.labelled_trees import to_constituents
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, Packed
+from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
 from treewright.kernels.compose import Part, Power, Sum, VectorKernel
 from treewright.kernels.convolution import PartialTreeKernel, SmoothedPartialTreeKernel, SubsetTreeKernel
 from treewright.kernels.gram import gram
@@ -230,7 +230,7 @@ class Matrices:
         return len(self._readers.questions.train)
 
 
-class _Values(Packed):
+class _Values(PackedExamples):
     """Examples whose kernel values are all there."""
 
     def __init__(self, matrix: Matrix) -> None:

@@ -15,6 +15,7 @@ from treewright._version import __version__
 from treewright.checkpoint import fingerprint
 from treewright.data.files import replacing
 from treewright.errors import InputError
+from treewright.kernels.machines import TreeKernelClassifier
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
 from treewright.progress import report
@@ -24,8 +25,8 @@ from treewright.report.separate_process import LostProcessError, Values, peak_me
 from treewright.report.tables import show_time
 from treewright.srl.arguments import Argument, merge_adjuncts
 from treewright.srl.features import SETS
-from treewright.srl.linear import MOST_ROUNDS
-from treewright.srl.roles import COSTS, OPTIONS, TREE_COST, TREE_KERNELS, RoleClassifier
+from treewright.srl.linear import MOST_ROUNDS, LinearMachine
+from treewright.srl.roles import COSTS, TREE_COST, TREE_KERNELS, RoleClassifier
 
 MERGED, SEPARATE = "merged", "separate"
 EDITION = 2
@@ -173,7 +174,8 @@ class RoleBench:
 
     def _name(self, system: RoleSystem, adjuncts: str, n_sentences: int | None) -> str:
         made = system.make(adjuncts, random_state=self._settings.random_state)
-        own = [getattr(made, name) for name in OPTIONS if name not in (*WITHOUT_RESULT, "features")]
+        left_out = (*made.unsaved, *WITHOUT_RESULT, "features")
+        own = [getattr(made, name) for name in made.param_names() if name not in left_out]
         kernels = {name: kernel.get_params() for name, kernel in TREE_KERNELS.items()}
         fixed = [COSTS, TREE_COST, MOST_ROUNDS, kernels, system.features and SETS[system.features]]
         return self.name("roles", own, fixed, n_sentences)
@@ -229,9 +231,10 @@ def choose_arguments(part: KeptArguments, n_sentences: int | None, random_state:
 
 def count_parameters(classifier: RoleClassifier) -> int:
     """Return how many support vectors a machine has, or how many features a linear model."""
-    model = classifier.get_state().parts.get("model")
+    model = classifier.model_
     if model is None:
         return 0
-    if model.kind == "LinearMachine":
-        return int(model.arrays["coef"].shape[0])
-    return int(model.arrays["dual_coef" if "dual_coef" in model.arrays else "coef"].shape[1])
+    if isinstance(model, LinearMachine):
+        return len(model.coef_)
+    coef = model.dual_coef_ if isinstance(model, TreeKernelClassifier) else model.coef_
+    return int(coef.shape[1])

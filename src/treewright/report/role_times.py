@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.data.consttree import ConstTree
-from treewright.kernels.base import FloatArray, Packed
+from treewright.kernels.base import FloatArray, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.naive import naive_subset_trees
 from treewright.kernels.svm import RowCache, Solution, classification_problem, solve
@@ -38,10 +38,10 @@ SHORTEST = 1e-6
 """Seconds; clocks of some systems stand still for longer."""
 CACHE_MEMORY = 4 << 30
 
-Make = Callable[[Sequence[ConstTree]], Packed]
+Make = Callable[[Sequence[ConstTree]], PackedExamples]
 
 
-class NaiveTrees(Packed):
+class NaiveTrees(PackedExamples):
     """Trees of which all pairs of nodes are visited for each value of the normalised subset tree kernel."""
 
     def __init__(self, trees: Sequence[ConstTree], decay: float = SUBSET_DECAY) -> None:
@@ -53,7 +53,7 @@ class NaiveTrees(Packed):
         return len(self._roots)
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         left, right = np.asarray(rows_a, dtype=np.int64), np.asarray(rows_b, dtype=np.int64)
         values = np.empty((len(left), len(right)))
         for line, row in zip(values, left.tolist(), strict=True):
@@ -62,15 +62,15 @@ class NaiveTrees(Packed):
         return values
 
     def compare(self, examples: Sequence[Any]) -> FloatArray:
-        """See `Packed`; here, examples are numbers of trees."""
+        """See `PackedExamples`; here, examples are numbers of trees."""
         return self.block(np.asarray(examples), np.arange(len(self)))
 
     def diagonal(self) -> FloatArray:
-        """See `Packed`."""
+        """See `PackedExamples`."""
         return np.ones(len(self))
 
 
-def pack_fast(trees: Sequence[ConstTree]) -> Packed:
+def pack_fast(trees: Sequence[ConstTree]) -> PackedExamples:
     """Prepare trees for the fast kernel."""
     return SubsetTreeKernel(decay=SUBSET_DECAY, normalize=True).pack(trees)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.learn.boosting import ROUNDING, BoostedTrees, Examples, Integers, TreeRecord, draw_sample
+from treewright.learn.boosting import ROUNDING, BoostedTrees, ExampleSource, Integers, TreeRecord, draw_sample
 from treewright.learn.trees import FloatArray, TreeBuilder
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import Limits, Rows, Tree
@@ -80,7 +80,7 @@ class Sampled(NamedTuple):
 
 
 def build_sampled(
-    examples: Examples, target: Target, builder: TreeBuilder, *, size: int, random_state: Sequence[int]
+    examples: ExampleSource, target: Target, builder: TreeBuilder, *, size: int, random_state: Sequence[int]
 ) -> Sampled:
     """Draw a sample, extract its features and build a tree on it, as training does."""
     times = [time.thread_time()]
@@ -137,13 +137,15 @@ class UncachedBuilder:
 
     Parameters
     ----------
-    examples : Examples
+    examples : ExampleSource
     target : Target
     most_seconds : float
         After which no further node is split.
     """
 
-    def __init__(self, examples: Examples, target: Target, *, most_seconds: float = float("inf")) -> None:
+    def __init__(
+        self, examples: ExampleSource, target: Target, *, most_seconds: float = float("inf")
+    ) -> None:
         self._examples = examples
         self._signed, self._limits = target
         self._lightest = target.lightest

@@ -10,12 +10,12 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
 from treewright.kernels.derived import DerivedKernel
-from treewright.kernels.examples import count_examples, kernel_state
+from treewright.kernels.examples import KernelField, count_examples
 from treewright.kernels.support import make_kernel
 from treewright.learn.lists import best_rows
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
-from treewright.model import Coded, Model, Part, Value, expect, saved
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.progress import report
 from treewright.rerank.candidates import FloatArray, Integers
 from treewright.rerank.views import (
@@ -23,7 +23,6 @@ from treewright.rerank.views import (
     Ranker,
     RankerField,
     View,
-    checked_kernel,
     make_view,
     view_class,
 )
@@ -116,7 +115,7 @@ class CandidateReranker(Model):
     """
 
     fields = saved(
-        kernel=Coded(kernel_state, checked_kernel),
+        kernel=KernelField(),
         base_weights=Value(encode=lambda weights: [float(weight) for weight in weights]),
         base_weight_=Value(float),
         dev_losses_=Value(

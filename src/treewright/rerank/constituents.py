@@ -22,7 +22,7 @@ from treewright.kernels.derived import (
     TopKernel,
     TopRerankingKernel,
 )
-from treewright.kernels.examples import kernel_state
+from treewright.kernels.examples import KernelField
 from treewright.model import Model, Part, Value, expect, saved
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
@@ -32,7 +32,7 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.persist import State, identify
+from treewright.persist import identify
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import LEARNERS, CandidateReranker
 from treewright.rerank.candidates import FloatArray
@@ -52,7 +52,6 @@ from treewright.rerank.parse_lists import (
     rescore,
 )
 from treewright.rerank.score_weights import Parts, Tuning, tune
-from treewright.rerank.views import checked_kernel
 from treewright.tagging.tagger import Tagger
 
 KERNELS = {
@@ -71,23 +70,6 @@ DERIVED_WEIGHT = 10.0
 100 and more, thousands of lists are not enough to learn what they could teach."""
 BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
-
-
-class KernelField:
-    """A kernel, or the name of one, as a field of a model."""
-
-    def put(self, state: State, name: str, value: str | Kernel) -> None:
-        """Add the kernel."""
-        if isinstance(value, Kernel):
-            state.parts[name] = kernel_state(value)
-        else:
-            state.values[name] = value
-
-    def take(self, state: State, name: str) -> str | Kernel:
-        """Remove and return the kernel."""
-        if name in state.parts:
-            return checked_kernel(state.parts.pop(name))
-        return str(state.values.pop(name))
 
 
 class ConstituentReranker(Model):

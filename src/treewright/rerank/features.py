@@ -19,7 +19,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport
 from treewright.mining.space import FeatureSpace, IntArray
 from treewright.mining.subtree import SubtreeSpace, name_subtree
-from treewright.model import Array, ArrayList, Model, Part, Value, expect, is_within, saved
+from treewright.model import Array, Listed, Model, Part, Value, expect, is_within, saved
 from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.progress import Message, filtered
 from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
@@ -82,7 +82,7 @@ class SubtreeFeatures(Model):
         Threads.
     """
 
-    fields = saved(encoder=ENCODER, keys=KEYS, features=ArrayList(Array("i", 2)))
+    fields = saved(encoder=ENCODER, keys=KEYS, features=Listed(Array("i", 2)))
     unsaved = ("miner", "copies", "n_jobs")
 
     def __init__(
@@ -221,7 +221,7 @@ class ConjunctionFeatures(Model):
         Which order was reached, and what share of it, if the budget did not allow all.
     """
 
-    fields = saved(encoder=ENCODER, keys=KEYS, features=ArrayList(Array("i", 2, low=0)), coverage=Value(str))
+    fields = saved(encoder=ENCODER, keys=KEYS, features=Listed(Array("i", 2, low=0)), coverage=Value(str))
     unsaved = ("miner", "budget", "n_jobs")
 
     def __init__(

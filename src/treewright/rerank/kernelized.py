@@ -13,7 +13,7 @@ from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
-from treewright.learn.kernel import Blocks, KernelPerceptron
+from treewright.learn.kernel import KernelBlocks, KernelPerceptron
 from treewright.model import Array, Coded, Model, saved
 from treewright.persist import State
 from treewright.progress import report
@@ -115,7 +115,7 @@ class KernelScorer(Model):
         perceptron.fit(self._pack(trees), lists.first, lists.first[:-1] + ranks)
         return [trees[number] for number in perceptron.support_], perceptron.coef_
 
-    def _pack(self, trees: Sequence[DepTree]) -> Blocks:
+    def _pack(self, trees: Sequence[DepTree]) -> KernelBlocks:
         if self.degree is None:
             return DependencyTreeKernel(decay=DECAY, normalize=True, root=True).pack(trees)
         alone = [tree.heads[np.newaxis] for tree in trees]

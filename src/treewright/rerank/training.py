@@ -148,7 +148,7 @@ class RerankerTrainer:
                 "random_state": self.reranker.random_state,
             }
             return KernelScorer(degree, **options).fit(lists, right, client=self.client)
-        problem = list_problem(lists.first, right, given=lists.scores * scale)
+        problem = list_problem(lists.first, right, base_scores=lists.scores * scale)
         scorer = LinearScorer(
             self._features(),
             ranker=self.reranker.ranker,

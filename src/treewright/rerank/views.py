@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.feature_extraction import DictVectorizer
 
-from treewright._soundness import check_state
 from treewright._typing import NonNegativeInt
 from treewright.data.svmlight import SparseVector
 from treewright.errors import InputError
@@ -17,36 +16,22 @@ from treewright.kernels.base import Kernel
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import (
+    EXAMPLES,
     check_examples,
     count_examples,
-    examples_from_state,
-    examples_state,
-    kernel_from_state,
     take_examples,
 )
 from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
 from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
-from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
-from treewright.model import PARAMS, Array, Coded, Model, Record, Value, expect, is_within, saved
+from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPerceptron
+from treewright.model import PARAMS, Array, Model, Record, Value, expect, is_within, saved
 from treewright.persist import State
 from treewright.progress import track
 from treewright.rerank.candidates import FloatArray, Integers
 
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
-
-
-def checked_kernel(state: State) -> Kernel:
-    """Return a kernel that was saved, if its arrays are sound."""
-    check_state(state)
-    return kernel_from_state(state)
-
-
-def checked_examples(state: State) -> Any:  # noqa: ANN401
-    """Return examples that were saved, if their arrays are sound."""
-    check_state(state)
-    return examples_from_state(state)
 
 
 class View(Model, ABC):
@@ -121,7 +106,7 @@ class VectorView(View):
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         """Return what a learner says of other lists."""
-        return np.asarray(ranker.evidence(self._stack(lists)))
+        return np.asarray(ranker.kernel_scores(self._stack(lists)))
 
     def _stack(self, lists: Sequence[Any]) -> Any:  # noqa: ANN401
         n_columns = self.n_columns_
@@ -163,7 +148,7 @@ class DerivedView(View):
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         """Return what a learner says of other lists."""
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
-        return np.concatenate([ranker.evidence(self._kernel.features([each])) for each in seen])
+        return np.concatenate([ranker.kernel_scores(self._kernel.features([each])) for each in seen])
 
 
 class _LazyRows:
@@ -205,7 +190,7 @@ class KernelView(View):
         The candidates of the training lists; in the end those of the learner's updates alone.
     """
 
-    fields = saved(examples_=Coded(examples_state, checked_examples))
+    fields = saved(examples_=EXAMPLES)
     has_features = False
 
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
@@ -218,13 +203,13 @@ class KernelView(View):
         examples = _join(lists)
         n_support = len(ranker.support_)
         if not n_support:
-            return np.asarray(ranker.evidence(np.zeros((len(examples), 0))))
+            return np.asarray(ranker.kernel_scores(np.zeros((len(examples), 0))))
         # All examples of the training lists are there until one learner's support is kept.
         is_kept = count_examples(self.examples_) == n_support
         support = self.examples_ if is_kept else take_examples(self.examples_, ranker.support_)
         packed = self._kernel.pack(support)
         if ranker.voting:
-            return np.asarray(ranker.evidence(packed.compare(examples)))
+            return np.asarray(ranker.kernel_scores(packed.compare(examples)))
         return multiply(packed, examples, ranker.coef_[:, np.newaxis], n_jobs=1)[:, 0]
 
     def keep(self, ranker: Any) -> None:  # noqa: ANN401
@@ -250,10 +235,14 @@ class RankerField:
     kinds: ClassVar = {
         kind.__name__: kind for kind in (VotedPerceptron, KernelVotedPerceptron, StructuredSVM)
     }
-    course: ClassVar = Record(
-        Course, right=Array("i", low=0), wrong=Array("i", low=0), amounts=Array("f"), lives=Array("i", low=0)
+    updates: ClassVar = Record(
+        UpdateHistory,
+        right=Array("i", low=0),
+        wrong=Array("i", low=0),
+        amounts=Array("f"),
+        lives=Array("i", low=0),
     )
-    rows: ClassVar = Coded(examples_state, checked_examples)
+    rows: ClassVar = EXAMPLES
 
     def put(self, state: State, name: str, value: Ranker) -> None:
         """Add the learner."""
@@ -261,7 +250,7 @@ class RankerField:
         if not isinstance(value, StructuredSVM):
             own.values["n_updates"] = value.n_updates_
             own.arrays["support"] = value.support_
-            self.course.put(own, "course", value.course_)
+            self.updates.put(own, "updates", value.updates_)
         if isinstance(value, VotedPerceptron) and value.voting:
             self.rows.put(own, "rows", value.support_rows_)
         state.parts[name] = own
@@ -274,8 +263,8 @@ class RankerField:
         if not isinstance(ranker, StructuredSVM):
             ranker.n_updates_ = list(own.values["n_updates"])
             ranker.support_ = Array("i", low=0).take(own, "support")
-            ranker.course_ = self.course.take(own, "course")
-            self._check_course(ranker)
+            ranker.updates_ = self.updates.take(own, "updates")
+            self._check_updates(ranker)
         if isinstance(ranker, VotedPerceptron) and ranker.voting:
             ranker.support_rows_ = self.rows.take(own, "rows")
             shape = (len(ranker.support_), len(ranker.coef_))
@@ -284,8 +273,8 @@ class RankerField:
         return ranker
 
     @staticmethod
-    def _check_course(ranker: VotedPerceptron | KernelVotedPerceptron) -> None:
-        (right, wrong, amounts, lives), n_support = ranker.course_, len(ranker.support_)
+    def _check_updates(ranker: VotedPerceptron | KernelVotedPerceptron) -> None:
+        (right, wrong, amounts, lives), n_support = ranker.updates_, len(ranker.support_)
         expect(is_within(right, n_support) and is_within(wrong, n_support), "updates by the support")
         expect(len(right) == len(wrong) == len(amounts) == len(lives) - 1, "all columns of all updates")
         if isinstance(ranker, KernelVotedPerceptron):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright.persist import State
+from treewright.model import Array, Model, Part, expect, saved
 from treewright.srl.linear import LinearMachine
 
 Codes = npt.NDArray[np.uint32]
@@ -55,8 +55,8 @@ def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Sequence
     return joined
 
 
-class Decider:
-    """Says yes or no by a linear model over coded features.
+class CodeClassifier(Model):
+    """Answers yes or no by a linear model over coded features.
 
     Parameters
     ----------
@@ -72,6 +72,8 @@ class Decider:
         The features that are known, ascending.
     machine_ : LinearMachine
     """
+
+    fields = saved(codes_=Array("u", is_increasing=True), machine_=Part(LinearMachine))
 
     def __init__(self, *, C: float = 0.1, min_count: int = 2, random_state: int = 0) -> None:  # noqa: N803
         self.C = C
@@ -99,18 +101,10 @@ class Decider:
             return csr_matrix(shape)
         columns = np.searchsorted(self.codes_, codes).clip(max=len(self.codes_) - 1).astype(np.int32)
         is_known = self.codes_[columns] == codes
-        first = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
-        return csr_matrix((np.ones(first[-1]), columns[is_known], first), shape=shape)
+        indptr = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
+        return csr_matrix((np.ones(indptr[-1]), columns[is_known], indptr), shape=shape)
 
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        values = {"C": self.C, "min_count": self.min_count, "random_state": self.random_state}
-        return State("Decider", values, {"codes": self.codes_}, {"machine": self.machine_.get_state()})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        decider = cls(**state.values)
-        decider.codes_ = state.arrays["codes"]
-        decider.machine_ = LinearMachine.from_state(state.parts["machine"])
-        return decider
+    def check_fitted_state(self) -> None:
+        """Check that there are weights for all features, and no classes but two."""
+        expect(len(self.machine_.coef_) == len(self.codes_), "weights for each feature")
+        expect(set(self.machine_.classes_) <= {NO, YES}, "classes that are yes or no")

@@ -13,9 +13,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from treewright.errors import InputError
-from treewright.persist import State
+from treewright.model import Model, Value, saved
 from treewright.progress import track
 from treewright.srl.arguments import Argument, Shape, iter_shapes
+from treewright.srl.linear import read_names
 
 STANDARD = """
 predicate
@@ -107,7 +108,7 @@ LONGEST = 10
 """Distances beyond this are the same."""
 
 
-class View(NamedTuple):
+class ArgumentView(NamedTuple):
     """An argument, with what its features are made of."""
 
     argument: Argument
@@ -137,49 +138,49 @@ class View(NamedTuple):
         return self.shape.labels[node] if node >= 0 else NOTHING
 
 
-def view_argument(argument: Argument, shape: Shape) -> View:
+def view_argument(argument: Argument, shape: Shape) -> ArgumentView:
     """Return an argument with what its features are made of."""
     verb = shape.above_word(argument.predicate)
-    return View(argument, shape, verb, shape.meeting(argument.node, verb))
+    return ArgumentView(argument, shape, verb, shape.meeting(argument.node, verb))
 
 
-def predicate(view: View) -> str:
+def predicate(view: ArgumentView) -> str:
     """Return the lemma of the predicate, or its word."""
     return view.argument.lemma or view.word(view.argument.predicate)
 
 
-def path(view: View) -> str:
+def path(view: ArgumentView) -> str:
     """Return the labels from the argument up, and down to the predicate."""
     down = view.shape.ways_up(view.verb)
     labels = [view.label(node) for node in down[: down.index(view.top)]]
     return half_path(view) + "".join("!" + label for label in reversed(labels))
 
 
-def half_path(view: View) -> str:
+def half_path(view: ArgumentView) -> str:
     """Return the labels from the argument up to where the way to the predicate turns."""
     up = view.shape.ways_up(view.node)
     return "^".join(view.label(node) for node in up[: up.index(view.top) + 1])
 
 
-def length(view: View) -> str:
+def length(view: ArgumentView) -> str:
     """Return how many nodes are on the path."""
     ups = view.shape.ways_up(view.node).index(view.top), view.shape.ways_up(view.verb).index(view.top)
     return f"{min(ups[0], LONGEST)} {min(ups[1], LONGEST)}"
 
 
-def phrase(view: View) -> str:
+def phrase(view: ArgumentView) -> str:
     """Return the label of the argument."""
     return view.label(view.node)
 
 
-def position(view: View) -> str:
+def position(view: ArgumentView) -> str:
     """Tell whether the argument is before the predicate, after it, or around it."""
     if view.shape.ends[view.node] <= view.argument.predicate:
         return "before"
     return "after" if view.shape.starts[view.node] > view.argument.predicate else "around"
 
 
-def voice(view: View) -> str:
+def voice(view: ArgumentView) -> str:
     """Tell whether the predicate is in the passive: a participle under a form of be or get, or under none."""
     if view.tag(view.argument.predicate) != "VBN":
         return "active"
@@ -196,38 +197,38 @@ def voice(view: View) -> str:
     return "reduced"
 
 
-def head(view: View) -> str:
+def head(view: ArgumentView) -> str:
     """Return the head word."""
     return view.word(view.shape.heads[view.node])
 
 
-def head_tag(view: View) -> str:
+def head_tag(view: ArgumentView) -> str:
     """Return the tag of the head word."""
     return view.tag(view.shape.heads[view.node])
 
 
-def suffix(view: View) -> str:
+def suffix(view: ArgumentView) -> str:
     """Return the last letters of the head word."""
     return head(view)[-3:]
 
 
-def subcategorisation(view: View) -> str:
+def subcategorisation(view: ArgumentView) -> str:
     """Return the rule over the predicate."""
     return _rule(view, view.shape.parents[view.verb])
 
 
-def rule(view: View) -> str:
+def rule(view: ArgumentView) -> str:
     """Return the rule over the argument."""
     return _rule(view, view.shape.parents[view.node])
 
 
-def _rule(view: View, node: int) -> str:
+def _rule(view: ArgumentView, node: int) -> str:
     if node < 0:
         return NOTHING
     return view.label(node) + ">" + " ".join(map(view.label, view.shape.children[node]))
 
 
-def governing(view: View) -> str:
+def governing(view: ArgumentView) -> str:
     """Return whether a noun phrase is under a clause or under a verb phrase."""
     if not view.label(view.node).startswith("NP"):
         return NOTHING
@@ -235,44 +236,44 @@ def governing(view: View) -> str:
     return next((label for label in above if label in ("S", "VP", "SQ", "SINV", "SBARQ")), NOTHING)
 
 
-def first_word(view: View) -> str:
+def first_word(view: ArgumentView) -> str:
     """Return the first word of the argument."""
     return view.word(view.shape.starts[view.node])
 
 
-def last_word(view: View) -> str:
+def last_word(view: ArgumentView) -> str:
     """Return its last word."""
     return view.word(view.shape.ends[view.node] - 1)
 
 
-def first_tag(view: View) -> str:
+def first_tag(view: ArgumentView) -> str:
     """Return the tag of its first word."""
     return view.tag(view.shape.starts[view.node])
 
 
-def last_tag(view: View) -> str:
+def last_tag(view: ArgumentView) -> str:
     """Return the tag of its last word."""
     return view.tag(view.shape.ends[view.node] - 1)
 
 
-def predicate_tag(view: View) -> str:
+def predicate_tag(view: ArgumentView) -> str:
     """Return the tag of the predicate."""
     return view.tag(view.argument.predicate)
 
 
-def distance(view: View) -> str:
+def distance(view: ArgumentView) -> str:
     """Return how many words are between the argument and the predicate, roughly."""
     start, end, at = view.shape.starts[view.node], view.shape.ends[view.node], view.argument.predicate
     between = max(-1, at - end if end <= at else start - at - 1)
     return str(min(between, LONGEST).bit_length() if between > 1 else between)
 
 
-def parent(view: View) -> str:
+def parent(view: ArgumentView) -> str:
     """Return the label above the argument."""
     return view.label(view.shape.parents[view.node])
 
 
-def _sister(view: View, step: int) -> str:
+def _sister(view: ArgumentView, step: int) -> str:
     above = view.shape.parents[view.node]
     if above < 0:
         return NOTHING
@@ -281,49 +282,49 @@ def _sister(view: View, step: int) -> str:
     return view.label(sisters[at]) if 0 <= at < len(sisters) else NOTHING
 
 
-def left_phrase(view: View) -> str:
+def left_phrase(view: ArgumentView) -> str:
     """Return the label of the sister before the argument."""
     return _sister(view, -1)
 
 
-def right_phrase(view: View) -> str:
+def right_phrase(view: ArgumentView) -> str:
     """Return the label of the sister behind the argument."""
     return _sister(view, 1)
 
 
-def before(view: View) -> str:
+def before(view: ArgumentView) -> str:
     """Return the word before the argument."""
     return view.word(view.shape.starts[view.node] - 1)
 
 
-def after(view: View) -> str:
+def after(view: ArgumentView) -> str:
     """Return the word behind the argument."""
     return view.word(view.shape.ends[view.node])
 
 
-def _inner(view: View) -> int:
+def _inner(view: ArgumentView) -> int:
     """Return the node of what a preposition or a conjunction leads to, or else the argument's."""
     children = view.shape.children[view.node]
     inner = [child for child in children if view.label(child) in ("NP", "S", "VP", "PP", "SBAR", "ADJP")]
     return inner[-1] if phrase(view) in ("PP", "SBAR") and inner else view.node
 
 
-def inner_head(view: View) -> str:
+def inner_head(view: ArgumentView) -> str:
     """Return the head word of what a preposition or a conjunction leads to."""
     return view.word(view.shape.heads[_inner(view)])
 
 
-def inner_tag(view: View) -> str:
+def inner_tag(view: ArgumentView) -> str:
     """Return the tag of that word."""
     return view.tag(view.shape.heads[_inner(view)])
 
 
-def marker(view: View) -> str:
+def marker(view: ArgumentView) -> str:
     """Return the preposition or conjunction that an argument begins with."""
     return first_word(view) if phrase(view) in ("PP", "SBAR", "WHPP", "ADVP", "S") else NOTHING
 
 
-def _sisters_of_chain(view: View) -> list[int]:
+def _sisters_of_chain(view: ArgumentView) -> list[int]:
     """Return the phrases around the predicate, up to the clause, from left to right."""
     shape, node = view.shape, view.verb
     found = []
@@ -336,7 +337,7 @@ def _sisters_of_chain(view: View) -> list[int]:
     return sorted(wanted, key=lambda child: shape.starts[child])
 
 
-def frame(view: View) -> str:
+def frame(view: ArgumentView) -> str:
     """Return the phrases around the predicate, that of the argument marked."""
     marks = {True: "*", False: ""}
     sides: tuple[list[str], list[str]] = ([], [])
@@ -346,14 +347,14 @@ def frame(view: View) -> str:
     return " ".join([*sides[0], "_", *sides[1]])
 
 
-def place(view: View) -> str:
+def place(view: ArgumentView) -> str:
     """Return how many noun phrases around the predicate are before the argument, and how many there are."""
     nouns = [node for node in _sisters_of_chain(view) if view.label(node) == "NP"]
     n_before = sum(view.shape.starts[node] < view.shape.starts[view.node] for node in nouns)
     return f"{n_before} {len(nouns)}"
 
 
-def rank(view: View) -> str:
+def rank(view: ArgumentView) -> str:
     """Return the place of the argument among phrases of its kind on its side of the predicate."""
     same = [node for node in _sisters_of_chain(view) if view.label(node) == phrase(view)]
     side = position(view)
@@ -365,7 +366,7 @@ def rank(view: View) -> str:
     return f"{side} {count}"
 
 
-VALUES: dict[str, Callable[[View], str]] = {
+VALUES: dict[str, Callable[[ArgumentView], str]] = {
     function.__name__: function
     for function in (
         predicate, path, half_path, length, phrase, position, voice, head, head_tag, suffix,
@@ -377,7 +378,7 @@ VALUES: dict[str, Callable[[View], str]] = {
 """What features are made of, by name."""
 
 
-class FeatureTable:
+class FeatureTable(Model):
     """Turns arguments into rows of a binary matrix.
 
     Parameters
@@ -398,6 +399,8 @@ class FeatureTable:
     >>> table.names_
     ['phrase position|NP|after', 'phrase position|NP|before']
     """
+
+    fields = saved(names_=Value(decode=read_names))
 
     def __init__(self, features: str = "standard") -> None:
         self.features = features
@@ -439,20 +442,13 @@ class FeatureTable:
 
     def _make_rows(self, found: list[list[str]]) -> csr_matrix:
         columns = [sorted(self._columns[name] for name in row if name in self._columns) for row in found]
-        first = np.cumsum([0, *map(len, columns)])
-        flat = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(first[-1]))
-        return csr_matrix((np.ones(len(flat)), flat, first), shape=(len(found), len(self.names_)))
+        indptr = np.cumsum([0, *map(len, columns)])
+        flat = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(indptr[-1]))
+        return csr_matrix((np.ones(len(flat)), flat, indptr), shape=(len(found), len(self.names_)))
 
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        return State("FeatureTable", {"features": self.features, "names": self.names_}, {})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        table = cls(state.values["features"])
-        table._set_names(state.values["names"])
-        return table
+    def restore(self) -> None:
+        """Number the features."""
+        self._set_names(self.names_)
 
 
 def read_templates(features: str) -> list[list[str]]:

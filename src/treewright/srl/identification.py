@@ -7,7 +7,7 @@ from treewright.data.propbank import Proposition
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Argument, Shape, find_candidates, iter_shapes
 from treewright.srl.codes import Codes, encode, join_codes
-from treewright.srl.features import NOTHING, VALUES, View, read_templates, view_argument
+from treewright.srl.features import NOTHING, VALUES, ArgumentView, read_templates, view_argument
 
 TEMPLATES = """
 object
@@ -41,30 +41,30 @@ LIMIT = 3
 """More phrases than this are so many."""
 
 
-def clause_of(view: View) -> int:
+def clause_of(view: ArgumentView) -> int:
     """Return the lowest node above the predicate that is no verb phrase, or the root."""
     way = view.shape.ways_up(view.verb)[1:]
     return next((node for node in way if view.label(node) != "VP"), way[-1] if way else view.verb)
 
 
-def object_noun(view: View) -> str:
+def object_noun(view: ArgumentView) -> str:
     """Return the head word of the noun phrase behind the predicate, which tells what a light verb does."""
     behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
     return next((view.word(view.shape.heads[node]) for node in behind if view.label(node) == "NP"), NOTHING)
 
 
-def complement(view: View) -> str:
+def complement(view: ArgumentView) -> str:
     """Return the tag of the verb that the predicate is an auxiliary of."""
     behind = (node for node in _sisters(view) if view.shape.starts[node] > view.argument.predicate)
     return next((view.tag(view.shape.heads[node]) for node in behind if view.label(node) == "VP"), NOTHING)
 
 
-def _sisters(view: View) -> list[int]:
+def _sisters(view: ArgumentView) -> list[int]:
     parent = view.shape.parents[view.verb]
     return view.shape.children[parent] if parent >= 0 else []
 
 
-def governor(view: View) -> str:
+def governor(view: ArgumentView) -> str:
     """Return the verb that the clause of the predicate depends on."""
     shape = view.shape
     for node in shape.ways_up(clause_of(view))[1:]:
@@ -74,7 +74,7 @@ def governor(view: View) -> str:
     return NOTHING
 
 
-def subject(view: View) -> str:
+def subject(view: ArgumentView) -> str:
     """Tell whether the clause of the predicate has a subject, and what is before the clause."""
     shape, clause = view.shape, clause_of(view)
     nouns = [node for node in shape.children[clause] if view.label(node) == "NP"]
@@ -82,7 +82,7 @@ def subject(view: View) -> str:
     return f"{view.label(clause)} {view.label(shape.parents[clause])} {is_there}"
 
 
-def between(view: View) -> str:
+def between(view: ArgumentView) -> str:
     """Return how many phrases with its label, on no way to the root, are nearer to the predicate."""
     shape, node = view.shape, view.verb
     nearer = 0
@@ -98,7 +98,7 @@ def between(view: View) -> str:
     return str(min(nearer, LIMIT))
 
 
-ALL_VALUES: dict[str, Callable[[View], str]] = {
+ALL_VALUES: dict[str, Callable[[ArgumentView], str]] = {
     **VALUES,
     "object": object_noun,
     "complement": complement,

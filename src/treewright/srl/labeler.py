@@ -14,7 +14,7 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
-from treewright.persist import State, save_state
+from treewright.model import Model, Part, saved
 from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -28,7 +28,7 @@ from treewright.srl.arguments import (
     pair_sentences,
     shape_of,
 )
-from treewright.srl.codes import Decider
+from treewright.srl.codes import CodeClassifier
 from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
 from treewright.srl.predicates import KINDS, VERBS, PredicateFinder, tag_at, word_at
 from treewright.srl.roles import KERNELS, RoleClassifier
@@ -41,10 +41,9 @@ COST = 0.5
 """Of the model that tells arguments from other constituents."""
 BATCH_SIZE = 500
 """Sentences that are labelled at a time."""
-OPTIONS = ("predicates", "kernel", "features", "C", "random_state")
 
 
-class RoleLabeler:
+class RoleLabeler(Model):
     """Finds who does what to whom in parsed sentences.
 
     Predicates are told from other words, and their arguments from the constituents around them, by logistic
@@ -70,7 +69,7 @@ class RoleLabeler:
     Attributes
     ----------
     finder_ : PredicateFinder
-    identifier_ : Decider
+    identifier_ : CodeClassifier
     classifier_ : RoleClassifier
 
     Examples
@@ -82,6 +81,10 @@ class RoleLabeler:
     >>> found[0].propositions[0].lemma == bank.propositions[0].propositions[0].lemma
     True
     """
+
+    fields = saved(
+        finder_=Part(PredicateFinder), identifier_=Part(CodeClassifier), classifier_=Part(RoleClassifier)
+    )
 
     def __init__(
         self,
@@ -140,8 +143,8 @@ class RoleLabeler:
 
     def _identity(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> str:
         """Return a name for the options and the data of a training."""
-        options = [getattr(self, name) for name in OPTIONS]
-        return fingerprint([__version__, COST, *options, sentences], trees)
+        params = self.get_params_state().values
+        return fingerprint([__version__, COST, params, sentences], trees)
 
     def keep_learnt(self, sentences: Sequence[PropSentence]) -> list[PropSentence]:
         """Return sentences with the predicates of the kind that is learnt and found, and no others."""
@@ -167,7 +170,7 @@ class RoleLabeler:
     ) -> None:
         state = kept.load("arguments") if kept else None
         if state is not None:
-            self.identifier_ = Decider.from_state(state)
+            self.identifier_ = CodeClassifier.from_state(state)
             return
         candidates: list[Argument] = []
         is_argument: list[bool] = []
@@ -180,7 +183,7 @@ class RoleLabeler:
         report(f"{len(candidates)} constituents, of which {sum(is_argument)} are arguments")
         if not candidates:
             raise InputError("no constituent stands beside a predicate; expected some that may be arguments")
-        self.identifier_ = Decider(C=COST, random_state=self.random_state)
+        self.identifier_ = CodeClassifier(C=COST, random_state=self.random_state)
         self.identifier_.fit(encode_candidates(candidates, self.features), is_argument)
         if kept:
             kept.save("arguments", self.identifier_.get_state())
@@ -205,7 +208,7 @@ class RoleLabeler:
         sentences : sequence of PropSentence, optional
             With predicates that are known: only arguments are found. Words, tags and comments are kept.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         trees = list(trees)
         if sentences is not None:
             sentences = [sentence for _, sentence in pair_sentences(trees, sentences)]
@@ -263,34 +266,6 @@ class RoleLabeler:
         check_integer("random_state", self.random_state)
         check_integer("n_jobs", self.n_jobs, minimum=1)
         self._make_classifier().check()
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classifier_"):
-            raise InputError("the labeler has not been trained; call fit, or load one that was")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the labeler to a file; `treewright.load` reads it."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        self._check_fitted()
-        values = {name: getattr(self, name) for name in OPTIONS}
-        parts = {
-            "finder": self.finder_.get_state(),
-            "identifier": self.identifier_.get_state(),
-            "classifier": self.classifier_.get_state(),
-        }
-        return State("RoleLabeler", values, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        labeler = cls(**state.values)
-        labeler.finder_ = PredicateFinder.from_state(state.parts["finder"])
-        labeler.identifier_ = Decider.from_state(state.parts["identifier"])
-        labeler.classifier_ = RoleClassifier.from_state(state.parts["classifier"])
-        return labeler
 
 
 class _Task(NamedTuple):

@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from treewright.persist import State
+from treewright.errors import InputError, quote
+from treewright.model import Array, Model, Value, expect, saved
 from treewright.progress import task
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +18,14 @@ MOST_ROUNDS = 300
 MOST_SEEDS = 1 << 32
 
 
-class LinearMachine:
+def read_names(names: object) -> list[str]:
+    """Return the names of classes or features that were saved."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"the names are {quote(repr(names))}; expected a list of strings")
+    return names
+
+
+class LinearMachine(Model):
     """A linear model for each class against all others.
 
     Parameters
@@ -34,6 +42,8 @@ class LinearMachine:
     coef_ : ndarray of float32, (n_features, n_classes)
     intercept_ : ndarray of float, (n_classes,)
     """
+
+    fields = saved(classes_=Value(decode=read_names), coef_=Array("f", 2), intercept_=Array("f"))
 
     def __init__(self, *, loss: str = "hinge", C: float = 0.1, random_state: int = 0) -> None:  # noqa: N803
         self.loss = loss
@@ -73,17 +83,7 @@ class LinearMachine:
         """Return the class of each row."""
         return [self.classes_[best] for best in self.decision_function(rows).argmax(axis=1).tolist()]
 
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        values = {"loss": self.loss, "C": self.C, "random_state": self.random_state, "classes": self.classes_}
-        return State("LinearMachine", values, {"coef": self.coef_, "intercept": self.intercept_})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        values = dict(state.values)
-        classes = values.pop("classes")
-        machine = cls(**values)
-        machine.classes_ = classes
-        machine.coef_, machine.intercept_ = state.arrays["coef"], state.arrays["intercept"]
-        return machine
+    def check_fitted_state(self) -> None:
+        """Check that there are weights for all classes."""
+        n_classes = len(self.classes_)
+        expect(n_classes > 0 and self.coef_.shape[1] == len(self.intercept_) == n_classes, "weights by class")

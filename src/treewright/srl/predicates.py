@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
-from treewright.persist import State
+from treewright.errors import InputError, quote
+from treewright.model import Model, Part, Value, saved
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Shape, is_verbal
-from treewright.srl.codes import Codes, Decider, encode, join_codes
+from treewright.srl.codes import CodeClassifier, Codes, encode, join_codes
 from treewright.tagging.lemmas import Script
 
 KINDS = ("verbs", "all")
@@ -61,7 +62,7 @@ suffix tag parent
 """Features of a word by which it is told whether it is a predicate; all values of a line together."""
 
 
-class Word(NamedTuple):
+class TreeWord(NamedTuple):
     """A word of a tree, with what features are made of."""
 
     shape: Shape
@@ -129,11 +130,11 @@ def tag_at(shape: Shape, place: int) -> str:
     return shape.labels[shape.above_word(place)]
 
 
-VALUES: dict[str, Callable[[Word], str]] = {
+VALUES: dict[str, Callable[[TreeWord], str]] = {
     "word": lambda word: word_at(word.shape, word.place),
-    "lower": Word.text,
+    "lower": TreeWord.text,
     "lemma": lambda word: word.lemma,
-    "tag": Word.tag,
+    "tag": TreeWord.tag,
     "suffix": lambda word: word.text()[-N_LETTERS:],
     "before": lambda word: word.text(-1),
     "before_tag": lambda word: word.tag(-1),
@@ -145,9 +146,9 @@ VALUES: dict[str, Callable[[Word], str]] = {
     "grandparent": lambda word: word.above(2),
     "left": lambda word: word.sister(-1),
     "right": lambda word: word.sister(1),
-    "rule": Word.rule,
-    "complement": Word.complement,
-    "particle": Word.particle,
+    "rule": TreeWord.rule,
+    "complement": TreeWord.complement,
+    "particle": TreeWord.particle,
 }
 """What features are made of, by name."""
 
@@ -165,6 +166,10 @@ class LemmaTable:
         for word, tag, lemma in sorted(counts, key=lambda each: (-counts[each], each)):
             self.known.setdefault((word, tag), lemma)
         self.scripts = _common_scripts(self.known)
+
+    def to_list(self) -> list[list[str]]:
+        """Return words, tags and lemmas, of which the table can be made again."""
+        return [[word, tag, lemma] for (word, tag), lemma in sorted(self.known.items())]
 
     def lemma(self, word: str, tag: str) -> str:
         """Return the lemma of a word."""
@@ -203,7 +208,7 @@ def _suffixes(word: str) -> list[str]:
     return [word[len(word) - size :] for size in range(min(len(word), LONGEST_SUFFIX), -1, -1)]
 
 
-class PredicateFinder:
+class PredicateFinder(Model):
     """Finds predicates with their lemmas and senses.
 
     A sense is the most frequent one that the lemma has with the same particle, and as an auxiliary or not;
@@ -215,7 +220,21 @@ class PredicateFinder:
         Words that may be predicates: verbs by their tags, or also all those that have been some in training,
         or whose lemmas have been.
     random_state : int
+
+    Attributes
+    ----------
+    table_ : LemmaTable
+    senses_ : dict of str to str
+        The most frequent sense by what is known of a predicate.
+    classifier_ : CodeClassifier or None
+        Tells predicates from other words; None if there was none of these in training.
     """
+
+    fields = saved(
+        table_=Value(encode=LemmaTable.to_list, decode=LemmaTable),
+        senses_=Value(decode=lambda senses: _check_senses(senses)),
+        classifier_=Part(CodeClassifier, optional=True),
+    )
 
     def __init__(self, predicates: str = VERBS, *, random_state: int = 0) -> None:
         self.predicates = predicates
@@ -224,12 +243,13 @@ class PredicateFinder:
     def fit(self, shapes: Sequence[Shape], sentences: Sequence[PropSentence]) -> Self:
         """Learn from sentences of which all predicates are known."""
         known = [
-            (Word(shape, one.predicate, one.lemma), one.sense)
+            (TreeWord(shape, one.predicate, one.lemma), one.sense)
             for shape, sentence in zip(shapes, sentences, strict=True)
             for one in sentence.propositions
             if self.predicates == ALL or is_verbal(sentence, one)
         ]
-        self._set_lemmas((word.text(), word.tag(), word.lemma) for word, _ in known)
+        self.table_ = LemmaTable((word.text(), word.tag(), word.lemma) for word, _ in known)
+        self.restore()
         self.senses_ = _common_senses(known)
         words, is_true = [], []
         for shape, sentence in zip(shapes, sentences, strict=True):
@@ -237,17 +257,14 @@ class PredicateFinder:
             places = {one.predicate for one in sentence.propositions}
             words += found
             is_true += [word.place in places for word in found]
-        self.decider_ = (
-            Decider(C=COST, random_state=self.random_state).fit(_encode(words), is_true) if words else None
+        self.classifier_ = (
+            CodeClassifier(C=COST, random_state=self.random_state).fit(_encode(words), is_true)
+            if words
+            else None
         )
         return self
 
-    def _set_lemmas(self, lemmas: Iterable[tuple[str, str, str]]) -> None:
-        self.table_ = LemmaTable(lemmas)
-        self._known_words = {word for word, _ in self.table_.known}
-        self._known_lemmas = set(self.table_.known.values())
-
-    def _words(self, shape: Shape) -> Iterator[Word]:
+    def _words(self, shape: Shape) -> Iterator[TreeWord]:
         """Yield the words that may be predicates."""
         for place in range(len(shape.leaves)):
             text, tag = word_at(shape, place), tag_at(shape, place)
@@ -256,48 +273,39 @@ class PredicateFinder:
                 lemma = self.table_.lemma(text, tag)
                 is_known = text.lower() in self._known_words or lemma in self._known_lemmas
                 if lemma != ABSENT and (is_verb or is_known):
-                    yield Word(shape, place, lemma)
+                    yield TreeWord(shape, place, lemma)
 
     def predict(self, shapes: Sequence[Shape]) -> list[list[Proposition]]:
         """Return the predicates of sentences, without arguments."""
         words = [list(self._words(shape)) for shape in shapes]
         flat = [word for each in words for word in each]
-        odds = iter(self.decider_.log_odds(_encode(flat)).tolist() if self.decider_ and flat else [])
+        odds = iter(self.classifier_.log_odds(_encode(flat)).tolist() if self.classifier_ and flat else [])
         return [[self._name(word) for word in each if next(odds, -1.0) > 0] for each in words]
 
-    def _name(self, word: Word) -> Proposition:
+    def _name(self, word: TreeWord) -> Proposition:
         found = (self.senses_[key] for key in _sense_keys(word) if key in self.senses_)
         return Proposition(word.place, word.lemma, next(found, word.lemma + FIRST_SENSE), ())
 
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        values = {
-            "predicates": self.predicates,
-            "random_state": self.random_state,
-            "lemmas": [[word, tag, lemma] for (word, tag), lemma in sorted(self.table_.known.items())],
-            "senses": self.senses_,
-        }
-        parts = {"decider": self.decider_.get_state()} if self.decider_ else {}
-        return State("PredicateFinder", values, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        finder = cls(state.values["predicates"], random_state=state.values["random_state"])
-        finder._set_lemmas((word, tag, lemma) for word, tag, lemma in state.values["lemmas"])
-        finder.senses_ = state.values["senses"]
-        finder.decider_ = Decider.from_state(state.parts["decider"]) if state.parts else None
-        return finder
+    def restore(self) -> None:
+        """Collect the words and lemmas that are known."""
+        self._known_words = {word for word, _ in self.table_.known}
+        self._known_lemmas = set(self.table_.known.values())
 
 
-def _encode(words: Sequence[Word]) -> Codes:
+def _check_senses(senses: object) -> dict[str, str]:
+    if not isinstance(senses, dict) or not all(isinstance(sense, str) for sense in senses.values()):
+        raise InputError(f"senses is {quote(repr(senses))}; expected a dictionary of strings")
+    return senses
+
+
+def _encode(words: Sequence[TreeWord]) -> Codes:
     templates = [line.split() for line in TEMPLATES.split("\n") if line]
     described = track(words, "describing words", unit="words")
     values = encode(([function(word) for function in VALUES.values()] for word in described), len(VALUES))
     return join_codes(values, list(VALUES), templates)
 
 
-def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
+def _common_senses(predicates: Iterable[tuple[TreeWord, str]]) -> dict[str, str]:
     """Return the most frequent sense for each key."""
     counts: Counter[tuple[str, str]] = Counter()
     for word, sense in predicates:
@@ -308,7 +316,7 @@ def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
     return common
 
 
-def _sense_keys(word: Word) -> list[str]:
+def _sense_keys(word: TreeWord) -> list[str]:
     """Return what a sense is looked up by, the most exact first."""
     kind = f"{word.lemma} {word.tag()[: len(VERB)]}"
     with_particle = f"{kind} {word.particle()}"

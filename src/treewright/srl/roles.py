@@ -13,17 +13,17 @@ from treewright._validate import check_choice, check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import InputError
+from treewright.kernels import compose
 from treewright.kernels.base import Kernel
-from treewright.kernels.compose import Part, Sum, VectorKernel
 from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
-from treewright.kernels.examples import kernel_from_state, kernel_state
+from treewright.kernels.examples import KernelField
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.persist import State, save_state
+from treewright.model import Model, Part, Value, expect, saved
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
-from treewright.srl.linear import LinearMachine
+from treewright.srl.linear import LinearMachine, read_names
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,10 +39,6 @@ KERNELS = (LINEAR, *TREE_KERNELS, *(f"{LINEAR}+{name}" for name in TREE_KERNELS)
 COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
 """Of linear models, whose features are not normalised; all others have `TREE_COST`. By EWT's dev set."""
 TREE_COST = 5.0
-OPTIONS = (
-    "kernel", "features", "weight", "C", "adjuncts", "n_fragments", "degree", "threshold", "tol",
-    "cache_memory", "random_state",
-)  # fmt: skip
 
 
 class RoleReason(NamedTuple):
@@ -52,7 +48,7 @@ class RoleReason(NamedTuple):
     weight: float
 
 
-class RoleClassifier(BaseEstimator):  # type: ignore[misc]
+class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
     """Tells the roles of arguments, by a machine for each role against all others.
 
     Parameters
@@ -87,6 +83,12 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : list of str
+    table_ : FeatureTable or None
+        The linear features, if there are any.
+    fragments_ : LinearizedTreeClassifier or None
+        Whose fragments are features, if any are.
+    model_ : LinearMachine, TreeKernelClassifier, ConjunctionClassifier or None
+        None if there is one role only.
 
     Examples
     --------
@@ -96,6 +98,14 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
     >>> tw.RoleClassifier(kernel="sst").fit(arguments).predict(arguments)
     ['ARG0', 'ARG1']
     """
+
+    fields = saved(
+        kernel=KernelField(),
+        classes_=Value(decode=read_names),
+        table_=Part(FeatureTable, optional=True),
+        fragments_=Part(LinearizedTreeClassifier, optional=True),
+        model_=Part(LinearMachine, TreeKernelClassifier, ConjunctionClassifier, optional=True),
+    )
 
     def __init__(
         self,
@@ -146,17 +156,17 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         arguments = list(arguments)
         labels = self._labels(arguments)
         self.classes_ = sorted(set(labels))
-        self._table: FeatureTable | None = None
-        self._fragments: LinearizedTreeClassifier | None = None
-        self._model: Any = None
+        self.table_: FeatureTable | None = None
+        self.fragments_: LinearizedTreeClassifier | None = None
+        self.model_: Any = None
         if len(self.classes_) == 1:
             return self
         examples = self._learn_examples(arguments, labels, checkpoint)
-        self._model = self._make_model()
-        if isinstance(self._model, LinearMachine):
-            self._model.fit(examples, labels)
+        self.model_ = self._make_model()
+        if isinstance(self.model_, LinearMachine):
+            self.model_.fit(examples, labels)
         else:
-            self._model.fit(examples, labels, checkpoint=checkpoint)
+            self.model_.fit(examples, labels, checkpoint=checkpoint)
         return self
 
     def _labels(self, arguments: Sequence[Argument]) -> list[str]:
@@ -216,8 +226,11 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
             return LinearMachine(C=self._cost(), random_state=self.random_state)
         if not is_linear:
             return self._make_machine(self._tree_kernel())
-        parts = [Part(self._tree_kernel(), 0), Part(VectorKernel(normalize=True), 1)]
-        return self._make_machine(Sum(parts, weights=[1.0, self.weight]))
+        parts = [
+            compose.Part(self._tree_kernel(), 0),
+            compose.Part(compose.VectorKernel(normalize=True), 1),
+        ]
+        return self._make_machine(compose.Sum(parts, weights=[1.0, self.weight]))
 
     def _learn_examples(
         self,
@@ -229,22 +242,22 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         is_linear, other = self._parts
         rows = None
         if is_linear:
-            self._table = FeatureTable(self.features)
-            rows = self._table.fit_transform(arguments)
+            self.table_ = FeatureTable(self.features)
+            rows = self.table_.fit_transform(arguments)
         trees = argument_trees(arguments) if other is not None else []
         if other == FRAGMENTS:
-            self._fragments = LinearizedTreeClassifier(
+            self.fragments_ = LinearizedTreeClassifier(
                 self._make_machine(self._tree_kernel()), n_fragments=self.n_fragments, n_jobs=self.n_jobs
             ).fit(trees, labels, checkpoint=checkpoint)
         return self._join(rows, trees)
 
     def _encode(self, arguments: Sequence[Argument]) -> Any:  # noqa: ANN401
-        rows = self._table.transform(arguments) if self._table is not None else None
+        rows = self.table_.transform(arguments) if self.table_ is not None else None
         return self._join(rows, argument_trees(arguments) if self._parts[1] is not None else [])
 
     def _join(self, rows: csr_matrix | None, trees: list[ConstTree]) -> Any:  # noqa: ANN401
-        if self._fragments is not None:
-            counts = self._fragments.transform(trees)
+        if self.fragments_ is not None:
+            counts = self.fragments_.transform(trees)
             return counts if rows is None else csr_matrix(hstack([rows, counts]))
         if not trees:
             return rows
@@ -257,12 +270,12 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, arguments: Sequence[Argument]) -> FloatArray:
         """Return a value for each argument and each of `classes_`; the largest is that of the role."""
-        self._check_fitted()
-        if self._model is None or not arguments:
+        self.check_is_fitted()
+        if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
-        if isinstance(self._model, TreeKernelClassifier):
-            self._model.n_jobs = self.n_jobs
-        values = np.asarray(self._model.decision_function(self._encode(arguments)), dtype=np.float64)
+        if isinstance(self.model_, TreeKernelClassifier):
+            self.model_.n_jobs = self.n_jobs
+        values = np.asarray(self.model_.decision_function(self._encode(arguments)), dtype=np.float64)
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
     def score(self, arguments: Sequence[Argument]) -> float:
@@ -282,26 +295,26 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         label : str, optional
             The role; without it, that which is predicted.
         """
-        self._check_fitted()
+        self.check_is_fitted()
         check_integer("n", n, minimum=1)
         label = label if label is not None else self.predict([argument])[0]
         check_choice("label", label, tuple(self.classes_))
-        if self._model is None:
+        if self.model_ is None:
             return []
-        if isinstance(self._model, LinearMachine):
+        if isinstance(self.model_, LinearMachine):
             return self._explain_features(argument, n, label)
-        if isinstance(self._model, ConjunctionClassifier):
+        if isinstance(self.model_, ConjunctionClassifier):
             return self._explain_conjunctions(argument, n, label)
         example = self._encode([argument])[0]
-        found = self._model.explain(example, n, label=label)
+        found = self.model_.explain(example, n, label=label)
         reasons = [RoleReason(one.fragment, one.weight) for one in found]
-        if self._table is not None:
+        if self.table_ is not None:
             reasons += self._explain_vector(example[1], label)
         return sorted(reasons, key=lambda reason: -abs(reason.weight))[:n]
 
     def _explain_conjunctions(self, argument: Argument, n: int, label: str) -> list[RoleReason]:
-        assert self._table is not None
-        model, names, number = self._model, self._table.names_, self.classes_.index(label)
+        assert self.table_ is not None
+        model, names, number = self.model_, self.table_.names_, self.classes_.index(label)
         row = set(self._encode([argument]).indices.tolist())
         coef = model.coef_[number] if len(model.coef_) > 1 else model.coef_[0] * (1 if number else -1)
         reasons = [
@@ -313,11 +326,11 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
 
     def _explain_vector(self, vector: SparseVector, label: str) -> list[RoleReason]:
         """Return what each feature adds in a sum of kernels."""
-        assert self._table is not None
+        assert self.table_ is not None
         rows = stack_vectors(
-            [one for _, one in self._model.support_examples_], n_columns=len(self._table.names_)
+            [one for _, one in self.model_.support_examples_], n_columns=len(self.table_.names_)
         )
-        coef = self._model.dual_coef_
+        coef = self.model_.dual_coef_
         coef = (
             coef[self.classes_.index(label)]
             if len(coef) > 1
@@ -326,14 +339,14 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
         own = len(vector.indices) ** 0.5 if len(vector.indices) else 1.0
         scale = np.sqrt(np.maximum(rows.getnnz(axis=1), 1))
         weights = self.weight / own * (rows.T @ (coef / scale))[vector.indices - 1]
-        names = [self._table.names_[place - 1] for place in vector.indices.tolist()]
+        names = [self.table_.names_[place - 1] for place in vector.indices.tolist()]
         return [RoleReason(name, float(weight)) for name, weight in zip(names, weights, strict=True)]
 
     def _explain_features(self, argument: Argument, n: int, label: str) -> list[RoleReason]:
         row = self._encode([argument]).tocsr()
-        names: list[str] = list(self._table.names_) if self._table is not None else []
-        names += self._fragments.fragments_ if self._fragments is not None else []
-        weights = self._model.coef_[row.indices, self.classes_.index(label)] * row.data
+        names: list[str] = list(self.table_.names_) if self.table_ is not None else []
+        names += self.fragments_.fragments_ if self.fragments_ is not None else []
+        weights = self.model_.coef_[row.indices, self.classes_.index(label)] * row.data
         best = np.argsort(-np.abs(weights), kind="stable")[:n]
         return [RoleReason(names[row.indices[at]], float(weights[at])) for at in best.tolist()]
 
@@ -353,46 +366,23 @@ class RoleClassifier(BaseEstimator):  # type: ignore[misc]
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("random_state", self.random_state)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classes_"):
-            raise InputError("the classifier has not been trained; call fit, or load one that was")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier to a file; `treewright.load` reads it."""
-        save_state(self.get_state(), path)
-
-    def get_state(self) -> State:
-        """Return all that is needed to make it again."""
-        self._check_fitted()
-        values = {name: getattr(self, name) for name in OPTIONS}
-        parts = {
-            name: part.get_state()
-            for name, part in (("table", self._table), ("fragments", self._fragments), ("model", self._model))
-            if part is not None
-        }
-        if isinstance(self.kernel, Kernel):
-            values["kernel"] = None
-            parts["kernel"] = kernel_state(self.kernel)
-        return State("RoleClassifier", {"options": values, "classes": self.classes_}, {}, parts)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Make it again."""
-        options, parts = dict(state.values["options"]), state.parts
-        if "kernel" in parts:
-            options["kernel"] = kernel_from_state(parts["kernel"])
-        self = cls(**options)
-        self.classes_ = list(state.values["classes"])
-        self._table = FeatureTable.from_state(parts["table"]) if "table" in parts else None
-        self._fragments = (
-            LinearizedTreeClassifier.from_state(parts["fragments"]) if "fragments" in parts else None
-        )
-        self._model = None
-        if "model" in parts:
-            kinds = (LinearMachine, TreeKernelClassifier, ConjunctionClassifier)
-            kind = next(each for each in kinds if each.__name__ == parts["model"].kind)
-            self._model = kind.from_state(parts["model"])
-        return self
+    def check_fitted_state(self) -> None:
+        """Check that the parts are those of the kernel."""
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        is_linear, other = self._parts
+        has_model = self.model_ is not None
+        expect(has_model == (len(self.classes_) > 1), "a model where there are several classes")
+        expect((self.table_ is not None) == (has_model and is_linear), "a table of linear features")
+        expect((self.fragments_ is not None) == (has_model and other == FRAGMENTS), "fragments of trees")
+        if has_model:
+            expect(list(self.model_.classes_) == self.classes_, "the classes of the model")
+        n_columns = len(self.table_.names_) if self.table_ is not None else 0
+        n_columns += len(self.fragments_.fragments_) if self.fragments_ is not None else 0
+        if isinstance(self.model_, LinearMachine):
+            expect(len(self.model_.coef_) == n_columns, "weights for each feature")
+        elif isinstance(self.model_, ConjunctionClassifier):
+            expect(self.model_.n_features_in_ == n_columns, "conjunctions of the features")
 
 
 def _split(rows: csr_matrix) -> list[SparseVector]:

@@ -8,7 +8,7 @@ from oracle.kernels.dags import draw_trees, draw_wide
 from strategies import as_const_tree
 
 from treewright.data.forest import Forest
-from treewright.kernels.indices import Index, PartialIndex, PartialOptions
+from treewright.kernels.indices import PartialIndex, PartialOptions, TreeIndex
 from treewright.native.kernels.ptk import Matches, sum_matches, weigh_gaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -73,7 +73,7 @@ def test_squares_and_pairs_equal_the_recursion(seed, decay, depth_decay, longest
 @pytest.mark.parametrize("n_together", [1, 3])
 @pytest.mark.parametrize("longest", [None, 2])
 def test_chunks_and_other_forests_equal_the_recursion(seed, n_together, longest, monkeypatch):
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "n_together", n_together)
+    monkeypatch.setitem(TreeIndex.__init__.__kwdefaults__, "n_together", n_together)
     trees, others = draw_trees(seed), [*draw_trees(seed + 50, n_trees=5), Node("Z", (Node("A"), Node("z")))]
     ours, theirs = make_index(trees, longest=longest), make_index(others, longest=longest)
     numbers = np.array([5, 1, 1, 3])
@@ -86,7 +86,7 @@ def test_chunks_and_other_forests_equal_the_recursion(seed, n_together, longest,
 
 @pytest.mark.parametrize("n_together", [3, 100])
 def test_half_a_square_begins_at_its_diagonal(n_together, monkeypatch):
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "n_together", n_together)
+    monkeypatch.setitem(TreeIndex.__init__.__kwdefaults__, "n_together", n_together)
     trees = draw_trees(8)
     index = make_index(trees)
     found = index.compare(index, index.translate(index), np.arange(len(trees)), True)

@@ -9,7 +9,7 @@ from strategies import as_const_tree
 
 from treewright.data.forest import Forest
 from treewright.kernels import indices
-from treewright.kernels.indices import Index, SubsetIndex, SubtreeIndex
+from treewright.kernels.indices import SubsetIndex, SubtreeIndex, TreeIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -68,7 +68,7 @@ def test_squares_and_pairs_equal_the_recursion(kind, has_bag, seed, decay):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_together", [1, 3])
 def test_chunks_and_other_forests_equal_the_recursion(seed, n_together, monkeypatch):
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "n_together", n_together)
+    monkeypatch.setitem(TreeIndex.__init__.__kwdefaults__, "n_together", n_together)
     trees, others = draw_trees(seed), [*draw_trees(seed + 50, n_trees=5), Node("Z", (Node("A"),))]
     ours, theirs = (make_index(SubsetIndex, each, 0.4) for each in (trees, others))
     numbers = np.array([5, 1, 1, 3])
@@ -80,7 +80,7 @@ def test_chunks_and_other_forests_equal_the_recursion(seed, n_together, monkeypa
 
 @pytest.mark.parametrize("n_together", [3, 100])
 def test_half_a_square_begins_at_its_diagonal(n_together, monkeypatch):
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "n_together", n_together)
+    monkeypatch.setitem(TreeIndex.__init__.__kwdefaults__, "n_together", n_together)
     trees = draw_trees(8)
     index = make_index(SubsetIndex, trees, 0.4)
     found = index.compare(index, index.translate(index), np.arange(len(trees)), True)

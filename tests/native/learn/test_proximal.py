@@ -36,7 +36,7 @@ def draw(seed, kind):
     if kind == "lists":
         return dense, list_problem(first, right), rng
     costs, given = rng.integers(0, 17, size=N_ROWS) / 8, rng.integers(-8, 9, size=N_ROWS) / 8
-    return dense, list_problem(first, right, costs=costs, given=given), rng
+    return dense, list_problem(first, right, costs=costs, base_scores=given), rng
 
 
 def as_design(dense):

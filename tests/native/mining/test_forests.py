@@ -97,8 +97,8 @@ def draw_samples(seed, lists):
 
 def select(space, samples):
     """Return the forest of the pairs of trees of samples."""
-    rows = [space.first[number] + right for number, right, _ in samples]
-    rows += [space.first[number] + wrong for number, _, wrong in samples]
+    rows = [space.indptr[number] + right for number, right, _ in samples]
+    rows += [space.indptr[number] + wrong for number, _, wrong in samples]
     counters = np.repeat([[0], [1]], len(samples), axis=0).astype(np.int32)
     return space.search(Violations(np.array(rows, dtype=np.int64), counters, 2), 0, 2)._pairs
 

@@ -7,7 +7,7 @@ from oracle.mining import subtrees as twin
 
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
-from treewright.mining import rooms, subtree
+from treewright.mining import subtree, subtree_counting
 from treewright.mining.space import Violations
 from treewright.mining.subtree import SubtreeSpace
 from treewright.mining.subtree_counting import are_first
@@ -59,8 +59,8 @@ def draw(seed, root, **options):
 
 def begin(space, pairs, threshold, degree):
     """Begin a search through pairs of trees."""
-    rows = [space.first[number] + right for number, right, _ in pairs]
-    rows += [space.first[number] + wrong for number, _, wrong in pairs]
+    rows = [space.indptr[number] + right for number, right, _ in pairs]
+    rows += [space.indptr[number] + wrong for number, _, wrong in pairs]
     counters = np.repeat([[0], [1]], len(pairs), axis=0).astype(np.int32)
     violations = Violations(np.array(rows, dtype=np.int64), counters, 2)
     return space.search(violations, float(threshold), degree)
@@ -288,7 +288,7 @@ def test_room_is_made_where_it_is_wanting(seed, copies, room, jobs, monkeypatch)
     space, pairs, _ = draw(seed, True, jobs=jobs)
     space.copies = copies
     plain = grow(space, pairs, seed % 2, 4)
-    monkeypatch.setattr(rooms, "ROOM", room)
+    monkeypatch.setattr(subtree_counting, "ROOM", room)
     assert listing(grow(space, pairs, seed % 2, 4)) == listing(plain)
 
 
