@@ -288,7 +288,7 @@ def test_the_top_kernel_can_be_used_too():
             steps=each.steps[:6],
             outputs=each.outputs[:6],
             log_probabilities=each.log_probabilities[:6],
-            first=each.first[:4],
+            indptr=each.indptr[:4],
             is_observed=each.is_observed[:6],
         )
         for each in lists

@@ -22,11 +22,11 @@ FIGURE = DepTree(
 CASES = [(seed, degree, seed % 4, seed % 3 > 0) for seed in range(8) for degree in (1, 2, 3, 4)]
 
 
-def make_space(lists, features, *, root=True, jobs=1):
+def make_space(lists, features, *, root=True, n_jobs=1):
     """Make a space whose arcs have the features that are given."""
     trees = [DepTree(["a"] * heads.shape[1]) for heads in lists]
     encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["ph pm"])
-    space = SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs)
+    space = SubtreeSpace(trees, lists, encoder=encoder, root=root, n_jobs=n_jobs)
     forest = space.forest
     arcs = zip(forest.owners, forest.heads.tolist(), forest.modifiers.tolist(), strict=True)
     ids = [features[owner][head, modifier] for owner, head, modifier in arcs]
@@ -99,7 +99,7 @@ def entering(samples, threshold, degree, root):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(("seed", "degree", "threshold", "root"), CASES)
 def test_features_above_the_threshold_are_found_with_their_gradient(seed, degree, threshold, root, jobs):
-    space, pairs, samples = draw(seed, root, jobs=jobs)
+    space, pairs, samples = draw(seed, root, n_jobs=jobs)
     found = as_gradient(grow(space, pairs, threshold, degree))
     assert found == entering(samples, threshold, degree, root)
 
@@ -285,7 +285,7 @@ def test_each_fragment_is_met_once(seed):
 @pytest.mark.parametrize("copies", [None, 1, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_room_is_made_where_it_is_wanting(seed, copies, room, jobs, monkeypatch):
-    space, pairs, _ = draw(seed, True, jobs=jobs)
+    space, pairs, _ = draw(seed, True, n_jobs=jobs)
     space.copies = copies
     plain = grow(space, pairs, seed % 2, 4)
     monkeypatch.setattr(subtree_counting, "ROOM", room)
@@ -295,7 +295,7 @@ def test_room_is_made_where_it_is_wanting(seed, copies, room, jobs, monkeypatch)
 @pytest.mark.parametrize("n_tasks", [1, 2, 1000])
 @pytest.mark.parametrize("copies", [None, 1, 3])
 def test_results_do_not_depend_on_the_number_of_tasks(copies, n_tasks, monkeypatch):
-    space, pairs, _ = draw(1, True, jobs=2)
+    space, pairs, _ = draw(1, True, n_jobs=2)
     space.copies = copies
     plain = grow(space, pairs, 0, 3)
     monkeypatch.setattr(subtree, "N_TASKS", n_tasks)
