@@ -16,7 +16,7 @@ TREES, PHRASES = BANK.dependencies, BANK.constituents
 ROLES = BANK.propositions
 DATA = tw.make_conjunctions(n_samples=200, n_features=60, random_state=0)
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 10, "folds": 2}
-NETWORK = {"units": 6, "embedding": 4, "threshold": 2, "epochs": 2, "batch_size": 200, "beam": 3}
+NETWORK = {"units": 6, "embedding": 4, "min_count": 2, "epochs": 2, "batch_size": 200, "beam": 3}
 IS_LONG = [tree.n_nodes > 25 for tree in PHRASES]
 
 

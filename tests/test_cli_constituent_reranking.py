@@ -9,7 +9,7 @@ import treewright as tw
 from treewright.commands import constituents as commands
 
 LEFTCORNER, CONSTITUENT = ("train", "leftcorner"), ("train", "constituent")
-SMALL = ("--units", 12, "--embedding", 6, "--threshold", 2, "--batch-size", 200, "--learning-rate", 0.03)
+SMALL = ("--units", 12, "--embedding", 6, "--min-count", 2, "--batch-size", 200, "--learning-rate", 0.03)
 QUICK = {LEFTCORNER: (*SMALL, "--epochs", 3, "--beam", 6, "--device", "cpu"), CONSTITUENT: ()}
 QUICK[CONSTITUENT] = ("--lowest-penalty", 20, "--max-inferences", 300)
 

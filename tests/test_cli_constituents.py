@@ -55,14 +55,14 @@ def test_training_says_how_it_goes(folder, tmp_path):
 def test_options_reach_the_parser(folder, tmp_path):
     options = {
         "strategy": "original", "max_children": 4, "head_rules": "yamada-matsumoto", "min_count": 3,
-        "sample_size": 500, "eta": 0.8, "least_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
+        "sample_size": 500, "eta": 0.8, "min_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
         "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "random_state": 7,
     }  # fmt: skip
     given = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
     run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children")
     parser = tw.load(tmp_path / "m")
     assert {name: getattr(parser, name) for name in options} == options
-    assert parser.only_known is False
+    assert parser.any_children
 
 
 def test_defaults_are_those_of_the_parser(folder):

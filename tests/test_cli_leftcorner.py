@@ -10,7 +10,7 @@ from treewright.commands import constituents as commands
 from treewright.parsing import bracket_files
 
 TRAIN = ("train", "leftcorner")
-SMALL = ("--units", 16, "--embedding", 8, "--threshold", 2, "--batch-size", 200, "--learning-rate", 0.02)
+SMALL = ("--units", 16, "--embedding", 8, "--min-count", 2, "--batch-size", 200, "--learning-rate", 0.02)
 QUICK = (*SMALL, "--epochs", 3, "--beam", 6, "--device", "cpu")
 
 
@@ -68,7 +68,7 @@ def test_training_leaves_a_model_and_says_how_it_goes(trained):
 def test_options_reach_the_parser(data, tmp_path):
     pytest.importorskip("torch", reason="training needs PyTorch")
     options = {
-        "tags": "predicted", "cell": "tanh", "units": 5, "embedding": 4, "threshold": 3, "min_chain": 2,
+        "tags": "predicted", "cell": "tanh", "units": 5, "embedding": 4, "min_count": 3, "min_chain": 2,
         "optimizer": "momentum", "learning_rate": 0.1, "weight_decay": 0.02, "dropout": 0.1,
         "batch_size": 300, "epochs": 1, "patience": 2, "beam": 3, "branching": 4, "max_projections": 3,
         "folds": 2, "random_state": 7,

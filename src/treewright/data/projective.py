@@ -18,6 +18,7 @@ Here ``obj`` is the lifted word's own relation and ``nsubj`` that of its origina
 
 from bisect import insort
 from collections.abc import Container, Iterator
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,8 @@ from treewright.errors import InputError
 from treewright.native.data.projective import has_gap, lift_arcs
 
 UP, DOWN = "↑", "↓"
-SCHEMES = ("baseline", "head", "path", "head+path")
+Scheme: TypeAlias = Literal["baseline", "head", "path", "head+path"]
+SCHEMES = get_args(Scheme)
 
 
 def is_projective(tree: DepTree) -> bool:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Range, Shown
+from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
@@ -26,6 +27,7 @@ from treewright.mining.reports import Mined, PathStep, Progress
 from treewright.persist import State, save_state
 from treewright.scale import Client
 
+LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
 DIRECT_ROUNDS = 5
 """Of a miner that goes to its threshold at once, where that is tried as well."""
 FINAL_RATE = 0.3
@@ -43,13 +45,15 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
     Each of them lists these options itself, as scikit-learn wants it.
     """
 
+    EFFECTIVE_IF: ClassVar = {"validation_fraction": {"threshold": ("auto",)}}
+
     degree: int
     threshold: float | str
     max_iter: int
     step: float | str
     refine: int
     pretrain_order: int
-    tolerance: float
+    tol: float
     path: bool | str
     validation_fraction: float
     memory_limit: int | None
@@ -66,7 +70,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
         client: Client | None,
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
         """Select conjunctions; return the checked rows, their labels, and what was mined."""
-        self._check_parameters()
+        check_params(self)
         with refusing_text():
             X, y = validate_data(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
@@ -91,17 +95,6 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return rows, y, mined
 
-    def _check_parameters(self) -> None:
-        check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
-        for name in ("memory_limit", "filter_memory"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), minimum=64)
-        if isinstance(self.threshold, str) and self.threshold != "auto":
-            raise InputError(f'threshold is {self.threshold!r}; expected a number or "auto"')
-        check_choice("path", self.path, (True, False, "auto"))
-        self._miner(1 if self.threshold == "auto" else self.threshold)
-
     def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
         """Return the miner for a threshold; where `path` is chosen, going there at once takes few rounds."""
         is_brief = self.path == "auto" and not path
@@ -112,7 +105,7 @@ class ConjunctionEstimator(BaseEstimator):  # type: ignore[misc]
             step=self.step,
             refine=self.refine,
             pretrain_order=self.pretrain_order,
-            tolerance=self.tolerance,
+            tol=self.tol,
             path=path,
             random_state=self.random_state,
         )

@@ -81,8 +81,8 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
     base_weights : sequence of float
         What the base scores are multiplied by when the learner is trained. Where there are several, it is
         trained beside each, and the dev lists decide.
-    memory : int
-        MiB of features of derived kernels to keep, at the most; those for which there is no room are made
+    cache_memory : int
+        Bytes of features of derived kernels to keep; those for which there is no room are made
         again whenever their list is looked at. With one epoch, each is looked at once.
     random_state : int
         Of the order of the lists.
@@ -120,7 +120,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         penalty: float = 1.0,
         max_iter: int = 100,
         base_weights: Sequence[float] = (1.0,),
-        memory: int = 1024,
+        cache_memory: int = 1 << 30,
         random_state: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -131,7 +131,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         self.penalty = penalty
         self.max_iter = max_iter
         self.base_weights = base_weights
-        self.memory = memory
+        self.cache_memory = cache_memory
         self.random_state = random_state
 
     def fit(
@@ -163,7 +163,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         self._check(has_dev=dev is not None)
         tell = progress or (lambda line: None)
         self.kernel_ = None if self.kernel is None else make_kernel(self.kernel)
-        self._view = make_view(self.kernel_, memory=self.memory)
+        self._view = make_view(self.kernel_, cache_memory=self.cache_memory)
         training = self._gather(lists, losses, scores)
         tuning = None if dev is None else self._gather(*_check_dev(dev))
         rows = self._view.learn(training.lists, training.first)
@@ -211,7 +211,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
 
     def _check(self, *, has_dev: bool) -> None:
         check_choice("learner", self.learner, LEARNERS)
-        check_integer("memory", self.memory)
+        check_integer("cache_memory", self.cache_memory)
         check_integer("random_state", self.random_state)
         weights = self.base_weights
         if not isinstance(weights, list | tuple | np.ndarray) or not len(weights):
@@ -278,7 +278,7 @@ class CandidateReranker(BaseEstimator):  # type: ignore[misc]
         kernel = kernel_from_state(state.parts["kernel"]) if "kernel" in state.parts else None
         reranker = cls(kernel, **state.values["parameters"])
         reranker.kernel_ = kernel
-        reranker._view = make_view(kernel, memory=reranker.memory).set_state(state.parts["view"])
+        reranker._view = make_view(kernel, cache_memory=reranker.cache_memory).set_state(state.parts["view"])
         reranker.ranker_ = reranker._make_ranker()
         read_ranker(reranker.ranker_, state.parts["ranker"])
         losses = state.values["dev_losses"]

@@ -31,7 +31,6 @@ KINDS: dict[str, type[ListFeatures]] = {
 """Features by the name of their space."""
 
 
-RANKERS = ("perceptron", "loglinear")
 MIN_PURITY = 0.3
 """Of features that are kept."""
 PURITY_POWER = 4

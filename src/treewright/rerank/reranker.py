@@ -3,22 +3,23 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
+from treewright.mining.subtree import MAX_TREES
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
 from treewright.persist import State, save_state
 from treewright.rerank.candidates import CandidateLists, FloatArray
 from treewright.rerank.features import SubtreeFeatures
 from treewright.rerank.jackknife import jackknife_lists
-from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature
 from treewright.rerank.training import RerankerTraining
@@ -38,44 +39,45 @@ class DependencyReranker(RerankerTraining):
     Parameters
     ----------
     parser : DependencyParser, optional
-        One that has learnt from the same sentences, or options for one that will.
+        Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
+        train. It must have learnt from the same sentences.
     space : {"subtree", "polynomial", "template"}
-        Features of sub feature trees, of conjunctions of the arcs' features, or by templates written by hand.
+        Feature space. Features are subtrees, conjunctions of arc features, or templates written by hand.
     learner : {"mined", "kernel"}
-        Features selected by gradient mining for an averaged perceptron, or kernel perceptrons.
+        Features selected by gradient mining, or kernel perceptrons.
     degree : int, optional
-        The highest order of features; 3 for subtrees and 2 for conjunctions without it. The kernel of
-        subtrees has no limit.
+        Maximum order of features (3 for subtrees, 2 for conjunctions). The kernel of subtrees has no limit.
     threshold : float
-        Of gradient mining: more select fewer features.
+        Gradient-mining threshold; a higher one selects fewer features.
     k : int
-        Trees a sentence.
+        Number of candidate trees per sentence.
     folds : int
-        Parts into which the training sentences are divided.
+        Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Epochs of the parsers of the folds; as many as the parser has otherwise.
+        Training epochs of the parsers of the folds, if not the parser's.
     target : {"gold", "best"}
-        What the reranker learns to choose: the gold tree, which is added where it is missing, or the best of
-        the list.
+        Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
+        missing.
     copies : int, optional
-        Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is
-        all.
+        Maximum number of equivalent subtree features per mining round. These tell the same trees apart; None
+        is all.
     max_iter : int
-        Rounds of mining. One selects all features that the mistakes of the parser ask for; with more, the
-        threshold is approached from above and weights settle between rounds.
+        Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for;
+        with more, the threshold is approached from above and weights settle between rounds.
     ranker : {"loglinear", "perceptron"}
-        What learns the weights of the features: a log-linear model that adds to the parser's scores, or the
-        averaged perceptron of the paper.
+        Model of the feature weights. The first adds to the parser's scores,
+        the second is that of the paper.
     epochs : int
-        Passes of the perceptron.
+        Perceptron training epochs.
     chunks : int
-        Kernel perceptrons that share the training lists and vote.
+        Number of kernel perceptrons that share the lists and vote.
     significance_level : float, optional
-        The reranker is trusted if its gain on the dev set has a p-value of at most this; if not, it has no
-        say, and trees are ranked as by the parser. None always trusts it.
+        Use the reranker only if its gain on DEV is significant at this level (1: always). If it is not
+        used, trees are ranked as by the parser. None is the same as 1.
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -102,26 +104,36 @@ class DependencyReranker(RerankerTraining):
         What share of an order of conjunctions was counted, if not all.
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "degree": [{"space": ("polynomial",)}, {"space": ("subtree",), "learner": ("mined",)}],
+        "threshold": {"learner": ("mined",), "space": ("subtree", "polynomial")},
+        "copies": {"learner": ("mined",), "space": ("subtree",)},
+        "max_iter": {"learner": ("mined",), "space": ("subtree", "polynomial")},
+        "ranker": {"learner": ("mined",)},
+        "epochs": {"learner": ("mined",), "ranker": ("perceptron",)},
+        "chunks": {"learner": ("kernel",)},
+    }
+
     def __init__(
         self,
         *,
         parser: DependencyParser | None = None,
-        space: str = "subtree",
-        learner: str = "mined",
-        degree: int | None = None,
-        threshold: float = 3.0,
-        k: int = 10,
-        folds: int = 10,
-        fold_epochs: int | None = None,
-        target: str = "gold",
-        copies: int | None = 4,
-        max_iter: int = 1,
-        ranker: str = "loglinear",
-        epochs: int = 10,
-        chunks: int = 10,
-        significance_level: float | None = 0.05,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        space: Literal["subtree", "polynomial", "template"] = "subtree",
+        learner: Literal["mined", "kernel"] = "mined",
+        degree: Count | None = None,
+        threshold: Annotated[float, Range(0, 1e9)] = 3.0,
+        k: Annotated[int, Range(1, MAX_TREES - 1)] = 10,
+        folds: Folds = 10,
+        fold_epochs: Count | None = None,
+        target: Literal["gold", "best"] = "gold",
+        copies: Count | None = 4,
+        max_iter: Count = 1,
+        ranker: Literal["loglinear", "perceptron"] = "loglinear",
+        epochs: Count = 10,
+        chunks: Count = 10,
+        significance_level: Fraction | None = 0.05,
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.parser = parser
         self.space = space
@@ -447,10 +459,12 @@ class DependencyReranker(RerankerTraining):
         """Make the reranker again."""
         reranker = cls(**state.values["options"])
         reranker.parser_ = DependencyParser.from_state(state.parts["parser"])
-        scorer: type[LinearScorer | KernelScorer] = (
-            KernelScorer if reranker.learner == "kernel" else LinearScorer
-        )
-        reranker._scorer = scorer.from_state(state.parts["scorer"])
+        if reranker.learner == "kernel":
+            from treewright.rerank.kernelized import KernelScorer
+
+            reranker._scorer = KernelScorer.from_state(state.parts["scorer"])
+        else:
+            reranker._scorer = LinearScorer.from_state(state.parts["scorer"])
         for name, value in {**UNTESTED, **state.values["fitted"]}.items():
             setattr(reranker, name, value)
         return reranker

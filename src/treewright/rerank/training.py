@@ -2,28 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import reliability
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
-from treewright.mining.subtree import MAX_TREES
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
-from treewright.rerank.kernelized import KernelScorer
-from treewright.rerank.linear import RANKERS, LinearScorer
+from treewright.rerank.linear import LinearScorer
 from treewright.rerank.tuning import choose_scale, combine, divide_mass, tune
 from treewright.scale import Client
 
-SPACES = ("subtree", "polynomial", "template")
-LEARNERS = ("mined", "kernel")
-TARGETS = ("gold", "best")
+if TYPE_CHECKING:
+    from treewright.rerank.kernelized import KernelScorer
+
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Highest orders of features without a choice."""
 HELD_OUT_SHARE = 0.1
@@ -54,25 +53,12 @@ class RerankerTraining:
     significance_level: float | None
     random_state: int
     n_jobs: int
-    _scorer: LinearScorer | KernelScorer
+    _scorer: Union[LinearScorer, "KernelScorer"]
 
     def _check(self) -> None:
-        check_choice("space", self.space, SPACES)
-        check_choice("learner", self.learner, LEARNERS)
-        check_choice("ranker", self.ranker, RANKERS)
-        check_choice("target", self.target, TARGETS)
+        check_params(self)
         if self.space == "template" and self.learner == "kernel":
             raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
-        for name in ("k", "max_iter", "epochs", "chunks", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("folds", self.folds, minimum=2)
-        check_number("k", self.k, low=1, high=MAX_TREES - 1)
-        check_number("threshold", self.threshold, low=0, high=1e9)
-        check_integer("random_state", self.random_state)
-        if self.significance_level is not None:
-            check_number("significance_level", self.significance_level, low=0, high=1)
-        if self.degree is not None:
-            check_integer("degree", self.degree, minimum=1)
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
 
@@ -121,11 +107,14 @@ class RerankerTraining:
         tell: Callable[[str], None],
         kept: Checkpoint | None,
         client: Client | None,
-    ) -> LinearScorer | KernelScorer:
+    ) -> Union[LinearScorer, "KernelScorer"]:
         lists, right = training.lists, training.right
         what = "was added to" if self.target == "gold" else "is missing in"
         tell(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.learner == "kernel":
+            # Imports scikit-learn, which takes longer than to parse a file without it.
+            from treewright.rerank.kernelized import KernelScorer
+
             degree = None if self.space == "subtree" else self._degree
             options = {"chunks": self.chunks, "n_jobs": self.n_jobs, "random_state": self.random_state}
             return KernelScorer(degree, **options).fit(lists, right, progress=tell, client=client)
@@ -166,7 +155,7 @@ class RerankerTraining:
         self._scorer.choose(found.number)
         self.gain_, self.p_value_ = found.gain, found.p_value
         level = self.significance_level
-        self.is_trusted_ = level is None or found.is_significant(level)
+        self.is_trusted_ = level is None or level == 1 or found.is_significant(level)
         is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.first))
         # The parser has found its own scale.
         self.beta_, self.scale_, final = 1.0, self.parser_.scale_, lists.scores

@@ -22,7 +22,6 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
-from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import Course, KernelVotedPerceptron, VotedPerceptron
 from treewright.persist import State
@@ -115,9 +114,9 @@ class _VectorView(View):
 class _DerivedView(View):
     """Candidates of a probability model, whose features are made when a list is looked at."""
 
-    def __init__(self, kernel: DerivedKernel, memory: int) -> None:
+    def __init__(self, kernel: DerivedKernel, cache_memory: int) -> None:
         self._kernel = kernel
-        self._memory = memory
+        self._cache_memory = cache_memory
 
     def count(self, candidates: Any) -> int:  # noqa: ANN401
         if not isinstance(candidates, DecisionList | GradientList):
@@ -129,7 +128,7 @@ class _DerivedView(View):
         return self._kernel.score_scale * self._kernel.scores(lists)
 
     def learn(self, lists: Sequence[Any], first: Integers) -> Any:  # noqa: ANN401
-        return _LazyRows(self._kernel, lists, first, self._memory * BYTES_PER_MIB)
+        return _LazyRows(self._kernel, lists, first, self._cache_memory)
 
     def evidence(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         seen = track(lists, "tracing candidates", total=len(lists), unit="lists")
@@ -208,11 +207,11 @@ class _KernelView(View):
         return self
 
 
-def make_view(kernel: Kernel | None, *, memory: int) -> View:
-    """Return how candidates are seen through a kernel, or without one; `memory` is in MiB, for features."""
+def make_view(kernel: Kernel | None, *, cache_memory: int) -> View:
+    """Return how candidates are seen through a kernel, or without one; features take `cache_memory` bytes."""
     if kernel is None:
         return _VectorView()
-    return _DerivedView(kernel, memory) if isinstance(kernel, DerivedKernel) else _KernelView(kernel)
+    return _DerivedView(kernel, cache_memory) if isinstance(kernel, DerivedKernel) else _KernelView(kernel)
 
 
 def ranker_state(ranker: Ranker) -> State:

@@ -11,9 +11,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_integer
+from treewright._typing import Count, FileName, NonNegativeInt
+from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
@@ -133,6 +135,7 @@ class Tagger:
     epochs : int
         Passes over the training sentences.
     random_state : int
+        Seed of the random numbers.
 
     Attributes
     ----------
@@ -145,9 +148,25 @@ class Tagger:
         None if there were no lemmas in the training data.
     """
 
-    def __init__(self, *, epochs: int = 8, random_state: int = 0) -> None:
+    def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None
+    ) -> tuple[list[DepTree], list[DepTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Tagged sentences in CoNLL-U.
+        dev : str, optional
+            Tagged sentences to score at the end.
+        """
+        development = read_conllu(dev, require_heads=False) if dev else None
+        return read_conllu(train, require_heads=False), development
 
     def fit(
         self,
@@ -170,7 +189,7 @@ class Tagger:
             A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
-        self._check()
+        check_params(self)
         tell = progress or _ignore
         gold = _labels(trees)
         if not gold:
@@ -231,10 +250,6 @@ class Tagger:
         part = state.parts.get("lemmatizer")
         tagger.lemmatizer_ = Lemmatizer.from_state(part) if part else None
         return tagger
-
-    def _check(self) -> None:
-        check_integer("epochs", self.epochs, minimum=1)
-        check_integer("random_state", self.random_state)
 
     def _set_labels(self, labels: list[Label]) -> None:
         self.labels_ = labels

@@ -33,7 +33,7 @@ def treebank():
 
 
 def make_parser(**options):
-    small = {"units": 16, "embedding": 8, "threshold": 2, "epochs": 3, "batch_size": 200, "beam": 8}
+    small = {"units": 16, "embedding": 8, "min_count": 2, "epochs": 3, "batch_size": 200, "beam": 8}
     return LeftCornerParser(**(small | {"learning_rate": 0.02, "patience": 30} | options))
 
 
@@ -399,7 +399,7 @@ def test_parses_have_no_root_where_training_trees_have_none(treebank):
 
 
 def test_training_on_one_tree_gives_it_back(treebank):
-    parser = make_parser(epochs=60, dropout=0.0, threshold=1).fit(treebank[:1])
+    parser = make_parser(epochs=60, dropout=0.0, min_count=1).fit(treebank[:1])
     assert parser.predict(treebank[:1]) == treebank[:1]
     derivation = derive(parser.chains_.merge(treebank[0]))
     assert encode(derivation, parser.vocabulary_).kinds.tolist() == derivation.kinds

@@ -7,10 +7,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
-from treewright.data.projective import SCHEMES, projectivize
+from treewright.data.projective import projectivize
 from treewright.errors import InputError
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
@@ -108,23 +108,11 @@ class ParserTraining(ABC):
             self.tagger_ = Tagger.from_state(parts["tagger"])
 
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
-        check_choice("order", self.order, (1, 2, 3))
-        check_choice("tags", self.tags, ("gold", "predicted"))
-        check_choice("decoder", self.decoder, tuple(MODELS))
+        check_params(self)
         if self.decoder == "spanning" and self.order != 1:
             raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
-        check_choice("lifting", self.lifting, SCHEMES)
-        for name in ("k", "epochs", "runs", "max_heads", "folds", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("random_state", self.random_state, minimum=0)
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-            if not dev:
-                raise InputError("patience counts epochs without a better dev score; expected a dev set")
-        check_number("pruning_threshold", self.pruning_threshold, low=0, high=1)
-        check_number("bound", self.bound, low=0, high=np.inf)
-        check_integer("table_bits", self.table_bits, minimum=10)
-        check_number("table_bits", self.table_bits, low=10, high=28)
+        if self.patience is not None and not dev:
+            raise InputError("patience counts epochs without a better dev score; expected a dev set")
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
         if dev is not None and not any(len(tree) for tree in dev):
