@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import constituents as commands
+from treewright.commands import train as commands
 from treewright.parsing import bracket_files
 
 TRAIN = ("train", "constituent")
@@ -56,13 +56,13 @@ def test_options_reach_the_parser(folder, tmp_path):
     options = {
         "strategy": "original", "max_children": 4, "head_rules": "yamada-matsumoto", "min_count": 3,
         "sample_size": 500, "eta": 0.8, "min_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
-        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "random_state": 7,
+        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "tags": "predicted",
     }  # fmt: skip
     given = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
-    run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children")
+    run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children", "--seed", 7)
     parser = tw.load(tmp_path / "m")
     assert {name: getattr(parser, name) for name in options} == options
-    assert parser.any_children
+    assert (parser.any_children, parser.random_state) == (True, 7)
 
 
 def test_defaults_are_those_of_the_parser(folder):

@@ -7,7 +7,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import roles as commands
+from treewright.commands import train as commands
 from treewright.srl import files
 from treewright.srl.arguments import keep_verbal
 
@@ -52,10 +52,11 @@ def test_training_says_how_it_goes_and_scores_dev(folder, tmp_path):
 
 
 def test_options_reach_the_labeler(folder, tmp_path):
-    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "random_state": 7}
+    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "seed": 7}
     train(folder, tmp_path / "m", *(text for name, value in options.items() for text in (f"--{name}", value)))
     labeler = tw.load(tmp_path / "m")
-    found = {name: getattr(labeler, "C" if name == "cost" else name) for name in options}
+    names = {"cost": "C", "seed": "random_state"}
+    found = {name: getattr(labeler, names.get(name, name)) for name in options}
     assert found == options
 
 

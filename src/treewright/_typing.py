@@ -38,6 +38,7 @@ Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
 FileName: TypeAlias = Annotated[str, Shown.FILE]
 Address: TypeAlias = Annotated[str, Shown.ADDRESS]
 TagSource: TypeAlias = Literal["gold", "predicted"]
+LiftingScheme: TypeAlias = Literal["baseline", "head", "path", "head+path"]
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 FloatArray: TypeAlias = npt.NDArray[np.float64]

@@ -157,7 +157,7 @@ def _make_learner(
         return chosen.options.source(**chosen.values)
     is_wanted = reranking.values["rerank"] if reranking else reranker.values[str(kind.rerank_by)] is not None
     if not is_wanted:
-        reranker.refuse("without --rerank; expected it with --rerank")
+        reranker.refuse("without --rerank; expected --rerank with it")
         chosen.refuse_without_effect()
         return chosen.options.source(**chosen.values)
     if reranker.values["parser"] is not None:

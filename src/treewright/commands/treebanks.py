@@ -6,10 +6,10 @@ from typing import Annotated, get_args
 import typer
 from rich.console import Console
 
+from treewright._typing import LiftingScheme
 from treewright.commands.signatures import offer
 from treewright.data.formats import FORMATS
 from treewright.data.heads import RuleName
-from treewright.data.projective import Scheme
 from treewright.errors import InputError
 
 FORMAT_NAMES = ", ".join(FORMATS)
@@ -59,7 +59,7 @@ def convert(
         str | None,
         typer.Option(
             "--projectivize",
-            autocompletion=offer(get_args(Scheme)),
+            autocompletion=offer(get_args(LiftingScheme)),
             metavar="SCHEME",
             help="Lift crossing arcs: baseline, head, path, head+path.",
         ),

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import Count, Fraction, NonNegativeInt, Range
+from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
 from treewright.errors import InputError
 from treewright.mining.estimator import (
     ConjunctionEstimator,
@@ -83,7 +83,7 @@ memory_limit, filter_memory, n_jobs, random_state
         self,
         *,
         degree: Count = 3,
-        threshold: Annotated[float, Range(0, 1 << 31)] | Literal["auto"] = "auto",
+        threshold: NonNegativeFloat | Literal["auto"] = "auto",
         final_estimator: Any = None,  # noqa: ANN401
         max_iter: Count = 20,
         step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright._typing import Count, Fraction, NonNegativeInt, Range
+from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
 from treewright.mining.estimator import ConjunctionEstimator, LimitedMemory
 from treewright.mining.reports import Progress
 from treewright.scale import Client
@@ -89,7 +89,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self,
         *,
         degree: Count = 3,
-        threshold: Annotated[float, Range(0, 1 << 31)] | Literal["auto"] = "auto",
+        threshold: NonNegativeFloat | Literal["auto"] = "auto",
         max_iter: Count = 20,
         step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
         refine: NonNegativeInt = 10,

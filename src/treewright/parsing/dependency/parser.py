@@ -12,6 +12,7 @@ from treewright._typing import (
     Count,
     FileName,
     Fraction,
+    LiftingScheme,
     NonNegativeFloat,
     NonNegativeInt,
     Range,
@@ -21,7 +22,7 @@ from treewright._validate import check_integer
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree
-from treewright.data.projective import Scheme, deprojectivize
+from treewright.data.projective import deprojectivize
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
@@ -145,7 +146,7 @@ class DependencyParser(ParserTraining):
         pruning_threshold: Fraction = 1e-3,
         max_heads: Count = 8,
         folds: Count = 5,
-        lifting: Scheme = "path",
+        lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
         n_jobs: Count = 1,
     ) -> None:
