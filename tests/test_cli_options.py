@@ -259,8 +259,8 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
         ),
         (
             ["train", "roles", "x", "--props", "y", "--model", "m", "--kernel", "mined", "--cost", "2"],
-            "--cost has no effect with --kernel mined; expected --kernel linear or st or sst or pt or linear+st "
-            "or linear+sst or linear+pt or fragments or linear+fragments",
+            "--cost has no effect with --kernel mined; expected --kernel linear or st or sst or pt "
+            "or linear+st or linear+sst or linear+pt or fragments or linear+fragments",
         ),
         (
             ["mine", "x", "--out", "m", "--paper", "--max-iter", "3"],

@@ -111,7 +111,7 @@ def evaluate(
     metric: Annotated[
         str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the test of significance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the significance test.")] = 0,
     verbs: Annotated[
         bool, typer.Option("--verbs", help="Score roles only of predicates that are verbs in gold.")
     ] = False,
