@@ -43,7 +43,7 @@ def _lists():
 
 
 def _reranker(**options):
-    settings = {"k": 3, "folds": 2, "threshold": 2.0, "significance_level": None} | options
+    settings = {"k": 3, "folds": 2, "significance_level": None} | options
     return tw.DependencyReranker(parser=tw.DependencyParser(**PARSER), **settings).fit(TREES)
 
 
@@ -59,9 +59,9 @@ TRAININGS = {
     ),
     "DependencyParser": lambda: _parser(tags="predicted"),
     "DependencyParser-3": lambda: _parser(order=3),
-    "DependencyReranker": _reranker,
+    "DependencyReranker": lambda: _reranker(threshold=2.0),
     "DependencyReranker-kernel": lambda: _reranker(learner="kernel"),
-    "DependencyReranker-polynomial": lambda: _reranker(space="polynomial", degree=2),
+    "DependencyReranker-polynomial": lambda: _reranker(space="polynomial", degree=2, threshold=2.0),
     "DependencyReranker-template": lambda: _reranker(space="template"),
     "L1BoostedTrees": lambda: tw.L1BoostedTrees(max_trees=3).fit(DATA.X, DATA.y),
     "LeftCornerParser": _network,

@@ -157,19 +157,13 @@ def test_neither_jobs_nor_batches_show_in_the_result(folder, tmp_path, monkeypat
 def test_only_short_sentences_are_learnt_from_and_looked_at(folder, tmp_path):
     seen = {}
 
-    class Stub:
-        def __init__(self, **options):
-            pass
-
-        def fit(self, trees, dev, **options):
-            seen["trees"], seen["dev"] = trees, dev
-            return self
-
-        def save(self, path):
-            pass
+    def fit(self, trees, dev=None, *, progress=None, checkpoint=None):
+        seen.update(trees=trees, dev=dev)
+        return self
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treewright.parsing.constituent.parser.ConstituentParser", Stub)
+        patch.setattr(tw.ConstituentParser, "fit", fit)
+        patch.setattr(tw.ConstituentParser, "save", lambda self, path: None)
         options = ["--dev", folder / "test.mrg", "--max-length", 9]
         run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):
@@ -248,13 +242,13 @@ def fail_after_progress(fail, *arguments):
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--strategy", "x", "strategy is 'x'; expected one of shift-reduce, original"),
-        ("--tags", "x", "tags is 'x'; expected one of gold, predicted"),
-        ("--head-rules", "x", "head_rules is 'x'; expected one of"),
-        ("--eta", "2", "eta is 2.0; expected"),
-        ("--lowest-penalty", "0", "lowest_penalty is 0.0; expected"),
-        ("--max-children", "0", "--max-children is '0'; expected at least 1"),
-        ("--runs", "0", "--runs is '0'; expected at least 1"),
+        ("--strategy", "x", "--strategy is 'x'; expected one of shift-reduce, original"),
+        ("--tags", "x", "--tags is 'x'; expected one of gold, predicted"),
+        ("--head-rules", "x", "--head-rules is 'x'; expected one of"),
+        ("--eta", "2", "--eta is '2'; expected a number from 1e-06 to 0.999"),
+        ("--lowest-penalty", "0", "--lowest-penalty is '0'; expected a number"),
+        ("--max-children", "0", "--max-children is '0'; expected an integer of at least 1"),
+        ("--runs", "0", "--runs is '0'; expected an integer of at least 1"),
     ],
 )
 def test_options_of_training_that_have_no_meaning_are_one_line(

@@ -107,11 +107,11 @@ def test_trees_are_told_by_content(folder, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--predicates", "x", "predicates is 'x'; expected one of verbs, all"),
-        ("--kernel", "x", "kernel is 'x'; expected one of linear, "),
+        ("--predicates", "x", "--predicates is 'x'; expected one of verbs, all"),
+        ("--kernel", "x", "--kernel is 'x'; expected one of linear, "),
         ("--features", "x", "features have 'x'; expected 'standard', 'extended' or lines of"),
-        ("--cost", "0", "C is 0.0; expected"),
-        ("--seed", "-1", "--seed is '-1'; expected at least 0"),
+        ("--cost", "0", "--cost is '0'; expected a number"),
+        ("--seed", "-1", "--seed is '-1'; expected an integer of at least 0"),
         ("--dev", "x", "--dev has the trees and --dev-props the roles to score; expected both or neither"),
     ],
 )

@@ -114,11 +114,14 @@ def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
 
 
 def is_allowed(value: object, hint: Any) -> bool:  # noqa: ANN401
-    """Tell whether an annotation allows a value."""
-    if value is None:
-        return types.NoneType in members_of(hint)
+    """Tell whether an annotation allows a value; objects are left to the estimator where it takes some."""
+    if value is None and types.NoneType in members_of(hint):
+        return True
     wanted = [_expectation(member) for member in members_of(hint) if member is not types.NoneType]
-    return any(each is None or each[0](value) for each in wanted)
+    if all(each is None for each in wanted):
+        return True
+    is_object = not (value is None or isinstance(value, str | int | float))
+    return any(is_object if each is None else each[0](value) for each in wanted)
 
 
 def describe_type(hint: Any) -> str:  # noqa: ANN401

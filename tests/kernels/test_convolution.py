@@ -275,7 +275,7 @@ def test_trees_without_fragments_have_the_normalised_value_0(kernel):
         (SubsetTreeKernel(normalize="yes"), "normalize is 'yes'; expected one of False, True"),
         (SubsetTreeKernel(words="all"), "words is 'all'; expected one of nodes, none, bag"),
         (SubsetTreeKernel(centre="x"), "centre is 'x'; expected one of relation, tag, word"),
-        (SubsetTreeKernel(n_jobs=0), "jobs is 0; expected an integer of at least 1"),
+        (SubsetTreeKernel(n_jobs=0), "n_jobs is 0; expected an integer of at least 1"),
         (PartialTreeKernel(depth_decay=2), "depth_decay is 2; expected a number from 1e-06 to 1"),
         (PartialTreeKernel(max_children=0), "max_children is 0; expected an integer of at least 1"),
         (SmoothedPartialTreeKernel(None), "similarity is of the type NoneType; expected a dict of vectors"),

@@ -361,8 +361,8 @@ def test_no_examples_have_no_decisions():
         ({"tol": -1}, list("abab"), None, "tol is -1; expected a number"),
         ({"max_iter": 0}, list("abab"), None, "max_iter is 0; expected an integer of at least 1"),
         ({"cache_memory": -1}, list("abab"), None, "cache_memory is -1; expected an integer of at least 0"),
-        ({"n_jobs": 0}, list("abab"), None, "jobs is 0; expected an integer of at least 1"),
-        ({"random_state": -1}, list("abab"), None, "seed is -1; expected an integer of at least 0"),
+        ({"n_jobs": 0}, list("abab"), None, "n_jobs is 0; expected an integer of at least 1"),
+        ({"random_state": -1}, list("abab"), None, "random_state is -1; expected an integer of at least 0"),
         ({"kernel": "rbf"}, list("abab"), None, "kernel is 'rbf'; expected a kernel of treewright or None"),
         (
             {"class_weight": "some"},

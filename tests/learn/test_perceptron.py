@@ -132,7 +132,7 @@ def test_one_class_is_refused():
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

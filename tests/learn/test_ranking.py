@@ -146,8 +146,8 @@ def test_no_lists_teach_nothing():
         ({"rate": 0}, "rate is 0; expected a number from 1e-12 to 1e+12"),
         ({"rate": "fast"}, "rate is 'fast'; expected a number from 1e-12 to 1e+12"),
         ({"margin": -1}, "margin is -1; expected a number from 0 to 1e+12"),
-        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
-        ({"random_state": 0.5}, "seed is 0.5; expected an integer of at least 0"),
+        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
+        ({"random_state": 0.5}, "random_state is 0.5; expected an integer of at least 0"),
     ],
 )
 def test_bad_parameters_are_refused(option, message):

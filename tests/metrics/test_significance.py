@@ -108,7 +108,7 @@ def test_constituents_are_tested_by_f1():
         ({"metric": "f1"}, "metric 'f1' is for ConstTree; found another kind of tree"),
         ({"n_shuffles": 0}, "n_shuffles is 0; expected an integer of at least 1"),
         ({"n_shuffles": 10.5}, "n_shuffles is 10.5; expected an integer of at least 1"),
-        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
         ({"confidence": 1.5}, "confidence is 1.5; expected a number from 0 to 1"),
     ],
 )

@@ -225,8 +225,8 @@ def test_other_values_are_refused_with_a_remedy():
         ({"eta": 0.99}, "eta is 0.99; expected a number from 0.1 to 0.98"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1.0; expected a number from 0.01 to 0.9"),
-        ({"n_jobs": 0}, "jobs is 0; expected an integer of at least 1"),
-        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
+        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
     ],
 )
 def test_wrong_options_are_named(options, message):

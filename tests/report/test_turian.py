@@ -338,7 +338,7 @@ def test_a_length_that_no_sentence_has_is_refused(data, tmp_path):
         ({"max_lengths": (0,)}, "max_length is 0; expected an integer of at least 1"),
         ({"lowest_penalty": 0.0}, "lowest_penalty is 0.0; expected a number from 1e-06"),
         ({"sample_size": 0}, "sample_size is 0; expected"),
-        ({"n_jobs": 0}, "jobs is 0; expected"),
+        ({"n_jobs": 0}, "n_jobs is 0; expected"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_path):

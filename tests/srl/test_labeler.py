@@ -180,8 +180,8 @@ def test_nothing_to_learn_from_is_refused(times):
         ({"kernel": "x"}, "kernel is 'x'; expected one of linear, "),
         ({"features": "x"}, "features have 'x'; expected 'standard'"),
         ({"C": -1.0}, "C is -1.0; expected"),
-        ({"random_state": -1}, "seed is -1; expected"),
-        ({"n_jobs": 0}, "jobs is 0; expected"),
+        ({"random_state": -1}, "random_state is -1; expected"),
+        ({"n_jobs": 0}, "n_jobs is 0; expected"),
     ],
 )
 def test_options_that_have_no_meaning_are_refused(bank, options, message):

@@ -124,7 +124,7 @@ def test_no_argument_has_no_role(train):
         ({"adjuncts": "both"}, "adjuncts is 'both'"),
         ({"C": 0}, "C is 0"),
         ({"weight": -1}, "weight is -1"),
-        ({"n_jobs": 0}, "jobs is 0"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
         ({"tol": float("nan")}, "tol is nan"),
         ({"threshold": -1}, "threshold is -1"),
     ],

@@ -126,7 +126,7 @@ def test_fitting_on_nothing_is_refused():
     [
         ({"epochs": 0}, "epochs is 0; expected an integer of at least 1"),
         ({"table_bits": 40}, "table_bits is 40; expected a number from 10 to 28"),
-        ({"random_state": -1}, "seed is -1; expected an integer of at least 0"),
+        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
     ],
 )
 def test_options_out_of_range_are_refused(trees, options, message):

@@ -406,6 +406,12 @@ def test_training_on_one_tree_gives_it_back(treebank):
     assert parser.chains_.split(rebuild(derivation)) == treebank[0]
 
 
+COUNTS = (
+    "units", "embedding", "min_count", "min_chain", "batch_size", "epochs", "patience", "beam", "branching",
+    "max_projections", "n_jobs",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -417,8 +423,8 @@ def test_training_on_one_tree_gives_it_back(treebank):
         ({"weight_decay": -1}, "weight_decay is -1; expected a number from 0 to 1"),
         ({"dropout": 1.0}, "dropout is 1.0; expected a number from 0 to 0.9"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
-        ({"random_state": "x"}, "seed is 'x'; expected an integer"),
-        *(({name: 0}, f"{name} is 0; expected an integer of at least 1") for name in leftcorner.COUNTS),
+        ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
+        *(({name: 0}, f"{name} is 0; expected an integer of at least 1") for name in COUNTS),
     ],
 )
 def test_wrong_options_are_named(treebank, options, message):

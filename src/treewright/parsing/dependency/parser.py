@@ -126,7 +126,6 @@ class DependencyParser(ParserTraining):
         "lifting": {"decoder": ("projective",)},
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
-        "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
     }
 
     def __init__(
