@@ -103,7 +103,7 @@ def conjunctions(path, limit):
         "degree": 3,
         "path": False,
         "max_iter": 3,
-        "tolerance": 0.0,
+        "tol": 0.0,
         "refine": 5,
         "memory_limit": limit,
     }
@@ -134,7 +134,7 @@ def drawn_conjunctions(limit):
     from treewright.progress import listening
 
     rows, labels = draw_rows(200_000, 60, 12)
-    options = {"degree": 4, "path": False, "max_iter": 2, "tolerance": 0.0, "refine": 5}
+    options = {"degree": 4, "path": False, "max_iter": 2, "tol": 0.0, "refine": 5}
     ConjunctionMiner(threshold=20, **options).fit(rows[:500], labels[:500])
     with open("/proc/self/clear_refs", "w") as target:
         target.write("5")  # The peak begins anew: drawing the rows took more than they do.
@@ -212,7 +212,7 @@ def mine_subtrees(trees, found, scale):
     scores = np.concatenate([each.scores for each in found]) * scale
     problem = tw.list_problem(first, first[:-1] + right, base_scores=scores)
     space = tw.SubtreeSpace(trees, heads, copies=1)
-    options = {"max_iter": 2, "path": False, "tolerance": 0.0, "refine": 5}
+    options = {"max_iter": 2, "path": False, "tol": 0.0, "refine": 5}
     mined = tw.GradientMiner(degree=2, threshold=len(trees) / SHARE, **options).fit(space, problem)
     n_met = sum(each.n_instances for each in mined.orders)
     return f"{mined.n_selected:,} selected, {n_met:,} counted"
@@ -228,7 +228,7 @@ def gram(path):
     tw.gram(kernel, trees[:WARM], out=target)
 
     def work():
-        tw.gram(kernel, trees, out=target, memory=256 * MEGABYTE)
+        tw.gram(kernel, trees, out=target, memory_limit=256 * MEGABYTE)
         size = os.path.getsize(target)
         os.remove(target)
         return f"{len(trees) * (len(trees) + 1) // 2:,} pairs, {size / MEGABYTE:,.0f} MB written"

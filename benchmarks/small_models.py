@@ -15,7 +15,7 @@ TREES, PHRASES = BANK.dependencies, BANK.constituents
 ROLES = BANK.propositions
 DATA = tw.make_conjunctions(n_samples=200, n_features=60, random_state=0)
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 10, "folds": 2}
-NETWORK = {"units": 6, "embedding": 4, "threshold": 2, "epochs": 2, "batch_size": 200, "beam": 3}
+NETWORK = {"units": 6, "embedding": 4, "min_count": 2, "epochs": 2, "batch_size": 200, "beam": 3}
 IS_LONG = [tree.n_nodes > 25 for tree in PHRASES]
 
 
@@ -42,7 +42,7 @@ def _lists():
 
 
 def _reranker(**options):
-    settings = {"k": 3, "folds": 2, "threshold": 2.0, "significance_level": None} | options
+    settings = {"k": 3, "folds": 2, "significance_level": None} | options
     return tw.DependencyReranker(parser=tw.DependencyParser(**PARSER), **settings).fit(TREES)
 
 
@@ -58,9 +58,9 @@ TRAININGS = {
     ),
     "DependencyParser": lambda: _parser(tags="predicted"),
     "DependencyParser-3": lambda: _parser(order=3),
-    "DependencyReranker": _reranker,
+    "DependencyReranker": lambda: _reranker(threshold=2.0),
     "DependencyReranker-kernel": lambda: _reranker(learner="kernel"),
-    "DependencyReranker-polynomial": lambda: _reranker(space="polynomial", degree=2),
+    "DependencyReranker-polynomial": lambda: _reranker(space="polynomial", degree=2, threshold=2.0),
     "DependencyReranker-template": lambda: _reranker(space="template"),
     "L1BoostedTrees": lambda: tw.L1BoostedTrees(max_trees=3).fit(DATA.X, DATA.y),
     "LeftCornerParser": _network,

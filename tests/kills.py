@@ -59,7 +59,7 @@ LINES = {
     "constituent": "train constituent bank.mrg --lowest-penalty 5 --model result",
     "leftcorner": f"train leftcorner bank.mrg {NEURAL} --model result",
     "leftcorner reranker": f"train leftcorner bank.mrg {NEURAL} --rerank sst --candidates 5 --model result",
-    "kernel": "kernel bank.mrg --kernel pt --memory 1 --out result",
+    "kernel": "kernel bank.mrg --kernel pt --memory-limit 1 --out result",
     "parse": "parse tagger.tw large.conllu --output result",
     "demo": "demo --sentences 40 --out result",
 }

@@ -316,7 +316,7 @@ def test_punctuation_rules_are_refused_for_brackets(fail, brackets):
 
 def test_a_negative_seed_is_one_line(fail, gold):
     message = fail("evaluate", gold, gold, "--against", gold, "--seed", "-1")
-    assert message == "treewright: random_state is -1; expected an integer of at least 0"
+    assert re.match(r"treewright: .*--seed.*-1.*\b0\b", message)
 
 
 def test_wrong_choices_are_blamed_on_the_option(fail, brackets, tmp_path):

@@ -7,15 +7,12 @@ from importlib.util import find_spec
 
 import pytest
 
-from treewright.commands import choices
-from treewright.commands.choices import offer
-from treewright.data import centred, formats, heads, languages, projective
-from treewright.kernels import convolution
-from treewright.parsing import constituent, leftcorner, network, training
+from treewright.commands.experiments import EXPERIMENTS
+from treewright.commands.parse import offer_languages
+from treewright.commands.signatures import offer
+from treewright.commands.treebanks import offer_treebanks
+from treewright.data import languages
 from treewright.report import reproduce
-from treewright.rerank import constituents as rerankers
-from treewright.rerank import training as reranking
-from treewright.srl import features, predicates, roles
 
 PROGRAM = "import sys; sys.argv[0] = 'treewright'; from treewright.__main__ import main; main()"
 
@@ -41,6 +38,10 @@ def complete(*words):
         (("train", "le"), ["leftcorner"]),
         (("evaluate", "--log"), ["--log-json"]),
         (("train", "dependency", "--space", "p"), ["polynomial"]),
+        (("train", "leftcorner", "--rerank", "e"), ["efficient-top"]),
+        (("train", "tagger", "--see"), ["--seed"]),
+        (("kernel", "--words", "n"), ["nodes", "none"]),
+        (("convert", "--from", "conllu"), ["conllu"]),
         (("reproduce", "titov"), ["titov-table1", "titov-table2"]),
         (("fetch", "UD_Hun"), ["UD_Hungarian-Szeged"]),
     ],
@@ -55,40 +56,20 @@ def test_a_script_for_bash_can_be_shown():
     assert "complete -o default -F _treewright_completion treewright" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("offered", "known"),
-    [
-        (choices.DECODERS, training.MODELS),
-        (choices.LIFTINGS, projective.SCHEMES),
-        (choices.SPACES, reranking.SPACES),
-        (choices.HEAD_RULES, heads.RULES),
-        (choices.FORMATS, formats.FORMATS),
-        (choices.STRATEGIES, constituent.STRATEGIES),
-        (choices.CELLS, network.CELLS),
-        (choices.OPTIMIZERS, leftcorner.OPTIMIZERS),
-        (choices.DERIVED_RERANKERS, rerankers.CHOICES),
-        (choices.WORDS, convolution.WORDS),
-        (choices.CENTRES, centred.CENTRES),
-        (choices.PREDICATES, predicates.KINDS),
-        (choices.ROLE_KERNELS, roles.KERNELS),
-        (choices.ROLE_FEATURES, features.SETS),
-        (choices.EXPERIMENTS, reproduce.EXPERIMENTS),
-    ],
-)
-def test_what_is_offered_is_what_the_library_knows(offered, known):
-    assert sorted(offered) == sorted(known)
+def test_experiments_that_are_offered_are_those_that_there_are():
+    assert sorted(EXPERIMENTS) == sorted(reproduce.EXPERIMENTS)
 
 
 def test_treebanks_are_offered_by_both_of_their_names():
-    assert choices.offer_treebanks("hu_sz") == ["hu_szeged"]
-    assert len(choices.offer_treebanks("")) == len(languages.REPOSITORIES)
+    assert offer_treebanks("hu_sz") == ["hu_szeged"]
+    assert len(offer_treebanks("")) == len(languages.REPOSITORIES)
 
 
 def test_languages_are_those_of_spacy():
     has_spacy = find_spec("spacy") is not None
-    assert ("hu" in choices.offer_languages("h")) == has_spacy
-    assert choices.offer_languages("no such") == []
+    assert ("hu" in offer_languages("h")) == has_spacy
+    assert offer_languages("no such") == []
 
 
 def test_values_are_offered_that_begin_as_the_user_has():
-    assert offer(choices.KERNELS)("s") == ["st", "sst", "spt"]
+    assert offer(["st", "sst", "pt", "spt"])("s") == ["st", "sst", "spt"]

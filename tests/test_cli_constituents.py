@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import constituents as commands
+from treewright.commands import train as commands
 from treewright.parsing import bracket_files
 
 TRAIN = ("train", "constituent")
@@ -56,14 +56,14 @@ def test_training_says_how_it_goes(folder, tmp_path):
 def test_options_reach_the_parser(folder, tmp_path):
     options = {
         "strategy": "original", "max_children": 4, "head_rules": "yamada-matsumoto", "min_count": 3,
-        "sample_size": 500, "eta": 0.8, "least_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
-        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "random_state": 7,
+        "sample_size": 500, "eta": 0.8, "min_gain": 0.2, "slack": 0.1, "lowest_penalty": 20.0,
+        "patience": 2, "max_inferences": 900, "runs": 2, "folds": 3, "tags": "predicted",
     }  # fmt: skip
     given = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
-    run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children")
+    run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *given, "--any-children", "--seed", 7)
     parser = tw.load(tmp_path / "m")
     assert {name: getattr(parser, name) for name in options} == options
-    assert parser.only_known is False
+    assert (parser.any_children, parser.random_state) == (True, 7)
 
 
 def test_defaults_are_those_of_the_parser(folder):
@@ -158,19 +158,13 @@ def test_neither_jobs_nor_batches_show_in_the_result(folder, tmp_path, monkeypat
 def test_only_short_sentences_are_learnt_from_and_looked_at(folder, tmp_path):
     seen = {}
 
-    class Stub:
-        def __init__(self, **options):
-            pass
-
-        def fit(self, trees, dev, **options):
-            seen["trees"], seen["dev"] = trees, dev
-            return self
-
-        def save(self, path):
-            pass
+    def fit(self, trees, dev=None, *, progress=None, checkpoint=None):
+        seen.update(trees=trees, dev=dev)
+        return self
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treewright.parsing.constituent.parser.ConstituentParser", Stub)
+        patch.setattr(tw.ConstituentParser, "fit", fit)
+        patch.setattr(tw.ConstituentParser, "save", lambda self, path: None)
         options = ["--dev", folder / "test.mrg", "--max-length", 9]
         run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):
@@ -250,13 +244,13 @@ def fail_after_progress(fail, *arguments):
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--strategy", "x", "strategy is 'x'; expected one of shift-reduce, original"),
-        ("--tags", "x", "tags is 'x'; expected one of gold, predicted"),
-        ("--head-rules", "x", "head_rules is 'x'; expected one of"),
-        ("--eta", "2", "eta is 2.0; expected"),
-        ("--lowest-penalty", "0", "lowest_penalty is 0.0; expected"),
-        ("--max-children", "0", "--max-children is '0'; expected at least 1"),
-        ("--runs", "0", "--runs is '0'; expected at least 1"),
+        ("--strategy", "x", "--strategy is 'x'; expected one of shift-reduce, original"),
+        ("--tags", "x", "--tags is 'x'; expected one of gold, predicted"),
+        ("--head-rules", "x", "--head-rules is 'x'; expected one of"),
+        ("--eta", "2", "--eta is '2'; expected a number from 1e-06 to 0.999"),
+        ("--lowest-penalty", "0", "--lowest-penalty is '0'; expected a number"),
+        ("--max-children", "0", "--max-children is '0'; expected an integer of at least 1"),
+        ("--runs", "0", "--runs is '0'; expected an integer of at least 1"),
     ],
 )
 def test_options_of_training_that_have_no_meaning_are_one_line(

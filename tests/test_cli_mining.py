@@ -61,7 +61,9 @@ def test_mine_leaves_a_table_and_a_model_and_nothing_else(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--jobs", "2"], ["--memory-limit", "2"], ["--filter-memory", "1"]], ids=lambda each: each[0]
+    "options",
+    [["--jobs", "2"], ["--memory-limit", "2M"], ["--filter-memory", "1M"]],
+    ids=lambda each: each[0],
 )
 def test_the_table_does_not_depend_on_how_it_was_made(data, tmp_path, options):
     plain, other = tmp_path / "a.tsv", tmp_path / "b.tsv"
@@ -126,9 +128,13 @@ def test_the_samples_are_not_written_over(data, tmp_path, fail, option):
     [
         ("a 1:2\n", [], "data.svmlight:1: '1:2'; expected the value 0 or 1"),
         ("a 1:1\na 2:1\n", ["--threshold", "1"], "y has only one class, 'a'; expected at least two"),
-        ("a 1:1\nb 2:1\n", ["--threshold", "x"], "--threshold is 'x'; expected a number or auto"),
-        ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "threshold is -1.0; expected a number from 0"),
-        ("a 1:1\nb 2:1\n", ["--degree", "0"], "--degree is '0'; expected at least 1"),
+        (
+            "a 1:1\nb 2:1\n",
+            ["--threshold", "x"],
+            "--threshold is 'x'; expected a number of at least 0 or \"auto\"",
+        ),
+        ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "--threshold is '-1'; expected a number of at least 0"),
+        ("a 1:1\nb 2:1\n", ["--degree", "0"], "--degree is '0'; expected an integer of at least 1"),
         ("1\n0\n", [], "data.svmlight:1: no features; expected lines such as"),
     ],
 )

@@ -13,7 +13,7 @@ from commands import run
 from rich.console import Console
 
 import treewright as tw
-from treewright.cli import app
+from treewright.cli import COMMANDS
 from treewright.commands.bars import (
     SECONDS_UNSEEN,
     AboveBars,
@@ -23,6 +23,7 @@ from treewright.commands.bars import (
     describe_rest,
 )
 from treewright.commands.console import JsonLines
+from treewright.commands.train import KINDS
 from treewright.progress import Step
 
 KEYS = ["time", "event", "text", "task", "done", "total", "unit", "rate", "seconds_left"]
@@ -44,18 +45,8 @@ def work_there(folder, monkeypatch):
 
 
 def all_commands():
-    """Return all commands, by the words that call them."""
-
-    def walk(command, words):
-        if hasattr(command, "commands"):
-            for name, each in command.commands.items():
-                yield from walk(each, (*words, name))
-        else:
-            yield words
-
-    import typer
-
-    return list(walk(typer.main.get_command(app), ()))
+    """Return the words of every command."""
+    return [(name,) for name in COMMANDS if name != "train"] + [("train", name) for name in KINDS]
 
 
 def read_events(text):

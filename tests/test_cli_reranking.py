@@ -87,7 +87,7 @@ def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path,
 def test_a_bad_space_is_one_line(folder, tmp_path, fail):
     options = ["--model", tmp_path / "m", "--rerank", "--space", "forest"]
     line = fail("train", "dependency", folder / "train.conllu", *options)
-    assert "space is 'forest'; expected one of" in line
+    assert "--space is 'forest'; expected one of" in line
 
 
 def test_the_help_of_reproduce_names_all_experiments():

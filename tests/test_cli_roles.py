@@ -7,7 +7,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import roles as commands
+from treewright.commands import train as commands
 from treewright.srl import files
 from treewright.srl.arguments import keep_verbal
 
@@ -52,10 +52,11 @@ def test_training_says_how_it_goes_and_scores_dev(folder, tmp_path):
 
 
 def test_options_reach_the_labeler(folder, tmp_path):
-    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "random_state": 7}
+    options = {"predicates": "all", "kernel": "sst", "features": "standard", "cost": 2.0, "seed": 7}
     train(folder, tmp_path / "m", *(text for name, value in options.items() for text in (f"--{name}", value)))
     labeler = tw.load(tmp_path / "m")
-    found = {name: getattr(labeler, "C" if name == "cost" else name) for name in options}
+    names = {"cost": "C", "seed": "random_state"}
+    found = {name: getattr(labeler, names.get(name, name)) for name in options}
     assert found == options
 
 
@@ -106,11 +107,11 @@ def test_trees_are_told_by_content(folder, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--predicates", "x", "predicates is 'x'; expected one of verbs, all"),
-        ("--kernel", "x", "kernel is 'x'; expected one of linear, "),
+        ("--predicates", "x", "--predicates is 'x'; expected one of verbs, all"),
+        ("--kernel", "x", "--kernel is 'x'; expected one of linear, "),
         ("--features", "x", "features have 'x'; expected 'standard', 'extended' or lines of"),
-        ("--cost", "0", "C is 0.0; expected"),
-        ("--seed", "-1", "--seed is '-1'; expected at least 0"),
+        ("--cost", "0", "--cost is '0'; expected a number"),
+        ("--seed", "-1", "--seed is '-1'; expected an integer of at least 0"),
         ("--dev", "x", "--dev has the trees and --dev-props the roles to score; expected both or neither"),
     ],
 )

@@ -98,4 +98,4 @@ def test_termination_is_an_interrupt():
 )
 def test_there_is_a_way_on_where_the_result_is_a_file(monkeypatch, name, values, line):
     monkeypatch.setattr(sys, "argv", ["treewright", name])
-    assert typer.main.get_command(app).commands[name]._way_on(values) == line
+    assert typer.main.get_command(app).load(name)._way_on(values) == line

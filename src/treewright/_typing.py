@@ -5,7 +5,8 @@ annotations, and the command line makes its options of them.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from enum import Enum
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,25 @@ class Range:
     high: float | None = None
 
 
+class Shown(Enum):
+    """What a parameter is, where its type alone does not say how the command line takes it."""
+
+    MEMORY = "SIZE"
+    FILE = "FILE"
+    ADDRESS = "ADDRESS"
+
+
 Count: TypeAlias = Annotated[int, Range(1)]
+Folds: TypeAlias = Annotated[int, Range(2)]
 NonNegativeInt: TypeAlias = Annotated[int, Range(0)]
 NonNegativeFloat: TypeAlias = Annotated[float, Range(0)]
 Fraction: TypeAlias = Annotated[float, Range(0, 1)]
+Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
+"""A number of bytes; on the command line, a size such as 512M or 4G."""
+FileName: TypeAlias = Annotated[str, Shown.FILE]
+Address: TypeAlias = Annotated[str, Shown.ADDRESS]
+TagSource: TypeAlias = Literal["gold", "predicted"]
+LiftingScheme: TypeAlias = Literal["baseline", "head", "path", "head+path"]
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 FloatArray: TypeAlias = npt.NDArray[np.float64]

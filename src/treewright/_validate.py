@@ -1,68 +1,163 @@
 """Checks of parameters: one sentence with the value found and what was expected."""
 
+import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from treewright._typing import Range
 from treewright.errors import InputError
 
+Conditions = Mapping[str, Collection[Any]]
+"""Values that other parameters must have, all of them."""
+INFINITY = float("inf")
+
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Check that `value` is one of `choices`."""
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+    if not _is_one_of(value, choices):
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(map(str, choices))}")
 
 
 def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> None:
     """Check that `value` is an integer of at least `minimum`, and at most `maximum` if there is one."""
-    is_integer = not isinstance(value, bool) and isinstance(value, Integral)
-    if not is_integer or not minimum <= int(value) <= (int(value) if maximum is None else maximum):  # type: ignore[call-overload]
-        wanted = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-        raise InputError(f"{name} is {value!r}; expected an integer {wanted}")
+    check_param(name, value, Annotated[int, Range(minimum, maximum)])
 
 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:
     """Check that `value` is a number from `low` to `high`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise InputError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
+    check_param(name, value, Annotated[float, Range(low, high)])
 
 
-def check_params(model: Any) -> None:  # noqa: ANN401
-    """Check that the parameters of an estimator have values that the annotations of its constructor allow.
+def _is_one_of(value: object, choices: Iterable[object]) -> bool:
+    return any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices)
+
+
+def check_params(model: object) -> None:
+    """Check the parameters of an estimator by the annotations of its constructor.
 
     Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, and unions of
-    these with None; a parameter of any other type is left to the estimator.
+    these with None; a parameter of any other type is left to the estimator. A parameter that differs from its
+    default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
     """
-    hints = get_type_hints(type(model).__init__, include_extras=True)
-    hints.pop("return", None)
-    for name, hint in hints.items():
+    for name, hint in constructor_hints(type(model)).items():
         check_param(name, getattr(model, name), hint)
+    values = {name: getattr(model, name) for name in constructor_hints(type(model))}
+    defaults = inspect.signature(type(model)).parameters
+    changed = [name for name, value in values.items() if not _is_one_of(value, [defaults[name].default])]
+    for found in without_effect(type(model), values, changed):
+        raise InputError(found.describe(str, repr))
+
+
+def constructor_hints(kind: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of the parameters of a class's constructor, or of a function."""
+    hints = get_type_hints(kind.__init__ if inspect.isclass(kind) else kind, include_extras=True)
+    hints.pop("return", None)
+    return hints
+
+
+class WithoutEffect(NamedTuple):
+    """A parameter that changes nothing, the values of others because of which, and what they should be."""
+
+    name: str
+    found: dict[str, Any]
+    expected: Sequence[Conditions]
+
+    def describe(self, spell: Callable[[str], str], show: Callable[[Any], str]) -> str:
+        """Return one line, with names and values as Python or the command line writes them."""
+        found = " and ".join(f"{spell(name)} {show(value)}" for name, value in self.found.items())
+        expected = ", or ".join(
+            " and ".join(
+                f"{spell(name)} {' or '.join(show(value) for value in values)}"
+                for name, values in each.items()
+            )
+            for each in self.expected
+        )
+        return f"{spell(self.name)} has no effect with {found}; expected {expected}"
+
+
+def without_effect(
+    kind: Callable[..., Any], values: Mapping[str, Any], names: Iterable[str]
+) -> Iterator[WithoutEffect]:
+    """Yield those of some parameters of an estimator that have no effect beside the values of the others.
+
+    `kind.EFFECTIVE_IF` declares when a parameter has one: the values that others must have, or several
+    such conditions of which one must hold. An object in place of the name of one is what a user has made.
+    """
+    declared: Mapping[str, Conditions | Sequence[Conditions]] = getattr(kind, "EFFECTIVE_IF", {})
+    for name in names:
+        if name not in declared:
+            continue
+        either = declared[name]
+        ways = [either] if isinstance(either, Mapping) else list(either)
+        failing = [[other for other in way if not _holds(values[other], way[other])] for way in ways]
+        if all(failing):
+            others = dict.fromkeys(other for each in failing for other in each)
+            yield WithoutEffect(name, {other: values[other] for other in others}, ways)
+
+
+def _holds(value: object, allowed: Collection[object]) -> bool:
+    is_plain = value is None or isinstance(value, str | int | float)
+    return not is_plain or _is_one_of(value, allowed)
 
 
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
     """Check that a parameter has a value that its annotation allows."""
-    if get_origin(hint) in (Union, types.UnionType):
-        members = get_args(hint)
-        if value is None and types.NoneType in members:
-            return
-        others = [member for member in members if member is not types.NoneType]
-        if len(others) == 1:
-            check_param(name, value, others[0])
-        return
+    if not is_allowed(value, hint):
+        raise InputError(f"{name} is {value!r}; expected {describe_type(hint)}")
+
+
+def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return the types of a union, or the only one."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def is_allowed(value: object, hint: Any) -> bool:  # noqa: ANN401
+    """Tell whether an annotation allows a value; objects are left to the estimator where it takes some."""
+    if value is None and types.NoneType in members_of(hint):
+        return True
+    wanted = [_expectation(member) for member in members_of(hint) if member is not types.NoneType]
+    if all(each is None for each in wanted):
+        return True
+    is_object = not (value is None or isinstance(value, str | int | float))
+    return any(is_object if each is None else each[0](value) for each in wanted)
+
+
+def describe_type(hint: Any) -> str:  # noqa: ANN401
+    """Say in a few words what an annotation allows, but for None."""
+    return " or ".join(wanted[1] for member in members_of(hint) if (wanted := _expectation(member)))
+
+
+def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa: ANN401
+    """Return a test of values by a type without unions, and what it expects; None where anything goes."""
     if get_origin(hint) is Literal:
-        check_choice(name, value, get_args(hint))
-        return
+        choices = get_args(hint)
+        text = f'"{choices[0]}"' if len(choices) == 1 else f"one of {', '.join(map(str, choices))}"
+        return lambda value: _is_one_of(value, choices), text
     plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
-    low = -float("inf") if bounds.low is None else bounds.low
-    high = float("inf") if bounds.high is None else bounds.high
+    low = -INFINITY if bounds.low is None else bounds.low
+    high = INFINITY if bounds.high is None else bounds.high
     if plain is bool:
-        check_choice(name, value, (False, True))
-    elif plain is int and bounds.low is not None:
-        check_integer(name, value, minimum=int(low), maximum=None if bounds.high is None else int(high))
-    elif plain is float:
-        check_number(name, value, low=low, high=high)
-    elif plain is str and not isinstance(value, str):
-        raise InputError(f"{name} is {value!r}; expected a string")
+        return lambda value: _is_one_of(value, (False, True)), "one of False, True"
+    if plain in (int, float):
+        kind: Any = Integral if plain is int else Real
+        article = "an integer" if plain is int else "a number"
+
+        def is_inside(value: Any) -> bool:  # noqa: ANN401
+            is_kind = not isinstance(value, bool) and isinstance(value, kind)
+            return is_kind and bool(low <= plain(value) <= high)
+
+        return is_inside, f"{article}{_describe_bounds(low, high, 'g' if plain is float else '.0f')}"
+    if plain is str:
+        return lambda value: isinstance(value, str), "a string"
+    return None
+
+
+def _describe_bounds(low: float, high: float, form: str) -> str:
+    if low == -INFINITY and high == INFINITY:
+        return ""
+    if high == INFINITY:
+        return f" of at least {low:{form}}"
+    return f" from {low:{form}} to {high:{form}}"

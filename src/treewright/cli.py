@@ -5,15 +5,22 @@ import logging
 import os
 import sys
 import threading
-from typing import Annotated, Any, cast
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 
 from treewright._version import __version__
-from treewright.commands import constituents, experiments, kernels, mining, parsing, roles, serving, treebanks
 from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
-from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands, describe_misuse
+from treewright.commands.options import (
+    LOG_JSON,
+    LazyCommands,
+    ServingCommand,
+    ToldCommand,
+    describe_misuse,
+    make_command,
+)
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
@@ -25,8 +32,42 @@ class ClosedPipeError(Exception):
     """The reader of our output has left."""
 
 
-class _Commands(ToldCommands):
-    """Commands whose interruptions reach `run`; Typer would end the program in silence."""
+class Entry(NamedTuple):
+    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
+
+    target: str
+    help: str
+    kind: type[ToldCommand] = ToldCommand
+
+
+COMMANDS = {
+    "demo": Entry("experiments:demo", "Train on a made-up treebank and show the results."),
+    "convert": Entry("treebanks:convert", "Convert between formats of treebanks."),
+    "evaluate": Entry("treebanks:evaluate", "Score predictions against gold annotation."),
+    "train": Entry("train:app", "Train a model."),
+    "parse": Entry("parse:parse", "Parse sentences with a trained model."),
+    "explain": Entry("parse:explain", "Show why a reranker preferred a tree."),
+    "serve": Entry("serving:serve", "Serve parsers: a web page and a JSON service.", ServingCommand),
+    "mine": Entry("mining:mine", "Select conjunctions of binary features by gradient mining."),
+    "kernel": Entry("kernels:kernel", "Compute the matrix of a tree kernel."),
+    "reproduce": Entry("experiments:reproduce", "Run an experiment of a paper."),
+    "fetch": Entry("treebanks:fetch", "Download a Universal Dependencies treebank."),
+}
+"""All commands; each is imported from `treewright.commands` when it is asked for."""
+
+
+class _Commands(LazyCommands):
+    """The commands, whose interruptions reach `run`; Typer would end the program in silence."""
+
+    def help_texts(self) -> dict[str, str]:
+        return {name: entry.help for name, entry in COMMANDS.items()}
+
+    def load(self, name: str) -> Any:  # noqa: ANN401
+        module, _, attribute = COMMANDS[name].target.partition(":")
+        found = getattr(import_module(f"treewright.commands.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        return make_command(name, found, COMMANDS[name].kind)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
@@ -119,22 +160,3 @@ def _root(
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
-
-
-train = typer.Typer(help="Train a model.", cls=_Commands)
-app.command(cls=ToldCommand)(experiments.demo)
-app.command(cls=ToldCommand)(treebanks.convert)
-app.command(cls=ToldCommand)(treebanks.evaluate)
-app.add_typer(train, name="train")
-train.command(cls=ToldCommand)(parsing.dependency)
-train.command(cls=ToldCommand)(constituents.constituent)
-train.command(cls=ToldCommand)(constituents.leftcorner)
-train.command(cls=ToldCommand)(parsing.tagger)
-train.command(cls=ToldCommand)(roles.roles)
-app.command(cls=ToldCommand)(parsing.parse)
-app.command(cls=ToldCommand)(parsing.explain)
-app.command(cls=ServingCommand)(serving.serve)
-app.command(cls=ToldCommand)(mining.mine)
-app.command(cls=ToldCommand)(kernels.kernel)
-app.command(cls=ToldCommand)(experiments.reproduce)
-app.command(cls=ToldCommand)(treebanks.fetch)

@@ -65,14 +65,14 @@ def test_memory_decides_how_many_rows_a_strip_has(tmp_path):
     lines = []
     fixed, row = 2 * module.PAGE * 30, module.COPIES * 8 * 30
     with messages_to(lines.append):
-        tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=fixed + 4 * row)
+        tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory_limit=fixed + 4 * row)
     assert lines[:2] == ["rows 4 of 30", "rows 8 of 30"]
 
 
 def test_the_least_memory_gives_one_row_at_a_time(tmp_path):
     lines = []
     with messages_to(lines.append):
-        found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory=1)
+        found = tw.gram(KERNEL, TREES, out=tmp_path / "a.npy", memory_limit=1)
     assert len(lines) == 30
     np.testing.assert_allclose(found, KERNEL(TREES), rtol=1e-12)
 
@@ -81,7 +81,7 @@ def test_progress_is_told_about_a_hundred_times_at_the_most(tmp_path):
     lines = []
     rows = np.random.default_rng(0).normal(size=(450, 3))
     with messages_to(lines.append):
-        tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory=10)
+        tw.gram(VectorKernel(), rows, out=tmp_path / "a.npy", memory_limit=10)
     assert len(lines) == 100
     assert lines[-1] == "rows 450 of 450"
 
@@ -129,10 +129,10 @@ def test_a_pipe_is_refused_and_stays(tmp_path):
 def test_a_matrix_too_large_for_memory_wants_a_file():
     expected = (
         r"a matrix of 30 by 30 values takes 8.44 KiB of memory, more than 2 KiB; "
-        "expected out, a file for it, or more memory"
+        "expected out, a file for it, or a higher memory_limit"
     )
     with pytest.raises(InputError, match=expected):
-        tw.gram(KERNEL, TREES, memory=2048)
+        tw.gram(KERNEL, TREES, memory_limit=2048)
 
 
 def test_values_may_be_of_32_bits(tmp_path):
@@ -178,7 +178,7 @@ def test_a_full_disk_is_told_before_anything_is_evaluated(tmp_path, monkeypatch)
     [
         ((KERNEL, []), {}, "there are no examples; expected at least one"),
         ((KERNEL, TREES, []), {}, "there are no examples; expected at least one"),
-        ((KERNEL, TREES), {"memory": 0}, "memory is 0; expected an integer of at least 1"),
+        ((KERNEL, TREES), {"memory_limit": 0}, "memory_limit is 0; expected an integer of at least 1"),
         ((KERNEL, TREES), {"dtype": np.int32}, "dtype is int32; expected float64 or float32"),
         ((KERNEL, TREES), {"dtype": "foo"}, "dtype is 'foo'; expected float64 or float32"),
         ((KERNEL, TREES), {"out": 3}, "out is 3; expected the name of a file"),

@@ -197,7 +197,7 @@ def grown_step_by_step(lowests, **options):
     return ensemble, penalties
 
 
-@pytest.mark.parametrize("options", [{}, {"least_gain": 0.5}, {"slack": 0.05, "biases": np.full(300, 0.5)}])
+@pytest.mark.parametrize("options", [{}, {"min_gain": 0.5}, {"slack": 0.05, "biases": np.full(300, 0.5)}])
 def test_penalties_that_are_passed_over_change_no_tree(options, monkeypatch):
     first = 75.0
     lowests = [first * 0.97**step for step in range(1, 110)]
@@ -217,9 +217,9 @@ def test_penalties_that_are_passed_over_change_no_tree(options, monkeypatch):
 
 
 @pytest.mark.parametrize("sample_size", [None, 100])
-@pytest.mark.parametrize("least_gain", [0.5, 10.0])
-def test_nothing_gains_at_the_lowest_penalty_whatever_splits_must_gain(least_gain, sample_size):
-    dense, labels, ensemble = grown(10_000, 3.0, least_gain=least_gain, sample_size=sample_size)
+@pytest.mark.parametrize("min_gain", [0.5, 10.0])
+def test_nothing_gains_at_the_lowest_penalty_whatever_splits_must_gain(min_gain, sample_size):
+    dense, labels, ensemble = grown(10_000, 3.0, min_gain=min_gain, sample_size=sample_size)
     weights = [twin.weight(*each, 1.0) for each in zip(ensemble.confidences, labels, strict=True)]
     sets = [set(np.flatnonzero(row).tolist()) for row in dense]
     assert twin.largest_penalty(sets, labels, weights, 12) <= 3.0 * 1.01
@@ -241,7 +241,7 @@ def test_every_split_below_the_root_gains_what_it_must(share, sample_size, monke
             return tree
 
     monkeypatch.setattr(boosting, "TreeBuilder", Watched)
-    _, _, ensemble = grown(n_trees=40, lowest=0.3, eta=0.2, least_gain=share, sample_size=sample_size)
+    _, _, ensemble = grown(n_trees=40, lowest=0.3, eta=0.2, min_gain=share, sample_size=sample_size)
     n_below = 0
     for rows, signed, limits, tree in built:
         assert limits.least == share * limits.penalty
@@ -259,14 +259,14 @@ def test_every_split_below_the_root_gains_what_it_must(share, sample_size, monke
 
 def test_trees_are_smaller_where_splits_must_gain_more():
     sizes = [
-        sum(record.n_leaves for record in grown(n_trees=30, eta=0.2, least_gain=share)[2].records)
+        sum(record.n_leaves for record in grown(n_trees=30, eta=0.2, min_gain=share)[2].records)
         for share in (0, 1.0, 5.0)
     ]
     assert sizes[0] > sizes[1] > sizes[2]
 
 
 def test_a_least_gain_of_nothing_changes_no_tree():
-    assert as_lists(grown(least_gain=1e-12)[2].trees) == as_lists(grown()[2].trees)
+    assert as_lists(grown(min_gain=1e-12)[2].trees) == as_lists(grown()[2].trees)
 
 
 def test_confidences_are_the_scores_of_the_kept_trees():
@@ -339,7 +339,7 @@ def test_labels_and_biases_of_the_right_type_are_not_copied():
     assert (labels.tolist(), biases.tolist()) == ([1, 1, -1], [0.5, 1.0, 2.0])
 
 
-@pytest.mark.parametrize("options", [{}, {"sample_size": 100}, {"sample_size": 100, "least_gain": 0.5}])
+@pytest.mark.parametrize("options", [{}, {"sample_size": 100}, {"sample_size": 100, "min_gain": 0.5}])
 def test_a_run_goes_on_as_if_never_interrupted(tmp_path, options):
     dense, labels, whole = grown(**options)
     for n_trees in (0, 7, 31):
@@ -425,7 +425,7 @@ def test_examples_without_features_get_a_tree_of_one_leaf():
         ({"eta": 1.0}, "eta is 1.0; expected a number from 1e-06 to 0.999"),
         ({"eta": 0.995}, r"eta is 0.995 with a slack of 0.01; expected eta \* \(1 \+ slack\) below 1"),
         ({"sample_size": 0}, "sample_size is 0; expected an integer of at least 1"),
-        ({"least_gain": -0.5}, "least_gain is -0.5; expected a number from 0 to 10"),
+        ({"min_gain": -0.5}, "min_gain is -0.5; expected a number from 0 to 10"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):

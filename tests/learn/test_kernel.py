@@ -44,11 +44,11 @@ def train_primal(rows, first, right, given, epochs, random_state):
 
 
 @pytest.mark.parametrize("random_state", range(6))
-@pytest.mark.parametrize("memory", [0, 100])
+@pytest.mark.parametrize("memory", [0, 100 << 20])
 def test_a_linear_kernel_gives_the_averaged_perceptron(random_state, memory):
     rows, first, right = draw(random_state)
     given = np.random.default_rng(random_state).integers(-3, 4, size=len(rows)).astype(float)
-    model = KernelPerceptron(epochs=4, memory=memory, random_state=random_state).fit(
+    model = KernelPerceptron(epochs=4, cache_memory=memory, random_state=random_state).fit(
         LinearKernel(rows), first, right, given
     )
     weights, n_updates = train_primal(rows, first, right, given, 4, random_state)
@@ -84,7 +84,7 @@ def test_values_without_room_change_nothing(bytes_kept, monkeypatch):
     expected = KernelPerceptron().fit(LinearKernel(rows), first, right)
     monkeypatch.setattr("treewright.learn.kernel.BYTES_PER_MIB", bytes_kept)
     kernel = LinearKernel(rows)
-    found = KernelPerceptron(memory=1).fit(kernel, first, right)
+    found = KernelPerceptron(cache_memory=1 << 20).fit(kernel, first, right)
     assert found.coef_.tolist() == expected.coef_.tolist()
     assert len(set(kernel.asked)) < len(kernel.asked)
 

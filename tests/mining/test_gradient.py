@@ -96,7 +96,7 @@ def test_algorithm_1_equals_a_version_that_visits_the_whole_space(random_state, 
     rows, labels = random_problem(random_state, n_classes)
     threshold = [0.5, 1, 2.5, 4][random_state % 4]
     pretrain_order = random_state % 3
-    options = {"step": 0.5, "refine": 0, "tolerance": 0, "path": False}
+    options = {"step": 0.5, "refine": 0, "tol": 0, "path": False}
     miner = GradientMiner(degree=3, threshold=threshold, max_iter=4, pretrain_order=pretrain_order, **options)
     mined = miner.fit(PolynomialSpace(csr_matrix(rows)), label_problem(labels, n_classes))
     weights, intercept, survivors = twin.mine_labels(
@@ -208,7 +208,7 @@ def test_a_memory_limit_that_is_too_small_is_refused_with_what_is_needed(limit, 
 
 def test_no_feature_enters_at_the_end():
     rows, labels = random_problem(2, 2)
-    mined = GradientMiner(degree=3, threshold=6, max_iter=200, tolerance=0).fit(
+    mined = GradientMiner(degree=3, threshold=6, max_iter=200, tol=0).fit(
         PolynomialSpace(csr_matrix(rows)), label_problem(labels, 2)
     )
     assert mined.iterations[-1].n_entered == 0
@@ -341,7 +341,7 @@ def test_bad_problems_are_refused(make, message):
         ({"max_iter": 0}, "max_iter is 0; expected an integer of at least 1"),
         ({"step": "fast"}, "step is 'fast'; expected a number from 1e-12 to 1e+12"),
         ({"refine": -1}, "refine is -1; expected an integer of at least 0"),
-        ({"tolerance": 2}, "tolerance is 2; expected a number from 0 to 1"),
+        ({"tol": 2}, "tol is 2; expected a number from 0 to 1"),
     ],
 )
 def test_bad_options_are_refused(option, message):

@@ -52,7 +52,7 @@ def cache(tmp_path_factory):
 def models(tmp_path_factory):
     """Return the files of two parsers that have learnt."""
     folder = tmp_path_factory.mktemp("models")
-    neural = LeftCornerParser(units=8, epochs=3, threshold=2, beam=8).fit(PARTS["train"], PARTS["dev"])
+    neural = LeftCornerParser(units=8, epochs=3, min_count=2, beam=8).fit(PARTS["train"], PARTS["dev"])
     classifying = ConstituentParser(lowest_penalty=5.0).fit(PARTS["train"], PARTS["dev"])
     paths = {"leftcorner_parser": folder / "neural.tw", "constituent_parser": folder / "classifying.tw"}
     for parser, path in zip((neural, classifying), paths.values(), strict=True):
@@ -135,7 +135,7 @@ def test_a_note_compares_the_efficient_with_the_plain_kernel(table1):
 @pytest.mark.slow
 def test_the_parser_of_table_1_has_not_seen_what_is_set_aside_or_scored(table1):
     _, rows, _ = table1
-    parser = LeftCornerParser(units=8, epochs=3, threshold=2).fit(REST, ASIDE)
+    parser = LeftCornerParser(units=8, epochs=3, min_count=2).fit(REST, ASIDE)
     expected = tw.metrics.parseval(PARTS["dev"], parser.predict(PARTS["dev"]))
     assert rows["ssn-large"]["f1"] == pytest.approx(expected.f1)
 
@@ -143,7 +143,7 @@ def test_the_parser_of_table_1_has_not_seen_what_is_set_aside_or_scored(table1):
 @pytest.mark.slow
 def test_a_row_is_what_a_reranker_finds_that_makes_its_own_lists(table1):
     _, rows, _ = table1
-    parser = LeftCornerParser(units=8, epochs=3, threshold=2)
+    parser = LeftCornerParser(units=8, epochs=3, min_count=2)
     reranker = ConstituentReranker(parser=parser, kernel="efficient-top", k=4).fit(REST, ASIDE)
     expected = tw.metrics.parseval(PARTS["dev"], reranker.predict(PARTS["dev"]))
     row = rows["efficient-top-large"]

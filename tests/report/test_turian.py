@@ -246,7 +246,7 @@ def test_the_next_tree_of_an_ensemble_has_its_weights_and_limits(learnt):
     margins = examples.signs * ensemble.confidences
     np.testing.assert_allclose(target.signed, examples.signs * examples.biases / (1 + np.exp(margins)))
     assert target.limits.penalty == ensemble.eta * ensemble.largest < ensemble.penalty * 1.05
-    assert target.limits.least == pytest.approx(ensemble.least_gain * target.limits.penalty)
+    assert target.limits.least == pytest.approx(ensemble.min_gain * target.limits.penalty)
 
 
 def test_a_profile_is_of_means_and_shares():

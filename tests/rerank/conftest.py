@@ -15,7 +15,7 @@ def brackets():
 def leftcorner(brackets):
     """Train a left-corner parser."""
     pytest.importorskip("torch", reason="training needs PyTorch")
-    options = {"units": 12, "embedding": 6, "threshold": 2, "batch_size": 200, "learning_rate": 0.03}
+    options = {"units": 12, "embedding": 6, "min_count": 2, "batch_size": 200, "learning_rate": 0.03}
     return tw.LeftCornerParser(epochs=8, beam=6, device="cpu", **options).fit(brackets[:30], brackets[30:36])
 
 

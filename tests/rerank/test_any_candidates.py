@@ -266,7 +266,8 @@ def test_lists_of_a_model_may_be_made_when_they_are_asked_for():
 def test_features_that_are_kept_and_those_made_again_are_the_same():
     training = make_decisions(4)
     kept, made = (
-        CandidateReranker(FisherKernel(), epochs=3, memory=memory).fit(*training) for memory in (1, 0)
+        CandidateReranker(FisherKernel(), epochs=3, cache_memory=memory).fit(*training)
+        for memory in (1 << 20, 0)
     )
     np.testing.assert_array_equal(made.ranker_.coef_, kept.ranker_.coef_)
 

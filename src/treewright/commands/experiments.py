@@ -6,13 +6,18 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from treewright.commands import choices
-from treewright.commands.choices import offer
+from treewright.commands.signatures import offer
 from treewright.commands.work import begin_checkpoint, say
 from treewright.errors import InputError
 from treewright.report.options import PUNCTUATION_CHOICES, SHOWN
 
 Number = TypeVar("Number", int, float)
+EXPERIMENTS = (
+    *("qian-liu-table2", "qian-liu-table3", "qian-liu-table4"),
+    *("moschitti-figure4", "moschitti-table1", "moschitti-figure5", "moschitti-table2"),
+    *("question-classification", "turian-table1", "turian-figure1", "turian-table2"),
+    *("titov-table1", "titov-table2"),
+)
 
 
 def demo(
@@ -26,7 +31,9 @@ def demo(
         bool, typer.Option("--resume", help="Go on from the last finished step, in the folder of --out.")
     ] = False,
 ) -> None:
-    """Make a treebank, learn a tagger, a parser and a reranker from it, and show what they have found.
+    """Train on a made-up treebank and show the results.
+
+    Trains a tagger, a parser and a reranker.
 
     Example: `treewright demo --out demo`
     """
@@ -47,7 +54,7 @@ def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            metavar="EXPERIMENT", autocompletion=offer(choices.EXPERIMENTS), help="One of the names above."
+            metavar="EXPERIMENT", autocompletion=offer(EXPERIMENTS), help="One of the names above."
         ),
     ],
     data: Annotated[Path, typer.Option(help="Folder with treebanks, or the file to train on of one.")],
@@ -61,7 +68,7 @@ def reproduce(
     punctuation: Annotated[
         str,
         typer.Option(
-            autocompletion=offer(choices.PUNCTUATION),
+            autocompletion=offer(["all", "unicode", "penn"]),
             help="all: scored like words; unicode or penn: left out by that rule.",
         ),
     ] = "all",
@@ -111,7 +118,7 @@ def reproduce(
     adjuncts: Annotated[
         str,
         typer.Option(
-            autocompletion=offer(choices.ADJUNCTS),
+            autocompletion=offer(["merged", "separate", "both"]),
             help="Kinds of ArgM as roles of their own: merged, separate, or both.",
         ),
     ] = "both",
@@ -130,7 +137,8 @@ def reproduce(
     cell: Annotated[
         str,
         typer.Option(
-            autocompletion=offer(choices.CELLS), help="Of the networks of titov: gated, tanh, sigmoid."
+            autocompletion=offer(["gated", "tanh", "sigmoid"]),
+            help="Of the networks of titov: gated, tanh, sigmoid.",
         ),
     ] = "gated",
     list_sentences: Annotated[
@@ -150,7 +158,9 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on them.")] = 1,
 ) -> None:
-    """Run an experiment of a paper, and write its table beside the paper's figures.
+    """Run an experiment of a paper.
+
+    Writes its table beside the paper's figures.
 
     - `qian-liu-table2`: kernels against features selected in their spaces
     - `qian-liu-table3`: what the threshold of the selection changes

@@ -26,6 +26,8 @@ KEEPING = ("fetch", "reproduce")
 RESULTS, NO_FILE = ("out", "output"), (None, "-")
 """Parameters that name a result beside which unfinished work is kept, and what they are without one."""
 BOUNDS = {"ge": "at least", "le": "at most"}
+SHORT_TYPES = {"int": "N", "integer": "N", "float": "X", "str": "TEXT", "text": "TEXT", "path": "FILE"}
+"""What the help shows for the types of options, by what versions of Typer call them."""
 KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_parsing": "a number"}
 """What is expected, by what pydantic calls an error."""
 
@@ -60,12 +62,24 @@ def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool) -
 
 def _declare(
     quiet: Annotated[
-        bool, typer.Option(QUIET, "-q", callback=_keep, expose_value=False, help="Tell nothing but errors.")
+        bool,
+        typer.Option(
+            QUIET,
+            "-q",
+            callback=_keep,
+            expose_value=False,
+            help="Print only errors.",
+            rich_help_panel="Running",
+        ),
     ] = False,
     log_json: Annotated[
         bool,
         typer.Option(
-            LOG_JSON, callback=_keep, expose_value=False, help="Tell lines, progress and errors as JSON."
+            LOG_JSON,
+            callback=_keep,
+            expose_value=False,
+            help="Log lines, progress and errors as JSON.",
+            rich_help_panel="Running",
         ),
     ] = False,
 ) -> None:
@@ -85,7 +99,7 @@ class ToldCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         """Return its own options and those of all commands."""
-        return [*super().get_params(ctx), *shared_parameters()]
+        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run the command."""
@@ -121,9 +135,59 @@ class ServingCommand(ToldCommand):
         return work()
 
 
-class ToldCommands(TyperGroup):
-    """A group of commands that takes the options of all of them before their names."""
+class LazyCommands(TyperGroup):
+    """A group of commands that are imported when they are asked for.
+
+    It takes the options that all of them have before their names.
+    """
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**settings)
+        listed = {name: TyperCommand(name, help=text) for name, text in self.help_texts().items()}
+        self.commands = {**listed, **self.commands}
+
+    def help_texts(self) -> dict[str, str]:
+        """Return the names of the commands, and what they do."""
+        raise NotImplementedError
+
+    def load(self, name: str) -> Any:  # noqa: ANN401
+        """Import a command."""
+        raise NotImplementedError
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """Return the command that arguments begin with, for which it has to be there."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name in self.help_texts():
+            command = self.load(str(name))
+        return name, command, rest
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         """Return its own options and those of all commands."""
-        return [*super().get_params(ctx), *shared_parameters()]
+        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
+
+
+def make_command(name: str, function: Callable[..., Any], kind: type[TyperCommand]) -> Any:  # noqa: ANN401
+    """Return a command as Typer makes it from a function."""
+    made = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    made.command(name, cls=kind)(function)
+    return typer.main.get_command(made)
+
+
+def _with_short_types(parameters: list[Any]) -> list[Any]:
+    """Let the help show what options take in a few letters, and nothing for flags and arguments."""
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = _show_nothing
+        elif parameter.metavar is None:
+            kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
+            parameter.metavar = "" if parameter.is_flag else SHORT_TYPES.get(kind.lower())
+        if parameter.param_type_name == "option" and parameter.show_default:
+            # Typer would give a default a line of its own.
+            if not any(parameter.default is each for each in (None, False, True)):
+                parameter.help = f"{parameter.help} [default: {parameter.default}]"
+            parameter.show_default = False
+    return parameters
+
+
+def _show_nothing(ctx: Any) -> str:  # noqa: ANN401
+    return ""

@@ -34,7 +34,7 @@ def serve(
     jobs: Annotated[int, typer.Option(min=1, help="Threads that parse.")] = 2,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
 ) -> None:
-    """Serve parsers: a page to look at trees, and a JSON service.
+    """Serve parsers: a web page and a JSON service.
 
     Example: `treewright serve parser.tw constituents.tw --port 8000`
     """

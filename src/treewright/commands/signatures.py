@@ -1,86 +1,156 @@
 """Options of the command line, made from the signatures and docstrings of what they are handed to.
 
-The constructor of an estimator, or a dataclass of settings, says once what a parameter is called, its type
-and bounds, its default and its meaning. Commands take these as options.
+The constructor of an estimator, or a function, says once what a parameter is called, its type and bounds, its
+default and its meaning. Commands take these as options, and shells complete the values of those that have
+a few.
 """
 
 import inspect
 import re
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from treewright._typing import Range
+from treewright._typing import Shown
+from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
+from treewright.errors import InputError, quote
 
-SPELLINGS = {"n_jobs": "jobs", "random_state": "seed"}
-"""Parameters that have a shorter name on the command line."""
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+SPELLINGS = {"n_jobs": "jobs", "random_state": "seed", "C": "cost"}
+"""Parameters that have another name on the command line."""
+RUNNING = "Running"
+"""The heading of options that are about how a command runs, not about what it computes."""
+RUNNING_PARAMETERS = frozenset(
+    {"random_state", "n_jobs", "device", "memory_limit", "filter_memory", "scheduler", "resume"}
+)
+LONGEST_METAVAR = 14
+"""Characters that a list of choices may have beside an option; longer ones join the help text."""
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+UNITS = " KMGT"
+NO_VALUE = "none"
+"""What stands for None where that is not the default."""
+
+Offer: TypeAlias = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True)
 class Options:
-    """The parameters of an estimator, or of settings, as options of a command.
+    """The parameters of an estimator, or of a function, as options of a command.
 
     Parameters
     ----------
     source : callable
-        The class, whose constructor and docstring are read.
-    panel : str
+        The class, whose constructor and docstring are read, or a function.
+    panel : str, optional
         The heading of the options in the help.
-    prefix : str
-        Put before the names of the options, as in ``--rerank-folds``.
-    leave_out : tuple of str
+    spellings : mapping of str to str
+        Names of options that are not those of their parameters.
+    leave_out : sequence of str
         Parameters that are no options.
+    defaults : mapping of str to object
+        Defaults of options that are not those of their parameters.
+    only : sequence of str, optional
+        Parameters that are options; all of them without it.
     """
 
     source: Callable[..., Any]
-    panel: str
-    prefix: str = ""
-    leave_out: tuple[str, ...] = ()
+    panel: str | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    leave_out: Sequence[str] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    only: Sequence[str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters that become options."""
+        hints = constructor_hints(self.source)
+        return [
+            name
+            for name in inspect.signature(self.source).parameters
+            if name in hints and name not in self.leave_out and (self.only is None or name in self.only)
+        ]
+
+    def spell(self, name: str) -> str:
+        """Return the option of a parameter."""
+        return "--" + self.spellings.get(name, SPELLINGS.get(name, name)).replace("_", "-")
+
+    def declare(self) -> list["_Option"]:
+        """Return the parameters as options."""
+        hints = constructor_hints(self.source)
+        texts = parameter_texts(inspect.getdoc(self.source) or "")
+        declared = inspect.signature(self.source).parameters
+        return [
+            _Option(
+                name,
+                self.spell(name),
+                hints[name],
+                self.defaults.get(name, declared[name].default),
+                texts.get(name, ""),
+                RUNNING if name in RUNNING_PARAMETERS else self.panel,
+            )
+            for name in self.names
+        ]
 
 
 @dataclass
 class Chosen:
     """The values of some options, by parameter, and which of them the user has given."""
 
+    options: Options
     values: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, str] = field(default_factory=dict)
-    """Parameters that stand on the command line, with the spelling of their options."""
+    given: list[str] = field(default_factory=list)
+    """Parameters that stand on the command line."""
+
+    def files(self) -> dict[str, str | None]:
+        """Return the files and models among the values, by their options."""
+        return {
+            self.options.spell(name): self.values[name]
+            for name, hint in constructor_hints(self.options.source).items()
+            if name in self.values and (shown_as(hint) is Shown.FILE or model_types(hint))
+        }
+
+    def refuse_without_effect(self, **others: object) -> None:
+        """Refuse options that change nothing beside the others, or beside values that are no options."""
+        found = next(without_effect(self.options.source, {**self.values, **others}, self.given), None)
+        if found:
+            raise InputError(found.describe(self.options.spell, str))
+
+    def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
+        """Refuse all options that are given, or only some, or all but some."""
+        for name in self.given:
+            if name not in but and (only is None or name in only):
+                raise InputError(f"{self.options.spell(name)} has no effect {reason}")
 
 
 def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of each group, which it receives as one `Chosen` under the group's name."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(command, eval_str=True).parameters
         own = [
-            p
-            for name, p in inspect.signature(command, eval_str=True).parameters.items()
-            if name not in groups
+            parameter
+            for name, parameter in signature.items()
+            if name not in groups and parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
-        made: dict[str, tuple[str, str, str]] = {}
-        parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-        parameters += [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own if each.name != "context"
-        ]
-        for group, options in groups.items():
-            for name, parameter, spelling in _parameters(options):
-                made[parameter.name] = (group, name, spelling)
-                parameters.append(parameter)
+        made = {group: options.declare() for group, options in groups.items()}
+        options = sorted((each for group in made.values() for each in group), key=lambda each: each.is_last)
+        parameters = [inspect.Parameter("context", KEYWORD, annotation=typer.Context)]
+        parameters += [each.replace(kind=KEYWORD) for each in own]
+        parameters += [each.parameter for each in options]
 
         @wraps(command)
-        def run(**values: Any) -> Any:  # noqa: ANN401
-            context: typer.Context = values.pop("context")
-            chosen = {group: Chosen() for group in groups}
-            for key, (group, name, spelling) in made.items():
-                chosen[group].values[name] = values.pop(key)
-                source = context.get_parameter_source(key)
-                if source is not None and source.name != "DEFAULT":
-                    chosen[group].given[name] = spelling
-            if any(each.name == "context" for each in own):
-                values["context"] = context
+        def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
+            chosen = {group: Chosen(options) for group, options in groups.items()}
+            for group, options in made.items():
+                for option in options:
+                    chosen[group].values[option.name] = option.read(values.pop(option.parameter.name))
+                    source = context.get_parameter_source(option.parameter.name)
+                    if source is not None and source.name != "DEFAULT":
+                        chosen[group].given.append(option.name)
             return command(**values, **chosen)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -91,50 +161,175 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
     return decorate
 
 
-def _parameters(options: Options) -> list[tuple[str, inspect.Parameter, str]]:
-    """Return the parameters of a group: their names in the source, as Typer takes them, and their options."""
-    source = options.source
-    constructor = source.__init__ if inspect.isclass(source) else source
-    hints = get_type_hints(constructor, include_extras=True)
-    texts = parameter_texts(inspect.getdoc(source) or "")
-    found = []
-    for name, parameter in inspect.signature(source).parameters.items():
-        if name in options.leave_out or name not in hints:
-            continue
-        spelling = "--" + options.prefix + SPELLINGS.get(name, name).replace("_", "-")
-        declared = declare(hints[name], spelling, help_text=texts.get(name, ""), panel=options.panel)
-        key = spelling.removeprefix("--").replace("-", "_")
-        made = inspect.Parameter(
-            key, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=declared
-        )
-        found.append((name, made, spelling))
-    return found
+@dataclass(frozen=True)
+class _Option:
+    """A parameter as an option.
+
+    Typer is told that it is a flag or a string, and what a string stands for is found out here: so that all
+    that can be wrong with it is told in the same words as by the library, whatever the version of Typer.
+    """
+
+    name: str
+    spelling: str
+    hint: Any
+    default: Any
+    text: str
+    panel: str | None
+
+    @property
+    def is_flag(self) -> bool:
+        return self.hint is bool
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it stands in the last panel of the help."""
+        return self.panel == RUNNING
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What a string may be, where it may be one of a few, and the values that these stand for."""
+        found: dict[str, Any] = {}
+        for member in members_of(self.hint):
+            values = get_args(member) if get_origin(member) is Literal else ()
+            found |= {
+                str(each).lower(): each for each in (values or ((True, False) if member is bool else ()))
+            }
+        return found | ({NO_VALUE: None} if self.default is not None and is_allowed(None, self.hint) else {})
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of which Typer makes the option."""
+        key = self.spelling.removeprefix("--").replace("-", "_")
+        settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
+        if self.is_flag:
+            spelling = f"--no-{self.spelling.removeprefix('--')}" if self.default else self.spelling
+            if self.default:
+                settings["help"] = f"Do not {self.text[:1].lower()}{self.text[1:]}"
+            settings["metavar"] = ""
+            annotation: Any = Annotated[bool, typer.Option(spelling, **settings)]
+            return inspect.Parameter(key, KEYWORD, default=False, annotation=annotation)
+        metavar = "|".join(dict.fromkeys([*map(_metavar, self._others), *self.choices]))
+        if self.choices and str in self._others:
+            metavar = metavar.removeprefix("TEXT|")
+        if len(metavar) > LONGEST_METAVAR and not self._others:
+            metavar, settings["help"] = "NAME", f"{self.text.rstrip('.')}: {', '.join(self.choices)}."
+        if self.choices:
+            settings["autocompletion"] = offer([*self.choices])
+        annotation = Annotated[str | None, typer.Option(self.spelling, metavar=metavar, **settings)]
+        return inspect.Parameter(key, KEYWORD, default=self._show_default(), annotation=annotation)
+
+    @property
+    def _others(self) -> list[Any]:
+        """The types that are no choices."""
+        models = model_types(self.hint)
+        return [each for each in members_of(self.hint) if _plain(each) in (int, float, str) or each in models]
+
+    def _show_default(self) -> Any:  # noqa: ANN401
+        if self.default is None or self.default is inspect.Parameter.empty:
+            return self.default
+        if shown_as(self.hint) is Shown.MEMORY:
+            return format_size(self.default)
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    def read(self, given: Any) -> Any:  # noqa: ANN401
+        """Return the value that a user has given."""
+        if self.is_flag:
+            return given != bool(self.default)
+        if given is None or given in self.choices:
+            return self.choices.get(given)
+        for kind in self._others:
+            if shown_as(kind) is Shown.MEMORY:
+                return parse_size(self.spelling, given)
+            plain = _plain(kind)
+            if plain not in (int, float):
+                return given
+            value = _read_number(plain, given)
+            if value is not None and is_allowed(value, kind):
+                return value
+        raise InputError(f"{self.spelling} is {quote(given)}; expected {describe_type(self.hint)}")
 
 
-def declare(hint: Any, spelling: str, *, help_text: str, panel: str) -> Any:  # noqa: ANN401
-    """Return the annotation by which Typer makes an option of a type."""
-    is_optional = False
-    if get_origin(hint) in (Union, types.UnionType):
-        members = [each for each in get_args(hint) if each is not types.NoneType]
-        is_optional, hint = len(members) < len(get_args(hint)), members[0]
-    plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    bounds = next((each for each in extras if isinstance(each, Range)), Range())
-    settings: dict[str, Any] = {"help": help_text, "rich_help_panel": panel}
-    if plain is bool:
-        return Annotated[bool, typer.Option(f"{spelling}/--no-{spelling.removeprefix('--')}", **settings)]
-    if get_origin(plain) is Literal:
-        choices = get_args(plain)
-        plain = type(choices[0])
-        settings["click_type"] = _choice_of(choices)
-    elif plain in (int, float):
-        settings |= {"min": bounds.low, "max": bounds.high, "metavar": "N" if plain is int else "X"}
-    return Annotated[plain | None if is_optional else plain, typer.Option(spelling, **settings)]
+def _plain(hint: Any) -> Any:  # noqa: ANN401
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _choice_of(choices: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    from click import Choice
+def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
+    """Return the classes of models that a parameter may be; on the command line it is the file of one."""
+    return tuple(each for each in members_of(hint) if hasattr(each, "from_state"))
 
-    return Choice(choices)
+
+def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
+    """Return how the command line takes a type, where the type alone does not say it."""
+    found = [each for member in members_of(hint) for each in get_args(member) if isinstance(each, Shown)]
+    return found[0] if found else None
+
+
+def _metavar(hint: Any) -> str:  # noqa: ANN401
+    shown = shown_as(hint)
+    return shown.value if shown else {int: "N", float: "X", str: "TEXT"}.get(_plain(hint), "MODEL")
+
+
+def _read_number(kind: type[int | float], text: str) -> float | None:
+    try:
+        return kind(text)
+    except ValueError:
+        return None
+
+
+def parse_size(option: str, text: str) -> int:
+    """Return how many bytes a text such as 4G or 1.5 MiB says."""
+    found = SIZE.fullmatch(text.strip())
+    if not found or float(found[1]) == 0:
+        raise InputError(f"{option} is {text!r}; expected a size such as 512M or 4G")
+    return max(1, int(float(found[1]) * (1 << 10 * UNITS.index(found[2].upper() or " "))))
+
+
+def format_size(n_bytes: int) -> str:
+    """Return a number of bytes as `parse_size` reads it."""
+    power = next(power for power in (4, 3, 2, 1, 0) if n_bytes % (1 << 10 * power) == 0)
+    return f"{n_bytes >> 10 * power}{UNITS[power]}".strip()
+
+
+def join_signatures(kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a function with the parameters of several, each as the first one has it.
+
+    A parameter whose defaults differ has none, and its text says what they are.
+    """
+
+    def joined() -> None:
+        """Be read by `Options`."""
+
+    hints: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    defaults: dict[str, dict[str, Any]] = {}
+    for kind, source in kinds.items():
+        found = parameter_texts(inspect.getdoc(source) or "")
+        for name, hint in constructor_hints(source).items():
+            hints.setdefault(name, hint)
+            texts.setdefault(name, found.get(name, ""))
+            defaults.setdefault(name, {})[kind] = inspect.signature(source).parameters[name].default
+    parameters = []
+    for name, by_kind in defaults.items():
+        default, *others = dict.fromkeys(by_kind.values())
+        if others:
+            shown = ", ".join(f"{kind}: {value}" for kind, value in by_kind.items())
+            texts[name] = f"{texts[name].rstrip('.')} (default with {shown})."
+            default, hints[name] = None, hints[name] | None
+        parameters.append(inspect.Parameter(name, KEYWORD, default=default, annotation=hints[name]))
+    joined.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    joined.__annotations__ = hints
+    body = "\n".join(f"{name} :\n    {text}" for name, text in texts.items())
+    joined.__doc__ = f"Parameters\n----------\n{body}"
+    return joined
+
+
+def offer(values: Sequence[str]) -> Offer:
+    """Return what offers a shell those of some values that begin as the user has."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
 
 
 def parameter_texts(docstring: str) -> dict[str, str]:
@@ -146,23 +341,7 @@ def parameter_texts(docstring: str) -> dict[str, str]:
         head, _, body = entry.partition("\n")
         names = head.partition(" :")[0]
         text = " ".join(body.split()).replace("`", "")
-        sentence = re.split(r"(?<=[.;])\s", text)[0].rstrip(";")
+        sentence = re.split(r"(?<=\.)\s", text)[0]
         for name in names.split(", "):
             texts[name] = sentence
     return texts
-
-
-def refuse_without_effect(chosen: Chosen, names: Mapping[str, str]) -> None:
-    """Refuse options that would change nothing.
-
-    Parameters
-    ----------
-    chosen : Chosen
-    names : mapping of str to str
-        Parameters without effect, and what is expected for them to have one, such as ``"--rerank"``.
-    """
-    from treewright.errors import InputError
-
-    for name, spelling in chosen.given.items():
-        if name in names:
-            raise InputError(f"{spelling} has no effect here; expected {names[name]}")

@@ -1,16 +1,26 @@
 """Commands for files of trees: convert, evaluate, fetch."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
 
-from treewright.commands import choices
-from treewright.commands.choices import offer
+from treewright._typing import LiftingScheme
+from treewright.commands.signatures import offer
+from treewright.data.formats import FORMATS
+from treewright.data.heads import RuleName
 from treewright.errors import InputError
 
-FORMAT_NAMES = f"{', '.join(choices.FORMATS[:-1])} or {choices.FORMATS[-1]}"
+FORMAT_NAMES = ", ".join(FORMATS)
+
+
+def offer_treebanks(incomplete: str) -> list[str]:
+    """Offer a shell the treebanks that can be fetched, by either of their names."""
+    from treewright.data.languages import REPOSITORIES
+
+    names = REPOSITORIES if incomplete and incomplete[0].islower() else REPOSITORIES.values()
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def convert(
@@ -20,23 +30,26 @@ def convert(
         str | None,
         typer.Option(
             "--from",
-            autocompletion=offer(choices.FORMATS),
-            help=f"{FORMAT_NAMES}; told by name or content otherwise.",
+            autocompletion=offer([*FORMATS]),
+            metavar="FORMAT",
+            help=f"Format of IN (by default by name or content): {FORMAT_NAMES}.",
         ),
     ] = None,
     to_format: Annotated[
         str | None,
         typer.Option(
             "--to",
-            autocompletion=offer(choices.FORMATS),
-            help=f"{FORMAT_NAMES}; told by the name of OUT otherwise.",
+            autocompletion=offer([*FORMATS]),
+            metavar="FORMAT",
+            help="Format of OUT (by default by its name).",
         ),
     ] = None,
     rules: Annotated[
         str,
         typer.Option(
-            autocompletion=offer(choices.HEAD_RULES),
-            help="Head rules from brackets to dependencies: yamada-matsumoto or collins.",
+            autocompletion=offer(get_args(RuleName)),
+            metavar="NAME",
+            help="Head rules for dependencies: yamada-matsumoto, collins.",
         ),
     ] = "yamada-matsumoto",
     functions: Annotated[bool, typer.Option("--functions", help="Keep function tags in brackets.")] = False,
@@ -46,13 +59,18 @@ def convert(
         str | None,
         typer.Option(
             "--projectivize",
-            autocompletion=offer(choices.LIFTINGS),
-            help="Lift crossing arcs: baseline, head, path or head+path.",
+            autocompletion=offer(get_args(LiftingScheme)),
+            metavar="SCHEME",
+            help="Lift crossing arcs: baseline, head, path, head+path.",
         ),
     ] = None,
-    lower: Annotated[bool, typer.Option("--deprojectivize", help="Undo that lifting.")] = False,
+    lower: Annotated[
+        bool, typer.Option("--deprojectivize", help="Undo the lifting of --projectivize.")
+    ] = False,
 ) -> None:
-    """Convert between CoNLL-U, CoNLL-X, CoNLL-2009, Penn brackets and PropBank columns.
+    """Convert between formats of treebanks.
+
+    These are CoNLL-U, CoNLL-X, CoNLL-2009, Penn brackets and PropBank columns.
 
     Example: `treewright convert wsj.mrg wsj.conllu --rules collins`
     """
@@ -93,7 +111,7 @@ def evaluate(
     metric: Annotated[
         str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the test of significance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the significance test.")] = 0,
     verbs: Annotated[
         bool, typer.Option("--verbs", help="Score roles only of predicates that are verbs in gold.")
     ] = False,
@@ -102,7 +120,9 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Score a prediction: attachment scores for CoNLL-U, PARSEVAL (as evalb) for brackets, roles as srl-eval.
+    """Score predictions against gold annotation.
+
+    CoNLL-U is scored by attachment, brackets by PARSEVAL (as evalb), roles as srl-eval does it.
 
     Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
 
@@ -138,7 +158,7 @@ def fetch(
         str,
         typer.Argument(
             metavar="NAME",
-            autocompletion=choices.offer_treebanks,
+            autocompletion=offer_treebanks,
             help="A treebank, as UD_English-EWT or en_ewt.",
         ),
     ],
@@ -151,7 +171,9 @@ def fetch(
         str | None, typer.Option(help="Of the language in file names, if it is not known here.")
     ] = None,
 ) -> None:
-    """Download a Universal Dependencies treebank, once, and print where its files are.
+    """Download a Universal Dependencies treebank.
+
+    What is there is not downloaded again. Prints the paths of its files.
 
     Example: `treewright fetch UD_Hungarian-Szeged`
     """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from treewright._optional import require
+from treewright._typing import Address
 from treewright.commands.console import say as say
 from treewright.data.files import Target, is_same_file, is_special
 from treewright.errors import ClusterError, InputError
@@ -21,10 +22,26 @@ if TYPE_CHECKING:
 
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Of a Dask cluster that does the work, as tcp://host:8786."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Dask scheduler of a cluster that does the work (tcp://host:8786).",
+        rich_help_panel="Running",
+    ),
 ]
 """The option of commands that can have their work done elsewhere."""
 SECONDS_TO_CONNECT = 5
+
+
+def running(*, scheduler: Address | None = None, resume: bool = False) -> None:
+    """Have options of commands that train.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Dask scheduler of a cluster that does the work (tcp://host:8786).
+    resume : bool
+        Resume from the last finished step.
+    """
 
 
 def check_writable(path: Path) -> None:

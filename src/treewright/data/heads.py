@@ -11,6 +11,7 @@ Penn2Malt, and of Collins (1999, appendix A).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from treewright._validate import check_choice
 from treewright.data.consttree import ConstTree, cut_functions
@@ -126,6 +127,7 @@ class HeadRules:
         return eligible[0] if steps[0][0] == "l" else eligible[-1]
 
 
+RuleName: TypeAlias = Literal["yamada-matsumoto", "collins"]
 RULES = {
     "yamada-matsumoto": HeadRules.from_table(YAMADA_MATSUMOTO),
     "collins": HeadRules.from_table(COLLINS, first_conjunct=True),

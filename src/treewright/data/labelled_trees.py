@@ -6,14 +6,15 @@ part-of-speech tag (PCT) or the word itself (LCT), and the other two stand under
 """
 
 import re
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from treewright._validate import check_choice
 from treewright.data.consttree import LABEL, ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 
-CENTRES = ("relation", "tag", "word")
+Centre: TypeAlias = Literal["relation", "tag", "word"]
+CENTRES = get_args(Centre)
 WORDS = ("word", "lower", "lemma")
 COLUMNS = ("xpos", "upos")
 ROOT = "ROOT"

@@ -18,17 +18,19 @@ Here ``obj`` is the lifted word's own relation and ``nsubj`` that of its origina
 
 from bisect import insort
 from collections.abc import Container, Iterator
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import LiftingScheme
 from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.native.data.projective import has_gap, lift_arcs
 
 UP, DOWN = "↑", "↓"
-SCHEMES = ("baseline", "head", "path", "head+path")
+SCHEMES = get_args(LiftingScheme)
 
 
 def is_projective(tree: DepTree) -> bool:

@@ -8,16 +8,17 @@ kernel of two trees is the number of pairs of equal fragments, one from each, ea
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Count, Range
+from treewright._validate import check_params
 from treewright.data.forest import Forest
-from treewright.data.labelled_trees import CENTRES
+from treewright.data.labelled_trees import Centre
 from treewright.errors import InputError
 from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples, check_rows
 from treewright.kernels.indices import (
@@ -33,8 +34,8 @@ from treewright.kernels.inputs import as_matrix, as_trees, square_rows
 from treewright.native.kernels.bags import mirror
 from treewright.scale import map_jobs
 
-SMALLEST_DECAY = 1e-6
-WORDS = ("nodes", "none", "bag")
+Decay: TypeAlias = Annotated[float, Range(1e-6, 1)]
+WordNodes: TypeAlias = Literal["nodes", "none", "bag"]
 ROWS_AT_A_TIME = 64
 """Trees that a thread compares before it takes others."""
 
@@ -90,11 +91,7 @@ class TreeKernel(Kernel):
         return packed.logs(others)
 
     def _check(self) -> None:
-        check_number("decay", self.decay, low=SMALLEST_DECAY, high=1)
-        check_choice("normalize", self.normalize, (False, True))
-        check_choice("words", self.words, WORDS)
-        check_choice("centre", self.centre, CENTRES)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
+        check_params(self)
 
 
 class PackedTrees(PackedExamples):
@@ -244,17 +241,18 @@ class SubtreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float
-        A subtree of n nodes, leaves not counted, weighs `decay` to the power of n.
+        Decay per level of a fragment. A subtree of n nodes, leaves not counted, weighs `decay` to the power
+        of n.
     normalize : bool
-        Divide by the geometric mean of the values of each tree with itself; a tree that has no fragment has
-        the value 0 with all.
+        Normalise values, so that each tree has the value 1 with itself. A value is divided by the geometric
+        mean of the values of each tree with itself; a tree that has no fragment has the value 0 with all.
     words : {"nodes", "none", "bag"}
-        Whether words are leaves of trees as others, are left out, or also count by themselves, each as
+        Treat words as nodes, leave them out, or count them alone, too. In the last case each counts as
         `decay`.
     centre : {"relation", "tag", "word"}
-        How a `DepTree` is converted; see `to_constituents`.
+        Labels of the nodes of dependency trees. See `to_constituents`.
     n_jobs : int
-        Threads; values do not depend on them.
+        Number of threads; results do not depend on it.
 
     Examples
     --------
@@ -269,11 +267,11 @@ class SubtreeKernel(TreeKernel):
     def __init__(
         self,
         *,
-        decay: float = 1.0,
+        decay: Decay = 1.0,
         normalize: bool = False,
-        words: str = "nodes",
-        centre: str = "relation",
-        n_jobs: int = 1,
+        words: WordNodes = "nodes",
+        centre: Centre = "relation",
+        n_jobs: Count = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
@@ -291,7 +289,7 @@ class SubsetTreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float
-        A subset tree of n productions weighs `decay` to the power of n.
+        Decay per level of a fragment. A subset tree of n productions weighs `decay` to the power of n.
     normalize, words, centre, n_jobs
         As in `SubtreeKernel`.
 
@@ -308,11 +306,11 @@ class SubsetTreeKernel(TreeKernel):
     def __init__(
         self,
         *,
-        decay: float = 0.4,
+        decay: Decay = 0.4,
         normalize: bool = False,
-        words: str = "nodes",
-        centre: str = "relation",
-        n_jobs: int = 1,
+        words: WordNodes = "nodes",
+        centre: Centre = "relation",
+        n_jobs: Count = 1,
     ) -> None:
         self.decay = decay
         self.normalize = normalize
@@ -330,12 +328,12 @@ class PartialTreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float
-        A child that is skipped between two others weighs `decay`, and each leaf of a partial tree its square.
+        Decay per level of a fragment. Here a child that is skipped between two others weighs `decay`, and
+        each leaf of a partial tree its square.
     depth_decay : float
-        Each node weighs this.
+        Decay per node of a partial tree.
     max_children : int, optional
-        The most children that a node of a partial tree has; without it, any number. SVM-light-TK as it is
-        distributed has 5.
+        Maximum number of children of a node in a partial tree. SVM-light-TK as it is distributed has 5.
     normalize, centre, n_jobs
         As in `SubtreeKernel`.
     words : {"nodes", "none", "bag"}
@@ -354,13 +352,13 @@ class PartialTreeKernel(TreeKernel):
     def __init__(
         self,
         *,
-        decay: float = 0.4,
-        depth_decay: float = 0.4,
-        max_children: int | None = None,
+        decay: Decay = 0.4,
+        depth_decay: Decay = 0.4,
+        max_children: Count | None = None,
         normalize: bool = False,
-        words: str = "nodes",
-        centre: str = "relation",
-        n_jobs: int = 1,
+        words: WordNodes = "nodes",
+        centre: Centre = "relation",
+        n_jobs: Count = 1,
     ) -> None:
         self.decay = decay
         self.depth_decay = depth_decay
@@ -369,12 +367,6 @@ class PartialTreeKernel(TreeKernel):
         self.words = words
         self.centre = centre
         self.n_jobs = n_jobs
-
-    def _check(self) -> None:
-        super()._check()
-        check_number("depth_decay", self.depth_decay, low=SMALLEST_DECAY, high=1)
-        if self.max_children is not None:
-            check_integer("max_children", self.max_children, minimum=1)
 
     @property
     def _options(self) -> PartialOptions:
@@ -412,13 +404,13 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         self,
         similarity: Any,  # noqa: ANN401
         *,
-        decay: float = 0.4,
-        depth_decay: float = 0.4,
-        max_children: int | None = None,
+        decay: Decay = 0.4,
+        depth_decay: Decay = 0.4,
+        max_children: Count | None = None,
         normalize: bool = False,
-        words: str = "nodes",
-        centre: str = "relation",
-        n_jobs: int = 1,
+        words: WordNodes = "nodes",
+        centre: Centre = "relation",
+        n_jobs: Count = 1,
     ) -> None:
         self.similarity = similarity
         super().__init__(

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
@@ -63,7 +64,7 @@ def gram(
     others: Any = None,  # noqa: ANN401
     *,
     out: str | os.PathLike[str] | None = None,
-    memory: int = MEMORY,
+    memory_limit: Memory = MEMORY,
     dtype: npt.DTypeLike = np.float64,
     logs: bool = False,
     times: list[float] | None = None,
@@ -81,9 +82,10 @@ def gram(
         What to compare the examples with. Without it, with each other: then each pair is evaluated once.
     out : path, optional
         A ``.npy`` file for the values, for `numpy.load`. It appears when all of them are there.
-    memory : int
-        Bytes that the values in memory may take: strips of the matrix are made so that they fit, but of one
-        row at least. The examples themselves come on top. Without `out`, all values are in memory.
+    memory_limit : int
+        Memory limit of the values that are held at a time. Strips of the matrix are made so that they fit in
+        so many bytes, but of one row at least. The examples themselves come on top. Without `out`, all values
+        are in memory.
     dtype : {np.float64, np.float32}
         How values are kept.
     logs : bool
@@ -114,7 +116,7 @@ def gram(
     >>> gram(SubsetTreeKernel(decay=1), ["(S (N Mary))", "(S (N John))"]).tolist()
     [[3.0, 1.0], [1.0, 3.0]]
     """
-    check_integer("memory", memory, minimum=1)
+    check_integer("memory_limit", memory_limit, minimum=1)
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel is {type(kernel).__name__}; expected a kernel of treewright")
     if isinstance(kernel, DerivedKernel):
@@ -127,7 +129,9 @@ def gram(
     path = None if out is None else _check_path(out)
     examples = check_examples(examples)
     others = others if others is None else check_examples(others)
-    plan = _make_plan(examples, others, dtype=_check_dtype(dtype), memory=memory, is_file=path is not None)
+    plan = _make_plan(
+        examples, others, dtype=_check_dtype(dtype), memory_limit=memory_limit, is_file=path is not None
+    )
     # Comparisons with others, and logarithms, are rounded otherwise in other strips.
     any_strips = others is None and not logs and kernel.has_exact_strips
     if client is not None and any_strips:
@@ -190,7 +194,7 @@ def _make_plan(
     others: Any,  # noqa: ANN401
     *,
     dtype: np.dtype[Any],
-    memory: int,
+    memory_limit: int,
     is_file: bool,
 ) -> Plan:
     """Find out how many rows can be made at a time, if the matrix has a place at all."""
@@ -200,13 +204,13 @@ def _make_plan(
         raise InputError("there are no examples; expected at least one")
     row = COPIES * 8 * n_columns
     taken = 2 * PAGE * n_rows if is_file else n_rows * n_columns * dtype.itemsize
-    if not is_file and taken + row > memory:
-        size, limit = show_bytes(taken + row), show_bytes(memory)
+    if not is_file and taken + row > memory_limit:
+        size, limit = show_bytes(taken + row), show_bytes(memory_limit)
         raise InputError(
             f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
-            "expected out, a file for it, or more memory"
+            "expected out, a file for it, or a higher memory_limit"
         )
-    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory - taken) // row)))
+    return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
 
 
 def _make_values(

@@ -50,7 +50,7 @@ class RowCache:
     Parameters
     ----------
     packed : PackedExamples
-    memory : int
+    cache_memory : int
         Bytes that the rows may take; two rows are kept in any case.
     n_jobs : int
         Threads that compute rows.
@@ -64,11 +64,11 @@ class RowCache:
         Rows computed so far.
     """
 
-    def __init__(self, packed: PackedExamples, memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
+    def __init__(self, packed: PackedExamples, cache_memory: int = 1 << 30, *, n_jobs: int = 1) -> None:
         self.packed = packed
         self.n_jobs = n_jobs
         n_examples = len(packed)
-        capacity = min(n_examples, max(2, memory // (BYTES_PER_VALUE * max(n_examples, 1))))
+        capacity = min(n_examples, max(2, cache_memory // (BYTES_PER_VALUE * max(n_examples, 1))))
         self.kept = np.empty((capacity, n_examples), dtype=np.float32)
         self.slots = np.full(n_examples, -1, dtype=np.int64)
         self.n_computed = 0

@@ -237,7 +237,7 @@ class BoostedTrees:
     slack : float
         A penalty is done with when no gradient at the root is larger than it by more than this share; else
         ever smaller steps would never end.
-    least_gain : float
+    min_gain : float
         By how much a split below the root must gain, as a share of the penalty. The paper asks for any gain;
         then trees ask for a hundred rare features where a few tell as much, and take ten times longer.
     random_state : int
@@ -281,12 +281,12 @@ class BoostedTrees:
         sample_size: int | None = None,
         prune: bool = True,
         slack: float = 0.01,
-        least_gain: float = 0.0,
+        min_gain: float = 0.0,
         random_state: int = 0,
     ) -> None:
         check_number("eta", eta, low=1e-6, high=0.999)
         check_number("slack", slack, low=0, high=1)
-        check_number("least_gain", least_gain, low=0, high=10)
+        check_number("min_gain", min_gain, low=0, high=10)
         check_integer("random_state", random_state)
         check_choice("prune", prune, (True, False))
         if sample_size is not None:
@@ -294,7 +294,7 @@ class BoostedTrees:
         if eta * (1 + slack) >= 1:
             raise InputError(f"eta is {eta!r} with a slack of {slack!r}; expected eta * (1 + slack) below 1")
         self.eta, self.sample_size, self.slack, self.random_state = eta, sample_size, slack, random_state
-        self.prune, self.least_gain = prune, least_gain
+        self.prune, self.min_gain = prune, min_gain
         self._examples = examples
         self._labels, self._biases = _checked_labels(examples.n_examples, labels, biases)
         self._tolerance = 0.0
@@ -316,7 +316,7 @@ class BoostedTrees:
 
     @property
     def _limits(self) -> Limits:
-        least = max(self._tolerance, self.least_gain * self.penalty if np.isfinite(self.penalty) else 0.0)
+        least = max(self._tolerance, self.min_gain * self.penalty if np.isfinite(self.penalty) else 0.0)
         return Limits(self.penalty, least, self._tolerance)
 
     @property
@@ -459,7 +459,7 @@ class BoostedTrees:
             "sample_size": self.sample_size,
             "prune": self.prune,
             "slack": self.slack,
-            "least_gain": self.least_gain,
+            "min_gain": self.min_gain,
             "random_state": self.random_state,
             "penalty": None if np.isinf(self.penalty) else self.penalty,
             "norm": self.norm,
@@ -484,7 +484,7 @@ class BoostedTrees:
         values = state.values
         options = {
             name: values[name]
-            for name in ("eta", "sample_size", "prune", "slack", "least_gain", "random_state")
+            for name in ("eta", "sample_size", "prune", "slack", "min_gain", "random_state")
         }
         self = cls(examples, labels, biases=biases, **options)
         if state.arrays["confidences"].shape != self.confidences.shape:

@@ -11,7 +11,6 @@ from treewright.progress import track
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-BYTES_PER_MIB = 1 << 20
 
 
 class KernelBlocks(Protocol):
@@ -29,15 +28,15 @@ class KernelPerceptron:
     the mean of those after each list that was looked at.
 
     Beside a score for each row, the kernel's values between lists and past mistakes are kept, so that none is
-    computed twice: 8 bytes for each pair of a row of any list and a row of the support, up to `memory`.
+    computed twice: 8 bytes for each pair of a row of any list and a row of the support, up to `cache_memory`.
     Values for which there is no room are computed again when a row is mistaken again.
 
     Parameters
     ----------
     epochs : int
         Passes over the lists, each in another order.
-    memory : int
-        MiB of kernel values to keep, at the most.
+    cache_memory : int
+        Bytes of kernel values to keep.
     random_state : int
         Same seed, same coefficients.
 
@@ -50,9 +49,9 @@ class KernelPerceptron:
         Mistakes in each epoch.
     """
 
-    def __init__(self, *, epochs: int = 5, memory: int = 2048, random_state: int = 0) -> None:
+    def __init__(self, *, epochs: int = 5, cache_memory: int = 2 << 30, random_state: int = 0) -> None:
         self.epochs = epochs
-        self.memory = memory
+        self.cache_memory = cache_memory
         self.random_state = random_state
 
     def fit(
@@ -75,11 +74,11 @@ class KernelPerceptron:
             Scores that are added to those learnt, here and by the caller later.
         """
         check_integer("epochs", self.epochs, minimum=1)
-        check_integer("memory", self.memory)
+        check_integer("cache_memory", self.cache_memory)
         check_integer("random_state", self.random_state)
         bounds, rows = _checked_lists(indptr, right)
         scores = _checked_scores(base_scores, int(bounds[-1]))
-        ranking = _Ranking(kernel, bounds, scores, self.memory * BYTES_PER_MIB)
+        ranking = _Ranking(kernel, bounds, scores, self.cache_memory)
         rng = np.random.default_rng(self.random_state)
         self.n_updates_: list[int] = []
         for _ in range(self.epochs):

@@ -1,7 +1,7 @@
 """A classifier by conjunctions of binary features, for scikit-learn."""
 
 import os
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,15 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
 from treewright.errors import InputError
-from treewright.mining.estimator import ConjunctionEstimator, choose, require_final, train_perceptron
+from treewright.mining.estimator import (
+    ConjunctionEstimator,
+    LimitedMemory,
+    choose,
+    require_final,
+    train_perceptron,
+)
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
 from treewright.mining.problem import FloatArray
@@ -44,7 +51,7 @@ class ConjunctionClassifier(ClassifierMixin, ConjunctionEstimator):  # type: ign
 
     Parameters
     ----------
-    degree, threshold, max_iter, step, refine, pretrain_order, tolerance, path, validation_fraction, \
+    degree, threshold, max_iter, step, refine, pretrain_order, tol, path, validation_fraction, \
 memory_limit, filter_memory, n_jobs, random_state
         As those of `ConjunctionMiner`.
     final_estimator : estimator, optional
@@ -75,20 +82,20 @@ memory_limit, filter_memory, n_jobs, random_state
     def __init__(
         self,
         *,
-        degree: int = 3,
-        threshold: float | str = "auto",
+        degree: Count = 3,
+        threshold: NonNegativeFloat | Literal["auto"] = "auto",
         final_estimator: Any = None,  # noqa: ANN401
-        max_iter: int = 20,
-        step: float | str = "auto",
-        refine: int = 10,
-        pretrain_order: int = 0,
-        tolerance: float = 1e-3,
-        path: bool | str = "auto",
-        validation_fraction: float = 0.2,
-        memory_limit: int | None = None,
-        filter_memory: int | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
+        max_iter: Count = 20,
+        step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
+        refine: NonNegativeInt = 10,
+        pretrain_order: NonNegativeInt = 0,
+        tol: Fraction = 1e-3,
+        path: bool | Literal["auto"] = "auto",
+        validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
+        memory_limit: LimitedMemory | None = None,
+        filter_memory: LimitedMemory | None = None,
+        n_jobs: Count = 1,
+        random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -96,7 +103,7 @@ memory_limit, filter_memory, n_jobs, random_state
         self.step = step
         self.refine = refine
         self.pretrain_order = pretrain_order
-        self.tolerance = tolerance
+        self.tol = tol
         self.path = path
         self.validation_fraction = validation_fraction
         self.memory_limit = memory_limit

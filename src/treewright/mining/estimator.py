@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from typing import Any
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,9 @@ from scipy.sparse import csr_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Range, Shown
+from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
-from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
 from treewright.mining.binary import BinaryEstimator
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
@@ -24,6 +24,7 @@ from treewright.mining.reports import Mined, PathStep
 from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
+LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
 DIRECT_ROUNDS = 5
 """Of a miner that goes to its threshold at once, where that is tried as well."""
 FINAL_RATE = 0.3
@@ -46,6 +47,8 @@ class ConjunctionEstimator(BinaryEstimator):
         The columns of the conjunctions of each order.
     """
 
+    EFFECTIVE_IF: ClassVar = {"validation_fraction": {"threshold": ("auto",)}}
+
     fields = saved(
         **BinaryEstimator.fields,
         threshold_=Value(float),
@@ -64,7 +67,7 @@ class ConjunctionEstimator(BinaryEstimator):
     step: float | str
     refine: int
     pretrain_order: int
-    tolerance: float
+    tol: float
     path: bool | str
     validation_fraction: float
     memory_limit: int | None
@@ -80,7 +83,7 @@ class ConjunctionEstimator(BinaryEstimator):
         client: Client | None,
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
         """Select conjunctions; return the checked rows, their labels, and what was mined."""
-        self._check_parameters()
+        check_params(self)
         rows, y, labels = self._check_samples(X, y)
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []
@@ -98,17 +101,6 @@ class ConjunctionEstimator(BinaryEstimator):
             )
         return rows, y, mined
 
-    def _check_parameters(self) -> None:
-        check_number("validation_fraction", self.validation_fraction, low=0.01, high=0.9)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
-        for name in ("memory_limit", "filter_memory"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), minimum=64)
-        if isinstance(self.threshold, str) and self.threshold != "auto":
-            raise InputError(f'threshold is {self.threshold!r}; expected a number or "auto"')
-        check_choice("path", self.path, (True, False, "auto"))
-        self._miner(1 if self.threshold == "auto" else self.threshold)
-
     def _miner(self, threshold: float | str, *, path: bool = True) -> GradientMiner:
         """Return the miner for a threshold; where `path` is chosen, going there at once takes few rounds."""
         is_brief = self.path == "auto" and not path
@@ -119,7 +111,7 @@ class ConjunctionEstimator(BinaryEstimator):
             step=self.step,
             refine=self.refine,
             pretrain_order=self.pretrain_order,
-            tolerance=self.tolerance,
+            tol=self.tol,
             path=path,
             random_state=self.random_state,
         )

@@ -28,7 +28,7 @@ PAPER_SETTINGS = {
     "step": 1.0,
     "pretrain_order": 2,
     "refine": 0,
-    "tolerance": 0,
+    "tol": 0,
     "path": False,
 }
 """As in the experiments of Qian & Liu (2015)."""
@@ -64,7 +64,7 @@ class GradientMiner:
         Passes over the samples between two rounds, in which the weights found so far settle.
     pretrain_order : int
         Features up to this order are mined first, alone.
-    tolerance : float
+    tol : float
         It also ends when a round lowers the objective by less than this share, twice in a row.
     path : bool
         Whether the threshold is approached from above, halving it, with at most four rounds each: then
@@ -79,7 +79,7 @@ class GradientMiner:
     step: float | str = "auto"
     refine: int = 10
     pretrain_order: int = 0
-    tolerance: float = 1e-3
+    tol: float = 1e-3
     path: bool = True
     random_state: int = 0
 
@@ -89,7 +89,7 @@ class GradientMiner:
         check_integer("max_iter", self.max_iter, minimum=1)
         check_integer("refine", self.refine)
         check_integer("pretrain_order", self.pretrain_order)
-        check_number("tolerance", self.tolerance, low=0, high=1)
+        check_number("tol", self.tol, low=0, high=1)
         check_integer("random_state", self.random_state)
         if self.step not in ("auto", "decreasing"):
             check_number("step", self.step, low=1e-12, high=1e12)
@@ -248,8 +248,8 @@ class MiningRun:
         stage, n_rounds, n_idle, _, before, worst = self._position
         n_entered = self._round(degree, worst)
         objective, settled = self._settle()
-        n_idle = n_idle + 1 if objective > before * (1 - self._miner.tolerance) else 0
-        is_over = n_entered == 0 or (self._miner.tolerance > 0 and n_idle == 2)
+        n_idle = n_idle + 1 if objective > before * (1 - self._miner.tol) else 0
+        is_over = n_entered == 0 or (self._miner.tol > 0 and n_idle == 2)
         self._position = _Position(stage, n_rounds + 1, n_idle, is_over, objective, settled)
         self._report(degree, int((worst >= 0).sum()), n_entered, objective)
         self._save()

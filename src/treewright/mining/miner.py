@@ -1,12 +1,13 @@
 """Conjunctions of binary features, selected for scikit-learn."""
 
 import os
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright.mining.estimator import ConjunctionEstimator
+from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
+from treewright.mining.estimator import ConjunctionEstimator, LimitedMemory
 from treewright.scale import Client
 
 
@@ -19,32 +20,43 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     Parameters
     ----------
     degree : int
-        The most features in a conjunction.
+        Maximum number of features in a conjunction.
     threshold : float or "auto"
-        The strength of the L1 norm: a conjunction enters when it is present in more violating samples of one
-        side than of the other, by more than this. Chosen on held-out samples if "auto".
-    max_iter, step, refine, pretrain_order, tolerance
-        See `GradientMiner`. ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+        L1 threshold; a higher one selects fewer conjunctions. A conjunction enters when it is present in more
+        violating samples of one side than of the other, by more than this. Chosen on held-out samples if
+        "auto".
+    max_iter : int
+        Maximum number of mining rounds. See `GradientMiner` for this and the next four;
+        ``**PAPER_SETTINGS`` are those of Qian & Liu (2015).
+    step : float or {"auto", "decreasing"}
+        Step size of a round: a constant, 1/sqrt(round), or automatic.
+    refine : int
+        Passes over the samples between two mining rounds.
+    pretrain_order : int
+        Order up to which features are mined first, alone.
+    tol : float
+        Stop when two rounds lower the objective by less than this share.
     path : bool or "auto"
-        Whether the threshold is approached from above, which selects fewer conjunctions. With an automatic
-        threshold "auto" also tries to go there at once, in five rounds, and does so if that is better on the
-        held-out samples; with a given one it is the same as True.
+        Approach the threshold from above, which selects fewer conjunctions. With an automatic threshold
+        "auto" also tries to go there at once, in five rounds, and does so if that is better on the held-out
+        samples; with a given one it is the same as True.
     validation_fraction : float
-        Share of the samples that a threshold is chosen on.
+        Share of the samples on which a threshold is chosen.
     memory_limit : int, optional
-        Bytes that `fit` may take beside `X` and the packages (not the list `conjunctions_`, nor what another
+        Memory limit beside the samples; the rest goes to disk. These are the bytes that `fit` may take
+        beside `X` and the packages (not the list `conjunctions_`, nor what another
         final estimator takes, nor a copy of an `X` that is no CSR matrix with int32 indices and int8 values).
         Beyond it what survivors keep goes to disk, and less is counted at a time, which is slower; the result
         is the same. One that is too small is refused with the least that would do.
     filter_memory : int, optional
-        Bytes for a spectral Bloom filter that candidates pass before they are counted. The result does not
-        depend on it.
+        Memory of a Bloom filter that candidates pass before counting. It is a spectral one; the result does
+        not depend on it.
     sparse_output : bool
-        Whether `transform` returns a sparse matrix.
+        Return sparse matrices from `transform`.
     n_jobs : int
-        Threads; the result does not depend on them.
+        Number of threads; results do not depend on it.
     random_state : int
-        Same seed, same result.
+        Seed of the random numbers.
 
     Attributes
     ----------
@@ -75,20 +87,20 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     def __init__(
         self,
         *,
-        degree: int = 3,
-        threshold: float | str = "auto",
-        max_iter: int = 20,
-        step: float | str = "auto",
-        refine: int = 10,
-        pretrain_order: int = 0,
-        tolerance: float = 1e-3,
-        path: bool | str = "auto",
-        validation_fraction: float = 0.2,
-        memory_limit: int | None = None,
-        filter_memory: int | None = None,
+        degree: Count = 3,
+        threshold: NonNegativeFloat | Literal["auto"] = "auto",
+        max_iter: Count = 20,
+        step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
+        refine: NonNegativeInt = 10,
+        pretrain_order: NonNegativeInt = 0,
+        tol: Fraction = 1e-3,
+        path: bool | Literal["auto"] = "auto",
+        validation_fraction: Annotated[float, Range(0.01, 0.9)] = 0.2,
+        memory_limit: LimitedMemory | None = None,
+        filter_memory: LimitedMemory | None = None,
         sparse_output: bool = True,
-        n_jobs: int = 1,
-        random_state: int = 0,
+        n_jobs: Count = 1,
+        random_state: NonNegativeInt = 0,
     ) -> None:
         self.degree = degree
         self.threshold = threshold
@@ -96,7 +108,7 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
         self.step = step
         self.refine = refine
         self.pretrain_order = pretrain_order
-        self.tolerance = tolerance
+        self.tol = tol
         self.path = path
         self.validation_fraction = validation_fraction
         self.memory_limit = memory_limit

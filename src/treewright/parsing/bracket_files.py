@@ -7,12 +7,11 @@ from functools import partial
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from treewright._validate import check_choice
-from treewright.data.bracketed import format_line, iter_brackets
+from treewright.data.bracketed import format_line
 from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
-from treewright.metrics.parseval import sentence_length
 from treewright.parsing.conllu_files import iter_text, parse_batches
 from treewright.parsing.constituent.parser import Parse
 from treewright.parsing.resumable_output import Unfinished, name_work, write_results
@@ -43,23 +42,6 @@ class TreeParser(Protocol):
 
     def kbest(self, sentences: Sequence[Sentence], k: int, *, n_jobs: int | None) -> list[list[Parse]]:
         """Return the best trees of each sentence."""
-
-
-def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
-    """Read trees to learn from, of which there must be some.
-
-    Parameters
-    ----------
-    source : path, or "-"
-    max_length : int, optional
-        Only those of up to so many words, punctuation counted, traces not.
-    """
-    limit = max_length or float("inf")
-    trees = [tree for tree in iter_brackets(source) if sentence_length(tree) <= limit]
-    if not trees:
-        which = f" of up to {max_length} words" if max_length else ""
-        raise InputError(f"{os.fspath(source)} has no sentences{which}; expected at least one")
-    return trees
 
 
 def parse_to_brackets(

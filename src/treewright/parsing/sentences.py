@@ -1,12 +1,15 @@
 """Sentences and treebanks as constituency parsers are given them."""
 
+import os
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from treewright.data.bracketed import iter_brackets
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
+from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.preparation import retag
 from treewright.progress import report, silenced
@@ -17,6 +20,31 @@ HELD_OUT = 0.1
 
 Input = ConstTree | DepTree | Sequence[str] | Sequence[tuple[str, str | None]]
 """A sentence: a tree of either kind, whose words and tags alone are looked at, words, or words with tags."""
+
+
+def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
+    """Read trees to learn from, of which there must be some.
+
+    Parameters
+    ----------
+    source : path, or "-"
+    max_length : int, optional
+        Only those of up to so many words, punctuation counted, traces not.
+    """
+    limit = max_length or float("inf")
+    trees = [tree for tree in iter_brackets(source) if sentence_length(tree) <= limit]
+    if not trees:
+        which = f" of up to {max_length} words" if max_length else ""
+        raise InputError(f"{os.fspath(source)} has no sentences{which}; expected at least one")
+    return trees
+
+
+def read_treebanks(
+    train: str, dev: str | None, *, max_length: int | None
+) -> tuple[list[ConstTree], list[ConstTree] | None]:
+    """Read trees to learn from, and those of a dev set if there is one."""
+    trees = read_trees(train, max_length=max_length)
+    return trees, read_trees(dev, max_length=max_length) if dev else None
 
 
 def check_trees(trees: Sequence[ConstTree]) -> None:

@@ -218,9 +218,8 @@ class ConstituentBench:
             for name in ("runs", "lowest_penalty", "sample_size")
             if getattr(settings, name) is not None
         }
+        chosen |= {"strategy": system.strategy, "tags": system.tags}
         return ConstituentParser(
-            strategy=system.strategy,
-            tags=system.tags,
             random_state=settings.random_state,
             n_jobs=settings.n_jobs,
             **chosen,

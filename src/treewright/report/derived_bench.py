@@ -283,10 +283,13 @@ class DerivedBench(ConstituentBench):
     def make_leftcorner(self, threshold: int) -> LeftCornerParser:
         """Return a left-corner parser that has learnt nothing yet."""
         settings = self.settings
-        chosen: dict[str, Any] = {"units": settings.units, "epochs": settings.epochs}
+        chosen: dict[str, Any] = {
+            "units": settings.units,
+            "epochs": settings.epochs,
+            "cell": settings.cell,
+        }
         return LeftCornerParser(
-            cell=settings.cell,
-            threshold=threshold,
+            min_count=threshold,
             random_state=settings.random_state,
             n_jobs=settings.n_jobs,
             **{name: value for name, value in chosen.items() if value is not None},
@@ -294,7 +297,7 @@ class DerivedBench(ConstituentBench):
 
     def _train_leftcorner(self, parser: LeftCornerParser, path: Path) -> None:
         unfinished = self.folder("unfinished") / path.stem
-        report(f"{self.treebank.name}: left-corner parser, words seen {parser.threshold} times")
+        report(f"{self.treebank.name}: left-corner parser, words seen {parser.min_count} times")
         parser.fit(self.treebank.train, self.treebank.dev, checkpoint=unfinished)
         parser.save(path)
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -331,11 +334,11 @@ class Candidates:
 
     def _reranker(self, kernel: str, weights: str = "output") -> ListReranker:
         settings = self._bench.settings
+        seen: dict[str, Any] = {"kernel": kernel, "weights": weights}
         reranker = ListReranker(
+            **seen,
             parser=self.parser,
             second=self.second,
-            kernel=kernel,
-            weights=weights,
             epochs=settings.reranker_epochs,
             k=settings.k,
             folds=settings.folds,

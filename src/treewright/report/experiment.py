@@ -103,10 +103,9 @@ class Settings:
 
     def make_parser(self) -> DependencyParser:
         """Make the third-order parser that all experiments start from."""
-        own = {name: getattr(self, name) for name in ("epochs", "runs") if getattr(self, name) is not None}
-        return DependencyParser(
-            order=3, tags=self.tags, random_state=self.random_state, n_jobs=self.n_jobs, **own
-        )
+        names = ("epochs", "runs", "tags")
+        own: Values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return DependencyParser(order=3, random_state=self.random_state, n_jobs=self.n_jobs, **own)
 
 
 class Inputs(NamedTuple):
@@ -269,7 +268,10 @@ class Bench:
 
     def _options(self, ranking: Ranking) -> Values:
         shared = {name: getattr(self.settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
-        return {**ranking._asdict(), **shared}
+        options = ranking._asdict()
+        if ranking.learner == "kernel" or ranking.space == "template":
+            del options["threshold"]  # nothing is mined
+        return {**options, **shared}
 
     def _outcome(self, kept: Values) -> Outcome:
         columns = zip(self.corpus.test, kept.pop("heads"), kept.pop("deprels"), strict=True)

@@ -81,7 +81,7 @@ def make_ensemble(parser: ConstituentParser, examples: LabelExamples) -> Boosted
         examples,
         eta=parser.eta,
         sample_size=parser.sample_size,
-        least_gain=parser.least_gain,
+        min_gain=parser.min_gain,
         slack=parser.slack,
         random_state=parser.random_state,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,10 +49,9 @@ class RoleSystem(NamedTuple):
 
     def make(self, adjuncts: str, *, random_state: int, n_jobs: int = 1) -> RoleClassifier:
         """Return a classifier that has learnt nothing yet."""
+        options: dict[str, Any] = {"kernel": self.kernel, "adjuncts": adjuncts}
         features = self.features or "standard"
-        return RoleClassifier(
-            self.kernel, features=features, adjuncts=adjuncts, random_state=random_state, n_jobs=n_jobs
-        )
+        return RoleClassifier(features=features, random_state=random_state, n_jobs=n_jobs, **options)
 
 
 SYSTEMS = {

@@ -62,7 +62,7 @@ def next_target(ensemble: BoostedTrees, labels: npt.NDArray[np.int8], biases: Fl
     native.weigh(ensemble.confidences, labels, biases, signed)
     rounding = ROUNDING * float(np.abs(signed).sum())
     penalty = ensemble.eta * (ensemble.largest or 0.0)
-    return Target(signed, Limits(penalty, max(rounding, ensemble.least_gain * penalty), rounding))
+    return Target(signed, Limits(penalty, max(rounding, ensemble.min_gain * penalty), rounding))
 
 
 class Sampled(NamedTuple):

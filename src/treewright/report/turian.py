@@ -178,7 +178,7 @@ def _facts(bench: ConstituentBench, systems: Sequence[System]) -> dict[str, str]
         if settings.n_sentences is None
         else f"the first {settings.n_sentences:,}",
         "sample": f"{parser.sample_size:,} examples",
-        "least gain of a split": f"{parser.least_gain:g} of the penalty",
+        "least gain of a split": f"{parser.min_gain:g} of the penalty",
         "lowest penalty": f"{parser.lowest_penalty:g}",
         "runs": str(parser.runs),
         "inferences scored at the most": f"{parser.max_inferences:,} a sentence",

@@ -86,8 +86,8 @@ class CandidateReranker(Model):
     base_weights : sequence of float
         What the base scores are multiplied by when the learner is trained. Where there are several, it is
         trained beside each, and the dev lists decide.
-    memory : int
-        MiB of features of derived kernels to keep, at the most; those for which there is no room are made
+    cache_memory : int
+        Bytes of features of derived kernels to keep; those for which there is no room are made
         again whenever their list is looked at. With one epoch, each is looked at once.
     random_state : int
         Of the order of the lists.
@@ -138,7 +138,7 @@ class CandidateReranker(Model):
         penalty: float = 1.0,
         max_iter: int = 100,
         base_weights: Sequence[float] = (1.0,),
-        memory: int = 1024,
+        cache_memory: int = 1 << 30,
         random_state: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -149,7 +149,7 @@ class CandidateReranker(Model):
         self.penalty = penalty
         self.max_iter = max_iter
         self.base_weights = base_weights
-        self.memory = memory
+        self.cache_memory = cache_memory
         self.random_state = random_state
 
     def fit(
@@ -176,7 +176,7 @@ class CandidateReranker(Model):
             Lists to find out with how much base scores count. Without them, they count as in training.
         """
         self._check(has_dev=dev is not None)
-        self.view_ = make_view(self._copy_kernel(), memory=self.memory)
+        self.view_ = make_view(self._copy_kernel(), cache_memory=self.cache_memory)
         training = self._gather(lists, losses, scores)
         tuning = None if dev is None else self._gather(*_check_dev(dev))
         rows = self.view_.learn(training.lists, training.indptr)
@@ -206,7 +206,7 @@ class CandidateReranker(Model):
 
     def restore(self) -> None:
         """Let the view know the kernel."""
-        self.view_.attach(self._copy_kernel(), self.memory)
+        self.view_.attach(self._copy_kernel(), self.cache_memory)
 
     def decision_function(self, lists: Sequence[Any], scores: Numbers | None = None) -> list[FloatArray]:
         """Return the final score of each candidate of each list; with `voting`, its share of the votes."""
@@ -239,7 +239,7 @@ class CandidateReranker(Model):
 
     def _check(self, *, has_dev: bool) -> None:
         check_choice("learner", self.learner, LEARNERS)
-        check_integer("memory", self.memory)
+        check_integer("cache_memory", self.cache_memory)
         check_integer("random_state", self.random_state)
         weights = self.base_weights
         if not isinstance(weights, list | tuple | np.ndarray) or not len(weights):

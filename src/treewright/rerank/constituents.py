@@ -3,11 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Count, Folds, NonNegativeInt, Range
+from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
@@ -34,7 +35,7 @@ from treewright.parsing.sentences import (
 )
 from treewright.persist import identify
 from treewright.progress import prefixed, report, task, track
-from treewright.rerank.any_candidates import LEARNERS, CandidateReranker
+from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
     AnyParser,
@@ -64,7 +65,9 @@ KERNELS = {
 SST = "sst"
 SST_DECAY = 0.4
 NO_KERNEL = "none"
-CHOICES = (*KERNELS, SST, NO_KERNEL)
+KernelName: TypeAlias = Literal["fisher", "top", "top-rerank", "efficient-top", "sst", "none"]
+LEARNING = (*KERNELS, SST)
+"""Kernels with which there is something to learn."""
 DERIVED_WEIGHT = 10.0
 """With 1, a single mistake outweighs the parser's score, as features have squared lengths of hundreds; with
 100 and more, thousands of lists are not enough to learn what they could teach."""
@@ -81,30 +84,36 @@ class ConstituentReranker(Model):
     Parameters
     ----------
     parser : LeftCornerParser or ConstituentParser, optional
-        Trained by `fit` if it is not yet; a `LeftCornerParser` without it.
+        Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
+        train; without it, a `LeftCornerParser` is trained.
     second : LeftCornerParser or ConstituentParser, optional
-        Trained already; adds its best trees to the lists that are parsed, and its score. The reranker learns
-        from the lists of the first parser alone. Both must take tags as they are given.
-    kernel : str or Kernel
-        What the reranker sees of trees: ``"fisher"``, ``"top"``, ``"top-rerank"`` or ``"efficient-top"``,
-        derived from the network of a `LeftCornerParser`; ``"sst"``, their fragments (Collins & Duffy 2002);
-        or ``"none"``: there are only the scores of two parsers.
+        Trained constituency parser whose candidates and scores are added. The reranker learns from the lists
+        of the first parser alone. Both must take tags as they are given.
+    kernel : {"fisher", "top", "top-rerank", "efficient-top", "sst", "none"} or Kernel
+        Rerank candidates by a kernel. The first four are derived from the network of a `LeftCornerParser`;
+        ``"sst"`` counts common fragments (Collins & Duffy 2002); with ``"none"`` there are only the scores of
+        two parsers.
     weights : {"output", "all"}
-        Of the network by which derivatives are taken; all of them need PyTorch, and much time.
+        Network weights that derived kernels differentiate by. All of them need PyTorch, and much time.
     learner : {"perceptron", "svm"}
-    epochs, penalty
-        Of the learner; see `CandidateReranker`.
+        Voted perceptron, or structured support vector machine. See `CandidateReranker`.
+    epochs : int
+        Perceptron training epochs.
+    penalty : float
+        Penalty C of the support vector machine.
     score_weight : float, optional
-        What the score of the parser is multiplied by while the reranker learns; with more, its own scores
-        grow more slowly. Without it, 10 for derived kernels, whose features are large, and 1 for others.
+        Factor of the parser's score in training (10 for derived kernels, else 1). More lets evidence grow
+        more slowly; the features of derived kernels are large.
     k : int
-        Trees a sentence, of each parser.
+        Number of candidate trees per sentence and parser.
     folds : int, optional
-        Parts into which the training sentences are divided. Each is parsed by a parser that learns from the
-        others; without it all are parsed by the parser that has learnt from them, as in the paper.
+        Number of jackknife folds for the candidate lists (none by default). Each is parsed by a parser that
+        learns from the others; without it all are parsed by the parser that has learnt from them, as in the
+        paper.
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -120,6 +129,14 @@ class ConstituentReranker(Model):
         reranker.predict(sentences)
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "weights": {"kernel": tuple(KERNELS)},
+        "learner": {"kernel": LEARNING},
+        "epochs": {"kernel": LEARNING, "learner": ("perceptron",)},
+        "penalty": {"kernel": LEARNING, "learner": ("svm",)},
+        "score_weight": {"kernel": LEARNING},
+        "folds": {"kernel": LEARNING},
+    }
     unsaved = ("parser", "n_jobs")
     fields = saved(
         parser_=Part(LeftCornerParser, ConstituentParser),
@@ -137,16 +154,16 @@ class ConstituentReranker(Model):
         *,
         parser: AnyParser | None = None,
         second: AnyParser | None = None,
-        kernel: str | Kernel = "efficient-top",
-        weights: str = "output",
-        learner: str = "perceptron",
-        epochs: int = 1,
-        penalty: float = 1.0,
-        score_weight: float | None = None,
-        k: int = 20,
-        folds: int | None = None,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        kernel: KernelName | Kernel = "efficient-top",
+        weights: Literal["output", "all"] = "output",
+        learner: Literal["perceptron", "svm"] = "perceptron",
+        epochs: Count = 1,
+        penalty: Annotated[float, Range(1e-12, 1e12)] = 1.0,
+        score_weight: Annotated[float, Range(0, 1e12)] | None = None,
+        k: Annotated[int, Range(2)] = 20,
+        folds: Folds | None = None,
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.parser = parser
         self.second = second
@@ -197,19 +214,7 @@ class ConstituentReranker(Model):
         report(str(self.tuning_))
 
     def _check(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, CHOICES)
-        check_choice("weights", self.weights, ("output", "all"))
-        check_choice("learner", self.learner, LEARNERS)
-        for name in ("epochs", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("k", self.k, minimum=2)
-        check_integer("random_state", self.random_state)
-        check_number("penalty", self.penalty, low=1e-12, high=1e12)
-        if self.score_weight is not None:
-            check_number("score_weight", self.score_weight, low=0, high=1e12)
-        if self.folds is not None:
-            check_integer("folds", self.folds, minimum=2)
+        check_params(self)
         self._check_parsers()
         self._check_kernel()
 

@@ -23,7 +23,6 @@ from treewright.rerank.features import (
 from treewright.rerank.reasons import WeighedFeature
 from treewright.scale import Client
 
-RANKERS = ("perceptron", "loglinear")
 MIN_PURITY = 0.3
 """Of features that are kept."""
 PURITY_POWER = 4

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Fraction, NonNegativeInt, Range
+from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -40,44 +40,45 @@ class DependencyReranker(Model):
     Parameters
     ----------
     parser : DependencyParser, optional
-        One that has learnt from the same sentences, or options for one that will.
+        Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
+        train. It must have learnt from the same sentences.
     space : {"subtree", "polynomial", "template"}
-        Features of sub feature trees, of conjunctions of the arcs' features, or by templates written by hand.
+        Feature space. Features are subtrees, conjunctions of arc features, or templates written by hand.
     learner : {"mined", "kernel"}
-        Features selected by gradient mining for an averaged perceptron, or kernel perceptrons.
+        Features selected by gradient mining, or kernel perceptrons.
     degree : int, optional
-        The highest order of features; 3 for subtrees and 2 for conjunctions without it. The kernel of
-        subtrees has no limit.
+        Maximum order of features (3 for subtrees, 2 for conjunctions). The kernel of subtrees has no limit.
     threshold : float
-        Of gradient mining: more select fewer features.
+        Gradient-mining threshold; a higher one selects fewer features.
     k : int
-        Trees a sentence.
+        Number of candidate trees per sentence.
     folds : int
-        Parts into which the training sentences are divided.
+        Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Epochs of the parsers of the folds; as many as the parser has otherwise.
+        Training epochs of the parsers of the folds, if not the parser's.
     target : {"gold", "best"}
-        What the reranker learns to choose: the gold tree, which is added where it is missing, or the best of
-        the list.
+        Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
+        missing.
     copies : int, optional
-        Of subtree features that tell the same trees apart, how many may enter in a round of mining; None is
-        all.
+        Maximum number of equivalent subtree features per mining round. These tell the same trees apart; None
+        is all.
     max_iter : int
-        Rounds of mining. One selects all features that the mistakes of the parser ask for; with more, the
-        threshold is approached from above and weights settle between rounds.
+        Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for;
+        with more, the threshold is approached from above and weights settle between rounds.
     ranker : {"loglinear", "perceptron"}
-        What learns the weights of the features: a log-linear model that adds to the parser's scores, or the
-        averaged perceptron of the paper.
+        Model of the feature weights. The first adds to the parser's scores,
+        the second is that of the paper.
     epochs : int
-        Passes of the perceptron.
+        Perceptron training epochs.
     chunks : int
-        Kernel perceptrons that share the training lists and vote.
+        Number of kernel perceptrons that share the lists and vote.
     significance_level : float, optional
-        The reranker is trusted if its gain on the dev set has a p-value of at most this; if not, it has no
-        say, and trees are ranked as by the parser. None always trusts it.
+        Use the reranker only if its gain on DEV is significant at this level (1: always). If it is not
+        used, trees are ranked as by the parser. None is the same as 1.
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -104,6 +105,15 @@ class DependencyReranker(Model):
         What share of an order of conjunctions was counted, if not all.
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "degree": [{"space": ("polynomial",)}, {"space": ("subtree",), "learner": ("mined",)}],
+        "threshold": {"learner": ("mined",), "space": ("subtree", "polynomial")},
+        "copies": {"learner": ("mined",), "space": ("subtree",)},
+        "max_iter": {"learner": ("mined",), "space": ("subtree", "polynomial")},
+        "ranker": {"learner": ("mined",)},
+        "epochs": {"learner": ("mined",), "ranker": ("perceptron",)},
+        "chunks": {"learner": ("kernel",)},
+    }
     fields = saved(
         parser_=Part(DependencyParser),
         scorer_=Part(LinearScorer, KernelScorer),
@@ -135,7 +145,7 @@ class DependencyReranker(Model):
         degree: Count | None = None,
         threshold: Annotated[float, Range(0, 1e9)] = 3.0,
         k: Annotated[int, Range(1, MAX_TREES - 1)] = 10,
-        folds: Annotated[int, Range(2)] = 10,
+        folds: Folds = 10,
         fold_epochs: Count | None = None,
         target: Literal["gold", "best"] = "gold",
         copies: Count | None = 4,

@@ -185,7 +185,7 @@ class RerankerTrainer:
         found = tune(lists, gold, trials, random_state=self.reranker.random_state)
         learnt.scorer.choose(found.number)
         level = self.reranker.significance_level
-        is_trusted = level is None or found.is_significant(level)
+        is_trusted = level is None or level == 1 or found.is_significant(level)
         learnt = learnt._replace(gain=found.gain, p_value=found.p_value, is_trusted=is_trusted)
         is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.first))
         final = lists.scores  # of which the parser has found its own scale

@@ -23,7 +23,6 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
-from treewright.learn.kernel import BYTES_PER_MIB
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPerceptron
 from treewright.model import PARAMS, Array, Model, Record, Value, expect, is_within, saved
@@ -43,10 +42,10 @@ class View(Model, ABC):
     has_features = True
     """Whether learners see features, or a kernel's values only."""
 
-    def attach(self, kernel: Kernel | None, memory: int) -> Self:
+    def attach(self, kernel: Kernel | None, cache_memory: int) -> Self:
         """Say through which kernel candidates are seen, and how many MiB of features may be kept."""
         self._kernel: Any = kernel
-        self._memory = memory
+        self._cache_memory = cache_memory
         return self
 
     def count(self, candidates: Any) -> int:  # noqa: ANN401
@@ -143,7 +142,7 @@ class DerivedView(View):
 
     def learn(self, lists: Sequence[Any], indptr: Integers) -> Any:  # noqa: ANN401
         """Return the candidates as the learner takes them."""
-        return _LazyRows(self._kernel, lists, indptr, self._memory * BYTES_PER_MIB)
+        return _LazyRows(self._kernel, lists, indptr, self._cache_memory)
 
     def kernel_scores(self, ranker: Any, lists: Sequence[Any]) -> FloatArray:  # noqa: ANN401
         """Return what a learner says of other lists."""
@@ -217,9 +216,9 @@ class KernelView(View):
         self.examples_ = take_examples(self.examples_, ranker.support_)
 
 
-def make_view(kernel: Kernel | None, *, memory: int) -> View:
-    """Return how candidates are seen through a kernel, or without one; `memory` is in MiB, for features."""
-    return view_class(kernel)().attach(kernel, memory)
+def make_view(kernel: Kernel | None, *, cache_memory: int) -> View:
+    """Return how candidates are seen through a kernel, or without one; features take `cache_memory` bytes."""
+    return view_class(kernel)().attach(kernel, cache_memory)
 
 
 def view_class(kernel: Kernel | None) -> type[View]:

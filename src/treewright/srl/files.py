@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import TypeAlias
 
-from treewright.data.bracketed import iter_brackets
 from treewright.data.consttree import ConstTree
 from treewright.data.formats import open_told
 from treewright.data.propbank import PropSentence, format_sentence, iter_props
@@ -15,43 +14,10 @@ from treewright.errors import InputError
 from treewright.parsing.conllu_files import in_batches
 from treewright.parsing.resumable_output import Unfinished, name_work, write_results
 from treewright.persist import identify
-from treewright.srl.arguments import check_words
 from treewright.srl.labeler import BATCH_SIZE, RoleLabeler
+from treewright.srl.pairs import iter_pairs
 
 Path: TypeAlias = str | os.PathLike[str]
-
-
-def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSentence]]:
-    """Read trees and the roles in the same sentences, of which there must be some.
-
-    Parameters
-    ----------
-    trees : path, or "-"
-        In Penn brackets.
-    props : path, or "-"
-        In PropBank columns.
-    """
-    if os.fspath(trees) == os.fspath(props) == "-":
-        raise InputError("standard input can stand for one file only")
-    pairs = list(_iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
-    if not pairs:
-        raise InputError(f"{os.fspath(trees)} has no sentences; expected at least one")
-    return [tree for tree, _ in pairs], [sentence for _, sentence in pairs]
-
-
-def _iter_pairs(
-    trees: Iterator[ConstTree], sentences: Iterator[PropSentence], source: Path, props: Path
-) -> Iterator[tuple[ConstTree, PropSentence]]:
-    """Yield trees with their sentences; where they do not go together, the files are named."""
-    names = os.fspath(source), os.fspath(props)
-    for number, (tree, sentence) in enumerate(zip_longest(trees, sentences), start=1):
-        if tree is None or sentence is None:
-            more, fewer = names if sentence is None else reversed(names)
-            raise InputError(
-                f"{more} has more sentences than {fewer}, which has {number - 1}; expected as many"
-            )
-        check_words(tree, sentence, f"sentence {number} of {names[0]}", f"that of {names[1]}")
-        yield tree, sentence
 
 
 def label_file(
@@ -115,7 +81,7 @@ def _labelled(
         for batch in in_batches(islice(trees, n_done, None), BATCH_SIZE):
             yield from labeler.predict(batch)
         return
-    pairs = islice(_iter_pairs(trees, iter_props(props), source, props), n_done, None)
+    pairs = islice(iter_pairs(trees, iter_props(props), source, props), n_done, None)
     for known in in_batches(pairs, BATCH_SIZE):
         trees_of, sentences = [tree for tree, _ in known], [sentence for _, sentence in known]
         yield from labeler.predict(trees_of, labeler.keep_learnt(sentences))

@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from treewright._validate import check_choice, check_integer
+from treewright._typing import Count, FileName, NonNegativeInt, Range
+from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.errors import InputError
+from treewright.metrics import roles as score_roles
 from treewright.model import Model, Part, saved
 from treewright.progress import report
 from treewright.progress import task as begin_task
@@ -29,11 +31,15 @@ from treewright.srl.arguments import (
     shape_of,
 )
 from treewright.srl.codes import CodeClassifier
+from treewright.srl.features import read_templates
 from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
-from treewright.srl.predicates import KINDS, VERBS, PredicateFinder, tag_at, word_at
-from treewright.srl.roles import KERNELS, RoleClassifier
+from treewright.srl.pairs import read_pairs
+from treewright.srl.predicates import VERBS, PredicateFinder, tag_at, word_at
+from treewright.srl.roles import RoleClassifier, RoleKernel
 
 FloatArray = npt.NDArray[np.float64]
+Pairs: TypeAlias = tuple[Sequence[ConstTree], Sequence[PropSentence]]
+"""Trees and the roles in the same sentences."""
 
 CORE = frozenset(f"ARG{number}" for number in range(6))
 """Roles that a predicate has once at the most."""
@@ -54,17 +60,18 @@ class RoleLabeler(Model):
     Parameters
     ----------
     predicates : {"verbs", "all"}
-        Whether predicates are sought among verbs only, or also among other words that have been some in
+        Find predicates among verbs, or also among other words. These are words that were predicates in
         training.
     kernel : str
-        What arguments are compared by when they are named; see `RoleClassifier`.
+        Kernel that compares arguments to classify their roles. See `RoleClassifier`.
     features : {"standard", "extended"} or str
-        What is asked of arguments; see `treewright.srl.features`.
+        Features of arguments. Others are given in the notation of `treewright.srl.features`.
     C : float, optional
-        The cost of an argument with a wrong name; None is a good one for the kernel.
+        Cost of a wrong role in training (by default one for the kernel).
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -82,6 +89,7 @@ class RoleLabeler(Model):
     True
     """
 
+    EFFECTIVE_IF: ClassVar = {"C": RoleClassifier.EFFECTIVE_IF["C"]}
     fields = saved(
         finder_=Part(PredicateFinder), identifier_=Part(CodeClassifier), classifier_=Part(RoleClassifier)
     )
@@ -89,12 +97,12 @@ class RoleLabeler(Model):
     def __init__(
         self,
         *,
-        predicates: str = VERBS,
-        kernel: str = "linear",
-        features: str = "extended",
-        C: float | None = None,  # noqa: N803
-        random_state: int = 0,
-        n_jobs: int = 1,
+        predicates: Literal["verbs", "all"] = "verbs",
+        kernel: RoleKernel = "linear",
+        features: Literal["standard", "extended"] | str = "extended",
+        C: Annotated[float, Range(1e-9, 1e9)] | None = None,  # noqa: N803
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.predicates = predicates
         self.kernel = kernel
@@ -103,10 +111,39 @@ class RoleLabeler(Model):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @staticmethod
+    def read_training(
+        train: FileName,
+        dev: FileName | None = None,
+        *,
+        props: FileName,
+        dev_props: FileName | None = None,
+    ) -> tuple[list[ConstTree], list[PropSentence], Pairs | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank in Penn brackets.
+        dev : str, optional
+            Treebank to score at the end, with --dev-props.
+        props : str
+            PropBank columns of the same sentences.
+        dev_props : str, optional
+            PropBank columns of the sentences of --dev.
+        """
+        if (dev is None) != (dev_props is None):
+            raise InputError(
+                "--dev has the trees and --dev-props the roles to score; expected both or neither"
+            )
+        training = read_pairs(train, props)
+        return *training, read_pairs(dev, dev_props) if dev is not None and dev_props is not None else None
+
     def fit(
         self,
         trees: Sequence[ConstTree],
         sentences: Sequence[PropSentence],
+        dev: Pairs | None = None,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -117,11 +154,13 @@ class RoleLabeler(Model):
         trees : sequence of ConstTree
         sentences : sequence of PropSentence
             Of the same words.
+        dev : pair of sequences of ConstTree and PropSentence, optional
+            Scored in the end.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
         """
-        self.check_options()
+        self._check()
         trees, sentences = list(trees), list(sentences)
         pairs = list(pair_sentences(trees, sentences))
         wanted = self.keep_learnt(sentences)
@@ -139,7 +178,17 @@ class RoleLabeler(Model):
         )
         machines = kept.folder / "machines" if kept else None
         self.classifier_ = self._make_classifier().fit(found.arguments, checkpoint=machines)
+        if dev is not None:
+            self._report_scores(*dev)
         return self
+
+    def _report_scores(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> None:
+        """Report the scores with predicates that are found and with those that are known."""
+        gold = self.keep_learnt(sentences)
+        report(f"dev:\n{score_roles(gold, self.predict(trees))}")
+        known = score_roles(gold, self.predict(trees, gold))
+        ratios = f"precision {known.precision:.2f}, recall {known.recall:.2f}, F1 {known.f1:.2f}"
+        report(f"dev with known predicates: {ratios}")
 
     def _identity(self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence]) -> str:
         """Return a name for the options and the data of a training."""
@@ -259,13 +308,9 @@ class RoleLabeler(Model):
             yield [(one.node, name) for one, name in zip(arguments, names, strict=True)]
             begin = end
 
-    def check_options(self) -> None:
-        """Check what the constructor was given, as `fit` does first of all."""
-        check_choice("predicates", self.predicates, KINDS)
-        check_choice("kernel", self.kernel, KERNELS)
-        check_integer("random_state", self.random_state)
-        check_integer("n_jobs", self.n_jobs, minimum=1)
-        self._make_classifier().check()
+    def _check(self) -> None:
+        check_params(self)
+        read_templates(self.features)
 
 
 class _Task(NamedTuple):

@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Count, Memory, NonNegativeInt, Range
+from treewright._validate import check_choice, check_integer, check_params
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import InputError
@@ -34,8 +35,14 @@ TREE_KERNELS: dict[str, Kernel] = {
     "pt": PartialTreeKernel(decay=0.8, depth_decay=0.4, normalize=True),
 }
 """With the decays of the paper."""
-KERNELS = (LINEAR, *TREE_KERNELS, *(f"{LINEAR}+{name}" for name in TREE_KERNELS),
-           FRAGMENTS, f"{LINEAR}+{FRAGMENTS}", MINED)  # fmt: skip
+RoleKernel: TypeAlias = Literal[
+    "linear", "st", "sst", "pt", "linear+st", "linear+sst", "linear+pt",
+    "fragments", "linear+fragments", "mined",
+]  # fmt: skip
+KERNELS = get_args(RoleKernel)
+SUMS = tuple(f"{LINEAR}+{name}" for name in TREE_KERNELS)
+MACHINES = tuple(each for each in KERNELS if each not in (LINEAR, MINED))
+"""Kernels that support vector machines are trained with."""
 COSTS = {LINEAR: 0.1, f"{LINEAR}+{FRAGMENTS}": 0.1}
 """Of linear models, whose features are not normalised; all others have `TREE_COST`. By EWT's dev set."""
 TREE_COST = 5.0
@@ -54,31 +61,32 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
     Parameters
     ----------
     kernel : str or Kernel
-        What arguments are compared by: ``"linear"``, features that people have thought of; ``"st"``,
+        Kernel that compares arguments. ``"linear"``: features written by hand; ``"st"``,
         ``"sst"`` and ``"pt"``, the subtrees, subset trees and partial trees of the tree that holds predicate
         and argument; ``"linear+sst"`` and so on, the sum of both, each normalised; ``"fragments"`` and
         ``"linear+fragments"``, a linear model whose features are the heaviest fragments of a machine with
         subset trees; ``"mined"``, conjunctions of the features, found by mining. A `Kernel` is taken as one
         of trees.
     features : {"standard", "extended"} or str
-        Those of the linear part; see `treewright.srl.features`.
+        Features of the linear part. See `treewright.srl.features`.
     weight : float
-        Of the linear part in a sum.
+        Weight of the linear part in a sum.
     C : float, optional
-        The cost of an argument on the wrong side of the margin; None is a good one for the kernel.
+        Cost of a wrong role in training (by default one for the kernel).
     adjuncts : {"separate", "merged"}
-        Whether kinds of adjuncts (``ARGM-TMP``) are told apart.
+        Separate roles for kinds of adjuncts (ARGM-TMP), or one for all.
     n_fragments : int
-        Of each machine, for linear models of fragments.
+        Number of fragments per machine, for linear models of fragments.
     degree, threshold
         As those of `ConjunctionClassifier`, for mining.
     tol : float
-        By how much the conditions of optimality of a machine may be violated.
+        Tolerance of the optimality conditions of a machine.
     cache_memory : int
         Bytes for kernel values in training.
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -99,6 +107,15 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
     ['ARG0', 'ARG1']
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "weight": {"kernel": SUMS},
+        "C": {"kernel": tuple(each for each in KERNELS if each != MINED)},
+        "n_fragments": {"kernel": (FRAGMENTS, f"{LINEAR}+{FRAGMENTS}")},
+        "degree": {"kernel": (MINED,)},
+        "threshold": {"kernel": (MINED,)},
+        "tol": {"kernel": MACHINES},
+        "cache_memory": {"kernel": MACHINES},
+    }
     fields = saved(
         kernel=KernelField(),
         classes_=Value(decode=read_names),
@@ -109,19 +126,19 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
 
     def __init__(
         self,
-        kernel: str | Kernel = "linear+sst",
+        kernel: RoleKernel | Kernel = "linear+sst",
         *,
-        features: str = "extended",
-        weight: float = 2.0,
-        C: float | None = None,  # noqa: N803
-        adjuncts: str = "separate",
-        n_fragments: int = 10_000,
-        degree: int = 2,
-        threshold: float | str = 10.0,
-        tol: float = 1e-2,
-        cache_memory: int = 4 << 30,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        features: Literal["standard", "extended"] | str = "extended",
+        weight: Annotated[float, Range(1e-6, 1e6)] = 2.0,
+        C: Annotated[float, Range(1e-9, 1e9)] | None = None,  # noqa: N803
+        adjuncts: Literal["separate", "merged"] = "separate",
+        n_fragments: Count = 10_000,
+        degree: Count = 2,
+        threshold: Annotated[float, Range(0, 1e12)] | Literal["auto"] = 10.0,
+        tol: Annotated[float, Range(1e-12, 1)] = 1e-2,
+        cache_memory: Memory = 4 << 30,
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.kernel = kernel
         self.features = features
@@ -352,19 +369,8 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
 
     def check(self) -> None:
         """Check what the constructor was given, as `fit` does first of all."""
-        if not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, KERNELS)
+        check_params(self)
         read_templates(self.features)
-        check_choice("adjuncts", self.adjuncts, ("separate", "merged"))
-        check_number("weight", self.weight, low=1e-6, high=1e6)
-        if self.C is not None:
-            check_number("C", self.C, low=1e-9, high=1e9)
-        check_number("tol", self.tol, low=1e-12, high=1)
-        if self.threshold != "auto":
-            check_number("threshold", self.threshold, low=0, high=1e12)
-        for name in ("n_fragments", "degree", "cache_memory", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("random_state", self.random_state)
 
     def check_fitted_state(self) -> None:
         """Check that the parts are those of the kernel."""

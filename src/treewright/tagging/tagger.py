@@ -11,10 +11,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, NonNegativeInt
+from treewright._typing import Count, FileName, NonNegativeInt
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.model import Array, Model, Part, Record, Value, expect, saved
@@ -134,6 +135,7 @@ class Tagger(Model):
     epochs : int
         Passes over the training sentences.
     random_state : int
+        Seed of the random numbers.
 
     Attributes
     ----------
@@ -156,6 +158,22 @@ class Tagger(Model):
     def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None
+    ) -> tuple[list[DepTree], list[DepTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Tagged sentences in CoNLL-U.
+        dev : str, optional
+            Tagged sentences to score at the end.
+        """
+        development = read_conllu(dev, require_heads=False) if dev else None
+        return read_conllu(train, require_heads=False), development
 
     def fit(
         self,

@@ -38,7 +38,7 @@ def train(*, trees=None, **options):
 @pytest.fixture(scope="module")
 def parsers():
     return {
-        (strategy, only_known): train(strategy=strategy, only_known=only_known)
+        (strategy, only_known): train(strategy=strategy, any_children=not only_known)
         for strategy in STRATEGIES
         for only_known in (True, False)
     }
@@ -118,7 +118,7 @@ def test_where_nothing_is_known_all_goes_under_the_top(strategy):
 
 
 def test_wide_constituents_have_no_score_but_the_top(parsers):
-    parser = train(max_children=2, only_known=False)
+    parser = train(max_children=2, any_children=True)
     wide, top = read(
         "(TOP (NP (DT a) (NN b) (NN b)) (VP (VBD c)))", "(TOP (DT a) (NN b) (NN b) (VP (VBD c)))"
     )

@@ -34,7 +34,7 @@ def make_learners(training, **options):
         "runs": 1,
         "eta": 0.8,
         "sample_size": 60,
-        "least_gain": 0.1,
+        "min_gain": 0.1,
         "slack": 0.05,
         "random_state": 0,
         "n_jobs": 1,

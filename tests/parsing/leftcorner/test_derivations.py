@@ -263,7 +263,7 @@ def test_links_name_vectors_by_the_numbers_that_a_search_gives():
 @given(any_trees() | chained_trees())
 def test_what_a_network_sees_equals_a_look_at_the_whole_past(tree):
     derivation = derive(tree)
-    vocabulary = DecisionVocabulary.from_derivations([derivation], threshold=1)
+    vocabulary = DecisionVocabulary.from_derivations([derivation], min_count=1)
     encoded = encode(derivation, vocabulary)
     for row, seen in enumerate(oracle.surroundings(oracle.decisions(tree))):
         links, last, top, last_word, left_word = seen
@@ -295,7 +295,7 @@ def symbol_numbers(label, vocabulary):
 @given(st.lists(any_trees() | chained_trees(), min_size=1, max_size=3))
 def test_encoded_decisions_are_legal_and_within_their_ranges(trees):
     derivations = [derive(tree) for tree in trees]
-    vocabulary = DecisionVocabulary.from_derivations(derivations, threshold=2, min_unknown=2)
+    vocabulary = DecisionVocabulary.from_derivations(derivations, min_count=2, min_unknown=2)
     for derivation in derivations:
         encoded = encode(derivation, vocabulary)
         rows = np.arange(len(derivation.kinds))
@@ -337,7 +337,7 @@ def test_a_label_that_was_never_seen_is_refused():
 
 def test_rare_words_are_the_unknown_of_their_tag_and_rare_unknowns_that_of_all():
     counts = {("N", "a"): 9, ("N", "b"): 3, ("N", "c"): 2, ("V", "a"): 8, ("V", "d"): 4, ("X", "e"): 4}
-    words = TagWordVocabulary.from_counts(counts, threshold=5, min_unknown=5)
+    words = TagWordVocabulary.from_counts(counts, min_count=5, min_unknown=5)
     assert words.tags.strings == ["N", "V"]
     assert words.words == [[None, "a"], ["a"]]
     assert (words.indptr.tolist(), words.tag_of.tolist(), len(words)) == ([0, 1, 3, 4], [0, 1, 1, 2], 4)
@@ -357,7 +357,7 @@ def test_the_tag_of_a_folded_word_is_that_of_the_unknown_of_all_tags():
 @pytest.mark.parametrize("n", [200])
 def test_words_of_a_tag_are_numbered_in_one_run(n):
     derivations = [derive(tree) for tree in tw.make_treebank(n_sentences=n, random_state=1).constituents]
-    words = DecisionVocabulary.from_derivations(derivations, threshold=5).words
+    words = DecisionVocabulary.from_derivations(derivations, min_count=5).words
     for tag in range(len(words.tags)):
         assert (words.tag_of[words.indptr[tag] : words.indptr[tag + 1]] == tag).all()
     assert words.indptr[-1] == len(words)
@@ -367,7 +367,7 @@ def test_vocabularies_and_chains_are_saved(tmp_path):
     trees = tw.make_treebank(n_sentences=100, random_state=2).constituents
     chains = UnaryChains.from_trees(trees, min_count=2)
     vocabulary = DecisionVocabulary.from_derivations(
-        [derive(chains.merge(tree)) for tree in trees], threshold=3
+        [derive(chains.merge(tree)) for tree in trees], min_count=3
     )
     for name, model in [("chains", chains), ("vocabulary", vocabulary)]:
         save_state(model.get_state(), tmp_path / name)

@@ -12,7 +12,7 @@ from treewright.parsing.leftcorner.traces import trace_candidates
 
 TREES = tw.make_treebank(n_sentences=12, random_state=3).constituents
 DERIVATIONS = [derive(tree) for tree in TREES]
-VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, threshold=2, min_unknown=1)
+VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, min_count=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)
 ENCODED = [encode(derivation, VOCABULARY) for derivation in DERIVATIONS]
 

@@ -35,7 +35,7 @@ def treebank():
 
 
 def make_parser(**options):
-    small = {"units": 16, "embedding": 8, "threshold": 2, "epochs": 3, "batch_size": 200, "beam": 8}
+    small = {"units": 16, "embedding": 8, "min_count": 2, "epochs": 3, "batch_size": 200, "beam": 8}
     return LeftCornerParser(**(small | {"learning_rate": 0.02, "patience": 30} | options))
 
 
@@ -436,11 +436,17 @@ def test_parses_have_no_root_where_training_trees_have_none(treebank):
 
 @pytest.mark.slow
 def test_training_on_one_tree_gives_it_back(treebank):
-    parser = make_parser(epochs=60, dropout=0.0, threshold=1).fit(treebank[:1])
+    parser = make_parser(epochs=60, dropout=0.0, min_count=1).fit(treebank[:1])
     assert parser.predict(treebank[:1]) == treebank[:1]
     derivation = derive(parser.chains_.merge(treebank[0]))
     assert encode(derivation, parser.vocabulary_).kinds.tolist() == derivation.kinds
     assert parser.chains_.split(rebuild(derivation)) == treebank[0]
+
+
+COUNTS = (
+    "units", "embedding", "min_count", "min_chain", "batch_size", "epochs", "patience", "beam", "branching",
+    "max_projections", "n_jobs",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -455,7 +461,7 @@ def test_training_on_one_tree_gives_it_back(treebank):
         ({"dropout": 1.0}, "dropout is 1.0; expected a number from 0 to 0.9"),
         ({"folds": 1}, "folds is 1; expected an integer of at least 2"),
         ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
-        *(({name: 0}, f"{name} is 0; expected an integer of at least 1") for name in leftcorner.COUNTS),
+        *(({name: 0}, f"{name} is 0; expected an integer of at least 1") for name in COUNTS),
     ],
 )
 def test_wrong_options_are_named(treebank, options, message):

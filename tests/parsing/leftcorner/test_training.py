@@ -13,7 +13,7 @@ from treewright.parsing.leftcorner.training import Settings, Trainer, draw_weigh
 torch = pytest.importorskip("torch")
 
 DERIVATIONS = [derive(tree) for tree in tw.make_treebank(n_sentences=30, random_state=1).constituents]
-VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, threshold=2, min_unknown=1)
+VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, min_count=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)
 ENCODED = [encode(derivation, VOCABULARY) for derivation in DERIVATIONS]
 SETTINGS = Settings(

@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Count, FileName, Folds, Fraction, NonNegativeInt, Range, TagSource
+from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
-from treewright.data.heads import RULES
+from treewright.data.heads import RuleName
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
@@ -41,6 +41,7 @@ from treewright.parsing.sentences import (
     learn_tags,
     list_sentences,
     read_sentences,
+    read_treebanks,
     split_dev,
     with_words,
 )
@@ -48,10 +49,10 @@ from treewright.progress import Task, report, task, track
 from treewright.scale import map_jobs, map_slices
 from treewright.tagging.tagger import Tagger
 
-STRATEGIES = ("shift-reduce", "original")
 DEV_INFERENCES = 2_000
 """What searches may score between steps of training, whose first models are unsure of everything."""
-COUNTS = ("max_children", "min_count", "sample_size", "patience", "max_inferences", "runs", "n_jobs")
+Strategy: TypeAlias = Literal["shift-reduce", "original"]
+STRATEGIES = get_args(Strategy)
 
 
 class Parse(NamedTuple):
@@ -70,36 +71,47 @@ class ConstituentParser(Model):
     Parameters
     ----------
     strategy : {"shift-reduce", "original"}
-        Whether constituents are put over the items that begin at a focus, which moves from right to left, or
-        over any that begin no further right than the last; the second looks at many more.
+        Order of inferences; original is that of the paper, and slower. The first puts constituents over
+        the items that begin at a focus, which moves from right to left; the second over any that begin no
+        further right than the last.
     tags : {"gold", "predicted"}
-        Whether sentences bring their tags, or the parser's own tagger gives them. In the second case the
-        training sentences are tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. Training sentences are
+        tagged by taggers that have not seen them.
     max_children : int
-        Of a constituent; only the top may have more.
-    only_known : bool
-        Consider a label only over a first and a last child, or an only child, that it was seen with.
+        Maximum number of children of a constituent. Only the top may have more.
+    any_children : bool
+        Also consider labels over children never seen with them. Otherwise a label is considered only over a
+        first and a last child, or an only child, that it was seen with.
     head_rules : {"collins", "yamada-matsumoto"}
+        Head rules.
     min_count : int
-        How often a word must occur to be asked for.
+        Minimum count of a word to be a feature.
     sample_size : int
-        Examples on which each tree is built.
-    eta, least_gain, slack, lowest_penalty : float
-        As of `BoostedTrees`; training ends at the lowest penalty, if not before. With a slack of 0.2, large
-        treebanks are learnt in less time, a little worse.
+        Number of examples on which each decision tree is built.
+    eta : float
+        Factor by which the penalty falls when nothing gains. See `BoostedTrees` for this and the next three.
+    min_gain : float
+        Minimum gain of a split, as a share of the penalty.
+    slack : float
+        Share by which gradients may exceed a finished penalty. With 0.2, large treebanks are learnt in less
+        time, a little worse.
+    lowest_penalty : float
+        Penalty at which training ends.
     patience : int
-        Stop when the dev score has not risen for so many steps, and keep the best.
+        Early-stopping patience in penalty steps. The best step is kept.
     max_inferences : int
-        How many are scored for a sentence before the search ends with what it has found.
+        Maximum number of scored inferences per sentence. The search then ends with what it has found.
     runs : int
-        Trainings with other samples, whose mean is a better model than each.
+        Number of training runs to average. They draw different samples.
     folds : int
-        Of the taggers.
+        Number of jackknife folds for tagging.
     atoms : str, optional
-        Atomic features, in the notation of `treewright.parsing.constituent.atoms.ATOMS`, the default.
+        Atomic features, in the notation of the library. The default is
+        `treewright.parsing.constituent.atoms.ATOMS`.
     random_state : int
+        Seed of the random numbers.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -123,6 +135,7 @@ class ConstituentParser(Model):
     True
     """
 
+    EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
     fields = saved(
         atoms=Value(str, encode=lambda atoms: ATOMS if atoms is None else atoms),
         root_=Value(str | None),
@@ -143,34 +156,34 @@ class ConstituentParser(Model):
     def __init__(
         self,
         *,
-        strategy: str = "shift-reduce",
-        tags: str = "gold",
-        max_children: int = 5,
-        only_known: bool = True,
-        head_rules: str = "collins",
-        min_count: int = 2,
-        sample_size: int = 20_000,
-        eta: float = 0.8,
-        least_gain: float = 0.1,
-        slack: float = 0.05,
-        lowest_penalty: float = 0.1,
-        patience: int = 6,
-        max_inferences: int = 20_000,
-        runs: int = 1,
-        folds: int = 5,
+        strategy: Strategy = "shift-reduce",
+        tags: TagSource = "gold",
+        max_children: Count = 5,
+        any_children: bool = False,
+        head_rules: RuleName = "collins",
+        min_count: Count = 2,
+        sample_size: Count = 20_000,
+        eta: Annotated[float, Range(1e-6, 0.999)] = 0.8,
+        min_gain: Annotated[float, Range(0, 10)] = 0.1,
+        slack: Fraction = 0.05,
+        lowest_penalty: Annotated[float, Range(1e-6, 1e6)] = 0.1,
+        patience: Count = 6,
+        max_inferences: Count = 20_000,
+        runs: Count = 1,
+        folds: Folds = 5,
         atoms: str | None = None,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
     ) -> None:
         self.strategy = strategy
-        self.tags = tags
+        self.tags: str = tags
         self.max_children = max_children
-        self.only_known = only_known
+        self.any_children = any_children
         self.head_rules = head_rules
         self.min_count = min_count
         self.sample_size = sample_size
         self.eta = eta
-        self.least_gain = least_gain
+        self.min_gain = min_gain
         self.slack = slack
         self.lowest_penalty = lowest_penalty
         self.patience = patience
@@ -180,6 +193,23 @@ class ConstituentParser(Model):
         self.atoms = atoms
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
+    ) -> tuple[list[ConstTree], list[ConstTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank in Penn brackets.
+        dev : str, optional
+            Treebank for early stopping (a tenth of TRAIN by default).
+        max_length : int, optional
+            Maximum number of words per sentence, with punctuation.
+        """
+        return read_treebanks(train, dev, max_length=max_length)
 
     def fit(
         self,
@@ -252,7 +282,7 @@ class ConstituentParser(Model):
             self._table,
             is_shifting=self.strategy == "shift-reduce",
             max_children=self.max_children,
-            only_known=self.only_known,
+            only_known=not self.any_children,
         )
         self.grammar_ = training.grammar
         report(
@@ -279,7 +309,7 @@ class ConstituentParser(Model):
             runs=self.runs,
             eta=self.eta,
             sample_size=self.sample_size,
-            least_gain=self.least_gain,
+            min_gain=self.min_gain,
             slack=self.slack,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -466,18 +496,7 @@ class ConstituentParser(Model):
         return whole.children[0] if len(whole.children) == 1 else whole
 
     def _check(self) -> None:
-        check_choice("strategy", self.strategy, STRATEGIES)
-        check_choice("tags", self.tags, ("gold", "predicted"))
-        check_choice("only_known", self.only_known, (True, False))
-        check_choice("head_rules", self.head_rules, tuple(RULES))
-        for name in COUNTS:
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("folds", self.folds, minimum=2)
-        check_integer("random_state", self.random_state)
-        check_number("eta", self.eta, low=1e-6, high=0.999)
-        check_number("slack", self.slack, low=0, high=1)
+        check_params(self)
         if self.eta * (1 + self.slack) >= 1:
             found = f"eta is {self.eta!r} with a slack of {self.slack!r}"
             raise InputError(f"{found}; expected eta * (1 + slack) below 1")
-        check_number("least_gain", self.least_gain, low=0, high=10)
-        check_number("lowest_penalty", self.lowest_penalty, low=1e-6, high=1e6)

@@ -62,7 +62,7 @@ class Learners:
     training : TrainingSet
     runs : int
         How often each label is learnt, with other samples.
-    eta, sample_size, least_gain, slack
+    eta, sample_size, min_gain, slack
         As of `BoostedTrees`.
     random_state : int
     n_jobs : int
@@ -84,7 +84,7 @@ class Learners:
         runs: int,
         eta: float,
         sample_size: int,
-        least_gain: float,
+        min_gain: float,
         slack: float,
         random_state: int,
         n_jobs: int,
@@ -107,7 +107,7 @@ class Learners:
                 return BoostedTrees.from_state(found, mine, mine.signs, biases=mine.biases)
             run = random_state + number // self._n_labels
             return make_learner(
-                mine, eta=eta, sample_size=sample_size, least_gain=least_gain, slack=slack, random_state=run
+                mine, eta=eta, sample_size=sample_size, min_gain=min_gain, slack=slack, random_state=run
             )
 
         found = self._load("history")
@@ -193,7 +193,7 @@ def make_learner(
     *,
     eta: float,
     sample_size: int,
-    least_gain: float,
+    min_gain: float,
     slack: float,
     random_state: int,
 ) -> BoostedTrees:
@@ -204,7 +204,7 @@ def make_learner(
         biases=examples.biases,
         eta=eta,
         sample_size=sample_size,
-        least_gain=least_gain,
+        min_gain=min_gain,
         slack=slack,
         random_state=random_state,
     )

@@ -2,14 +2,24 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import (
+    Count,
+    FileName,
+    Fraction,
+    LiftingScheme,
+    NonNegativeFloat,
+    NonNegativeInt,
+    Range,
+    TagSource,
+)
 from treewright._validate import check_integer, check_params
 from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
@@ -70,44 +80,45 @@ class DependencyParser(Model):
     Parameters
     ----------
     order : {1, 2, 3}
-        1 scores arcs; 2 also neighbouring siblings and grandchildren; 3 also grand-siblings and three
-        siblings in a row.
+        Order of the scored parts: arcs, pairs or triples of arcs. Order 2 adds neighbouring siblings and
+        grandchildren, order 3 grand-siblings and three siblings in a row.
     k : int
-        Length of the candidate lists in training.
+        Length of candidate lists in training.
     epochs : int
         Passes over the training sentences.
     runs : int
-        Trainings in different orders, whose mean is a better model than each.
+        Number of training runs to average. They visit the sentences in different orders.
     tags : {"gold", "predicted"}
-        Whether sentences bring their tags, features and lemmas, or the parser's own tagger gives them.
-        In the second case the training sentences are tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. These stand for parts of
+        speech, features and lemmas; training sentences are tagged by taggers that have not seen them.
     decoder : {"projective", "spanning"}
-        Trees without crossing arcs, to which others are lifted and from which they are brought back, or any
-        trees; the second is for order 1 only.
+        Decoder; spanning finds any trees (with order 1 only). Projective training lifts crossing arcs, and
+        parsing brings them back.
     jackknife : bool
-        Also train a parser on all but each of the `folds`, whose trees of the sentences that it has not seen
-        show the labeler what mistakes to expect, and calibrate probabilities. Takes so many times longer.
+        Learn relations and probabilities by jackknifing (slower). A parser is trained on all but each of the
+        `folds`; its trees of the sentences that it has not seen show the labeler what mistakes to expect.
     patience : int, optional
-        Stop when the dev score has not risen for so many epochs, and keep the best.
+        Early-stopping patience in epochs (needs a dev set). The best epoch is kept.
     bound : float
-        Largest step of an update towards one constraint.
+        Maximum step of an update towards one constraint.
     random_state : int
+        Seed of the random numbers.
     table_bits : int
-        The weight table has 2 ** `table_bits` slots.
+        Binary logarithm of the size of the weight table.
     pruning_threshold : float
-        A head is scored if its first-order probability is at least this share of the best head's.
+        Minimum probability of a head, relative to the best head's. Others are pruned.
     max_heads : int
-        Heads scored a word at the most.
+        Maximum number of heads per word after pruning.
     folds : int
-        Folds by which training sentences are tagged, pruned and parsed with models that have not seen them.
+        Number of jackknife folds for tagging and pruning.
     lifting : {"path", "head", "head+path", "baseline"}
-        How crossing arcs are made projective for training and brought back after parsing.
+        Scheme that encodes lifted crossing arcs.
     templates : TemplateSet, optional
-        Features.
+        Feature templates.
     scorer : PartScorer, optional
         Scores the parts of trees instead of the linear model.
     n_jobs : int
-        Threads for folds and for parsing; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -122,6 +133,11 @@ class DependencyParser(Model):
         What scores are multiplied by to become logarithms of probabilities.
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "lifting": {"decoder": ("projective",)},
+        "pruning_threshold": {"decoder": ("projective",)},
+        "max_heads": {"decoder": ("projective",)},
+    }
     fields = saved(
         scorer=Part(PartScorer, optional=True),
         templates=TEMPLATES,
@@ -148,7 +164,7 @@ class DependencyParser(Model):
         k: Count = 10,
         epochs: Count = 6,
         runs: Count = 4,
-        tags: Literal["gold", "predicted"] = "gold",
+        tags: TagSource = "gold",
         decoder: Literal["projective", "spanning"] = "projective",
         jackknife: bool = False,
         patience: Count | None = None,
@@ -158,7 +174,7 @@ class DependencyParser(Model):
         pruning_threshold: Fraction = 1e-3,
         max_heads: Count = 8,
         folds: Count = 5,
-        lifting: Literal["path", "head", "head+path", "baseline"] = "path",
+        lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
         scorer: PartScorer | None = None,
         n_jobs: Count = 1,
@@ -181,6 +197,22 @@ class DependencyParser(Model):
         self.templates = templates
         self.scorer = scorer
         self.n_jobs = n_jobs
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None
+    ) -> tuple[list[DepTree], list[DepTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank in CoNLL-U.
+        dev : str, optional
+            Treebank to score after each epoch.
+        """
+        development = read_conllu(dev) if dev else None
+        return read_conllu(train), development
 
     def fit(
         self,

@@ -67,9 +67,9 @@ class TagWordVocabulary(Model):
 
     @classmethod
     def from_counts(
-        cls, counts: Mapping[tuple[str, str], int], *, threshold: int = 20, min_unknown: int = 5
+        cls, counts: Mapping[tuple[str, str], int], *, min_count: int = 20, min_unknown: int = 5
     ) -> Self:
-        """Number the pairs of a tag and a word that occur at least `threshold` times.
+        """Number the pairs of a tag and a word that occur at least `min_count` times.
 
         The unknown of a tag has a number of its own where the other words of the tag occur at least
         `min_unknown` times in all.
@@ -79,9 +79,9 @@ class TagWordVocabulary(Model):
             by_tag.setdefault(tag, {})[word] = count
         kept: list[tuple[str, list[str | None]]] = []
         for tag in sorted(by_tag, key=lambda tag: (-sum(by_tag[tag].values()), tag)):
-            n_rare = sum(count for count in by_tag[tag].values() if count < threshold)
+            n_rare = sum(count for count in by_tag[tag].values() if count < min_count)
             unknown: list[str | None] = [None] if n_rare >= min_unknown else []
-            frequent = Vocabulary.from_counts(by_tag[tag], min_count=threshold).strings
+            frequent = Vocabulary.from_counts(by_tag[tag], min_count=min_count).strings
             if unknown or frequent:
                 kept.append((tag, [*unknown, *frequent]))
         return cls([tag for tag, _ in kept], [words for _, words in kept])
@@ -116,7 +116,7 @@ class DecisionVocabulary(Model):
 
     @classmethod
     def from_derivations(
-        cls, derivations: Iterable[Derivation], *, threshold: int = 20, min_unknown: int = 5
+        cls, derivations: Iterable[Derivation], *, min_count: int = 20, min_unknown: int = 5
     ) -> Self:
         """Number the labels, the most frequent first, and the tags and words of derivations."""
         labels: Counter[str] = Counter()
@@ -124,7 +124,7 @@ class DecisionVocabulary(Model):
         for derivation in derivations:
             labels.update(derivation.labels)
             pairs.update(zip(derivation.tags, derivation.words, strict=True))
-        words = TagWordVocabulary.from_counts(pairs, threshold=threshold, min_unknown=min_unknown)
+        words = TagWordVocabulary.from_counts(pairs, min_count=min_count, min_unknown=min_unknown)
         return cls(Vocabulary.from_counts(labels).strings, words)
 
     @property

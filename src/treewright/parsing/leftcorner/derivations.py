@@ -25,7 +25,7 @@ an X: that is for `MODIFY`. A word that has siblings has no tag of its own and i
 
     chains = UnaryChains.from_trees(trees)
     derivations = [derive(chains.merge(tree)) for tree in trees]
-    vocabulary = DecisionVocabulary.from_derivations(derivations, threshold=20)
+    vocabulary = DecisionVocabulary.from_derivations(derivations, min_count=20)
     encoded = [encode(derivation, vocabulary) for derivation in derivations]
 
 and from a search back to a tree::

@@ -15,7 +15,7 @@ What is here needs NumPy alone; `treewright.parsing.leftcorner.training` trains 
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,8 @@ Floats = npt.NDArray[np.floating[Any]]
 Booleans = npt.NDArray[np.bool_]
 Weights = Mapping[str, Floats]
 
-CELLS = ("gated", "tanh", "sigmoid")
+Cell: TypeAlias = Literal["gated", "tanh", "sigmoid"]
+CELLS = get_args(Cell)
 N_LINKS = len(LINKS)
 N_SOURCES = 1 + N_LINKS
 """Of the memory of a gated unit: what is new, and the memories that links lead to."""

@@ -3,11 +3,12 @@
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from treewright._validate import check_choice, check_integer, check_number
+from treewright._typing import Count, FileName, Folds, Fraction, NonNegativeInt, Range, TagSource
+from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
@@ -20,7 +21,7 @@ from treewright.parsing.constituent.parser import Parse
 from treewright.parsing.leftcorner.beam import Found, Limits, find_parses
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, encode, encode_together
 from treewright.parsing.leftcorner.derivations import Decision, UnaryChains, derive, rebuild
-from treewright.parsing.leftcorner.network import CELLS, Floats, Network, Sizes, WeightsField
+from treewright.parsing.leftcorner.network import Cell, Floats, Network, Sizes, WeightsField
 from treewright.parsing.leftcorner.traces import trace_candidates
 from treewright.parsing.leftcorner.training import AVERAGED_SHARE, Settings, Trainer, find_device
 from treewright.parsing.sentences import (
@@ -31,18 +32,14 @@ from treewright.parsing.sentences import (
     learn_tags,
     list_sentences,
     read_sentences,
+    read_treebanks,
     split_dev,
 )
 from treewright.persist import State
 from treewright.progress import report, task, track
 from treewright.tagging.tagger import Tagger
 
-OPTIMIZERS = ("adam", "momentum")
-COUNTS = (
-    "units", "embedding", "threshold", "min_chain", "batch_size", "epochs", "patience", "beam", "branching",
-    "max_projections", "n_jobs",
-)  # fmt: skip
-SEARCH_COUNTS = ("beam", "branching", "max_projections")
+SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
 DEV_BEAM = 10
 """The beam between epochs of training; with 5, as in the paper, dev scores tell models apart badly."""
 MIN_UNKNOWN = 5
@@ -73,44 +70,48 @@ class LeftCornerParser(Model):
     Parameters
     ----------
     tags : {"gold", "predicted"}
-        Whether sentences bring their tags, or the parser's own tagger gives them. In the second case the
-        training sentences are tagged by taggers that have not seen them.
+        Use the tags of the input, or tags predicted by the parser's own tagger. Training sentences are
+        tagged by taggers that have not seen them.
     cell : {"gated", "tanh", "sigmoid"}
-        What a unit of the network is; the paper has sigmoids.
+        Kind of the network's units (sigmoid in the paper).
     units : int
-        Of a history vector; more were not better on the treebank at hand, and take much longer.
+        Size of a history vector. More were not better on the treebank at hand, and take much longer.
     embedding : int
-        The size of the vectors that labels, tags, words and decisions have.
-    threshold : int
-        How often a word must occur with a tag to be known.
+        Size of the embeddings of labels, tags, words and decisions.
+    min_count : int
+        Minimum count of a word with a tag to be known.
     min_chain : int
-        How often a chain of phrases that are only children must occur to be one label.
+        Minimum count of a unary chain to become one label.
     optimizer : {"adam", "momentum"}
+        Optimizer.
     learning_rate : float
-        At first; it falls to a hundredth in the last epoch. What suits Adam is too small for momentum.
+        Initial learning rate. It falls to a hundredth in the last epoch; what suits Adam is too small for
+        momentum.
     weight_decay : float
-        Of matrices, in a step at first; it falls to zero, too.
+        Initial weight decay of matrices per step. It falls to zero, too.
     dropout : float
-        The share of inputs, links and history vectors that is left out at random in training.
+        Dropout of inputs, links and history vectors.
     batch_size : int
-        Decisions after which weights are changed.
+        Number of decisions per weight update.
     epochs : int
+        Maximum number of training epochs.
     patience : int
-        Stop when the dev score has not risen for so many epochs; the best weights are kept in any case.
+        Early-stopping patience in epochs. The best weights are kept in any case.
     beam : int
-        Hypotheses that a search keeps after each word.
+        Number of hypotheses kept after each word.
     branching : int
-        Decisions that it follows from each.
+        Number of decisions followed from each hypothesis.
     max_projections : int
-        That may follow each other without another decision.
+        Maximum number of projections in a row.
     folds : int
-        Of the taggers.
+        Number of jackknife folds for tagging.
     random_state : int
+        Seed of the random numbers.
     device : str
-        Where training runs, as PyTorch names it; ``"auto"`` is a GPU where there is one, on which sums are
-        taken in no fixed order, so that results differ a little each time.
+        PyTorch device for training; auto is a GPU if there is one. There sums are taken in no fixed order,
+        so that results differ a little each time.
     n_jobs : int
-        Threads; results do not depend on them.
+        Number of threads; results do not depend on it.
 
     Attributes
     ----------
@@ -133,6 +134,7 @@ class LeftCornerParser(Model):
         EfficientTopRerankingKernel().features([parser.trace([best, second])])
     """
 
+    EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
     unsaved = ("device", "n_jobs")
     fields = saved(
         root_=Value(str | None),
@@ -149,32 +151,32 @@ class LeftCornerParser(Model):
     def __init__(
         self,
         *,
-        tags: str = "gold",
-        cell: str = "gated",
-        units: int = 80,
-        embedding: int = 60,
-        threshold: int = 5,
-        min_chain: int = 10,
-        optimizer: str = "adam",
-        learning_rate: float = 0.008,
-        weight_decay: float = 0.01,
-        dropout: float = 0.2,
-        batch_size: int = 2_000,
-        epochs: int = 10,
-        patience: int = 5,
-        beam: int = 40,
-        branching: int = 10,
-        max_projections: int = 5,
-        folds: int = 5,
-        random_state: int = 0,
-        device: str = "auto",
-        n_jobs: int = 1,
+        tags: TagSource = "gold",
+        cell: Cell = "gated",
+        units: Count = 80,
+        embedding: Count = 60,
+        min_count: Count = 5,
+        min_chain: Count = 10,
+        optimizer: Literal["adam", "momentum"] = "adam",
+        learning_rate: Annotated[float, Range(1e-8, 10)] = 0.008,
+        weight_decay: Fraction = 0.01,
+        dropout: Annotated[float, Range(0, 0.9)] = 0.2,
+        batch_size: Count = 2_000,
+        epochs: Count = 10,
+        patience: Count = 5,
+        beam: Count = 40,
+        branching: Count = 10,
+        max_projections: Count = 5,
+        folds: Folds = 5,
+        random_state: NonNegativeInt = 0,
+        device: Literal["auto", "cpu", "cuda"] | str = "auto",
+        n_jobs: Count = 1,
     ) -> None:
-        self.tags = tags
+        self.tags: str = tags
         self.cell = cell
         self.units = units
         self.embedding = embedding
-        self.threshold = threshold
+        self.min_count = min_count
         self.min_chain = min_chain
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -190,6 +192,23 @@ class LeftCornerParser(Model):
         self.random_state = random_state
         self.device = device
         self.n_jobs = n_jobs
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
+    ) -> tuple[list[ConstTree], list[ConstTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank in Penn brackets.
+        dev : str, optional
+            Treebank for early stopping (a tenth of TRAIN by default).
+        max_length : int, optional
+            Maximum number of words per sentence, with punctuation.
+        """
+        return read_treebanks(train, dev, max_length=max_length)
 
     def fit(
         self,
@@ -268,7 +287,7 @@ class LeftCornerParser(Model):
         self.chains_ = UnaryChains.from_trees(trees, min_count=self.min_chain)
         derivations = [derive(self.chains_.merge(tree)) for tree in track(trees, "deriving trees")]
         self.vocabulary_ = DecisionVocabulary.from_derivations(
-            derivations, threshold=self.threshold, min_unknown=MIN_UNKNOWN
+            derivations, min_count=self.min_count, min_unknown=MIN_UNKNOWN
         )
         root = find_root(trees)
         self.root_ = root if root in self.vocabulary_.labels else None
@@ -435,16 +454,7 @@ class LeftCornerParser(Model):
         return make_gradient_list(logs, np.stack(slopes))
 
     def _check(self) -> None:
-        check_choice("tags", self.tags, ("gold", "predicted"))
-        check_choice("cell", self.cell, CELLS)
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        for name in COUNTS:
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("folds", self.folds, minimum=2)
-        check_integer("random_state", self.random_state)
-        check_number("learning_rate", self.learning_rate, low=1e-8, high=10)
-        check_number("weight_decay", self.weight_decay, low=0, high=1)
-        check_number("dropout", self.dropout, low=0, high=0.9)
+        check_params(self)
 
 
 def _read_tree(tree: ConstTree) -> Sentence:

@@ -1,0 +1,232 @@
+"""The commands `treewright train ...`, whose options are the parameters of the models that they train."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from treewright._validate import check_params, constructor_hints
+from treewright.commands.options import LazyCommands, ToldCommand, make_command
+from treewright.commands.signatures import Chosen, Options, model_types, parameter_texts, takes
+from treewright.commands.work import (
+    begin_checkpoint,
+    check_results,
+    check_writable,
+    open_cluster,
+    running,
+    say,
+)
+from treewright.errors import InputError
+
+
+class Kind(NamedTuple):
+    """A kind of model, of the class ``"module:Class"``, and maybe one that reranks its candidates.
+
+    The class has `read_training`, which says what files there are to learn from and returns what `fit`
+    takes. Where `--rerank` has a value, that is the parameter `rerank_by` of the reranker.
+    """
+
+    model: str
+    help: str
+    example: str
+    reranker: str | None = None
+    rerank_by: str | None = None
+
+
+DEPENDENCIES, TREES = (
+    "treewright.rerank.reranker:DependencyReranker",
+    "treewright.rerank.constituents:ConstituentReranker",
+)
+KINDS = {
+    "dependency": Kind(
+        "treewright.parsing.dependency.parser:DependencyParser",
+        "Train a dependency parser, and with --rerank a reranker.",
+        "train.conllu --dev dev.conllu --model parser.tw --rerank",
+        DEPENDENCIES,
+    ),
+    "constituent": Kind(
+        "treewright.parsing.constituent.parser:ConstituentParser",
+        "Train a constituency parser, and with --rerank a reranker.",
+        "train.mrg --dev dev.mrg --model parser.tw --max-length 15",
+        TREES,
+        "kernel",
+    ),
+    "leftcorner": Kind(
+        "treewright.parsing.leftcorner.parser:LeftCornerParser",
+        "Train a neural left-corner parser (needs the extra neural).",
+        "train.mrg --dev dev.mrg --model parser.tw --rerank efficient-top",
+        TREES,
+        "kernel",
+    ),
+    "tagger": Kind(
+        "treewright.tagging.tagger:Tagger",
+        "Train a tagger: parts of speech, features, lemmas.",
+        "train.conllu --dev dev.conllu --model tagger.tw",
+    ),
+    "roles": Kind(
+        "treewright.srl.labeler:RoleLabeler",
+        "Train a semantic role labeler.",
+        "train.mrg --props train.props --model roles.tw --kernel linear+sst",
+    ),
+}
+"""What can be trained, by the name of its command."""
+
+SHARED = ("random_state", "n_jobs")
+"""Parameters that a parser and its reranker have in common."""
+SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
+"""Of a reranker, for which a parser may have the same names."""
+
+
+class TrainCommands(LazyCommands):
+    """The commands that train models, each of which is imported when it is asked for."""
+
+    def help_texts(self) -> dict[str, str]:
+        """Return the names of the commands, and what they do."""
+        return {name: kind.help for name, kind in KINDS.items()}
+
+    def load(self, name: str) -> Any:  # noqa: ANN401
+        """Return a command."""
+        return make_command(name, train_command(name), ToldCommand)
+
+
+app = typer.Typer(cls=TrainCommands, add_completion=False, rich_markup_mode="markdown")
+
+
+@app.callback()
+def _train() -> None:
+    """Train a model."""
+
+
+def option_groups(name: str) -> dict[str, Options]:
+    """Return the options of a command that trains models of a kind."""
+    kind = KINDS[name]
+    model = locate(kind.model)
+    groups = {
+        "data": Options(model.read_training, leave_out=("train",)),
+        "chosen": Options(model, _last_word(model.__name__), leave_out=("templates",)),
+    }
+    learners = [model]
+    if kind.reranker:
+        reranker = locate(kind.reranker)
+        learners.append(reranker)
+        spellings = dict(SPELLINGS)
+        defaults: dict[str, Any] = {}
+        if kind.rerank_by:
+            spellings[kind.rerank_by], defaults[kind.rerank_by] = "rerank", None
+        else:
+            groups["reranking"] = Options(_reranking, "Reranker")
+        groups["reranker"] = Options(reranker, "Reranker", spellings, SHARED, defaults)
+    has_client = any("client" in inspect.signature(each.fit).parameters for each in learners)
+    groups["how"] = Options(running, leave_out=() if has_client else ("scheduler",))
+    return groups
+
+
+def train_command(name: str) -> Callable[..., None]:
+    """Return the command that trains models of a kind."""
+    kind = KINDS[name]
+    groups = option_groups(name)
+    text = parameter_texts(inspect.getdoc(groups["data"].source) or "")["train"]
+
+    def train(
+        train: Annotated[str, typer.Argument(metavar="TRAIN", help=text)],
+        model: Annotated[Path, typer.Option(metavar="FILE", help="File for the model.")],
+        **groups: Chosen,
+    ) -> None:
+        learner = _make_learner(kind, **groups)
+        _fit(learner, groups["chosen"].options.source, train, model, list(groups.values()))
+
+    train.__doc__ = f"{kind.help}\n\nExample: `treewright train {name} {kind.example}`"
+    return takes(**groups)(train)
+
+
+def _make_learner(
+    kind: Kind,
+    *,
+    chosen: Chosen,
+    reranker: Chosen | None = None,
+    reranking: Chosen | None = None,
+    data: Chosen,
+    how: Chosen,
+) -> Any:  # noqa: ANN401
+    """Return what is to be trained, with its options, none of which is without effect."""
+    if reranker is None:
+        chosen.refuse_without_effect()
+        return chosen.options.source(**chosen.values)
+    is_wanted = reranking.values["rerank"] if reranking else reranker.values[str(kind.rerank_by)] is not None
+    if not is_wanted:
+        reranker.refuse("without --rerank; expected --rerank with it")
+        chosen.refuse_without_effect()
+        return chosen.options.source(**chosen.values)
+    if reranker.values["parser"] is not None:
+        chosen.refuse("with --parser; expected it without", but=SHARED)
+    chosen.refuse_without_effect()
+    reranker.refuse_without_effect()
+    values = reranker.values | {name: chosen.values[name] for name in SHARED}
+    hints = constructor_hints(reranker.options.source)
+    for name, hint in hints.items():
+        if model_types(hint) and values.get(name) is not None:
+            wanted: tuple[Any, ...] = model_types(hint)
+            if name == "parser":
+                wanted = (chosen.options.source,)
+            values[name] = _load_parser(values[name], wanted)
+    if values["parser"] is None:
+        values["parser"] = chosen.options.source(**chosen.values)
+        check_params(values["parser"])
+    return reranker.options.source(**values)
+
+
+def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chosen]) -> None:  # noqa: ANN401
+    """Train a model with what it reads from files, and save it."""
+    from treewright._cache import cache_folder
+    from treewright.checkpoint import Checkpoint
+
+    values = {name: value for group in groups for name, value in group.values.items()}
+    checkpoint = begin_checkpoint(model, resume=values["resume"])
+    inputs = {option: path for group in groups for option, path in group.files().items()}
+    check_results({"--model": model}, {"TRAIN": train, **inputs})
+    check_writable(model)
+    check_params(learner)
+    data = next(group for group in groups if group.options.source == kind.read_training)
+    training = kind.read_training(train, **data.values)
+    takes = inspect.signature(learner.fit).parameters
+    extras: dict[str, Any] = {"cache": cache_folder("lists")} if "cache" in takes else {}
+    with open_cluster(values.get("scheduler")) as client:
+        if "client" in takes:
+            extras["client"] = client
+        learner.fit(*training, checkpoint=checkpoint, **extras).save(model)
+    Checkpoint.remove(checkpoint)
+    say(f"written: {model}", event="result")
+
+
+def _load_parser(path: str, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401
+    from treewright.model import load
+
+    parser = load(path)
+    if not isinstance(parser, kinds):
+        expected = " or a ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"{path} is a {type(parser).__name__}; expected a {expected}")
+    return parser
+
+
+def _reranking(*, rerank: bool = False) -> None:
+    """Have an option.
+
+    Parameters
+    ----------
+    rerank : bool
+        Also train a reranker of the parser's candidates.
+    """
+
+
+def locate(name: str) -> Any:  # noqa: ANN401
+    """Import what ``"module:name"`` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _last_word(name: str) -> str:
+    """Return the last word of the name of a class, as in DependencyParser."""
+    return name[max(at for at, letter in enumerate(name) if letter.isupper()) :]

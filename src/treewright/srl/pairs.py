@@ -1,0 +1,47 @@
+"""Trees and the roles in the same sentences, read from two files beside each other."""
+
+import os
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import TypeAlias
+
+from treewright.data.bracketed import iter_brackets
+from treewright.data.consttree import ConstTree
+from treewright.data.propbank import PropSentence, iter_props
+from treewright.errors import InputError
+from treewright.srl.arguments import check_words
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSentence]]:
+    """Read trees and the roles in the same sentences, of which there must be some.
+
+    Parameters
+    ----------
+    trees : path, or "-"
+        In Penn brackets.
+    props : path, or "-"
+        In PropBank columns.
+    """
+    if os.fspath(trees) == os.fspath(props) == "-":
+        raise InputError("standard input can stand for one file only")
+    pairs = list(iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
+    if not pairs:
+        raise InputError(f"{os.fspath(trees)} has no sentences; expected at least one")
+    return [tree for tree, _ in pairs], [sentence for _, sentence in pairs]
+
+
+def iter_pairs(
+    trees: Iterator[ConstTree], sentences: Iterator[PropSentence], source: Path, props: Path
+) -> Iterator[tuple[ConstTree, PropSentence]]:
+    """Yield trees with their sentences; where they do not go together, the files are named."""
+    names = os.fspath(source), os.fspath(props)
+    for number, (tree, sentence) in enumerate(zip_longest(trees, sentences), start=1):
+        if tree is None or sentence is None:
+            more, fewer = names if sentence is None else reversed(names)
+            raise InputError(
+                f"{more} has more sentences than {fewer}, which has {number - 1}; expected as many"
+            )
+        check_words(tree, sentence, f"sentence {number} of {names[0]}", f"that of {names[1]}")
+        yield tree, sentence

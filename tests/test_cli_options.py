@@ -1,0 +1,325 @@
+"""The options of commands are the parameters of what they make."""
+
+import inspect
+import itertools
+import re
+import subprocess
+import sys
+
+import pytest
+from commands import run
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import treewright as tw
+from treewright import cli
+from treewright._validate import check_params, constructor_hints, without_effect
+from treewright.commands import train
+from treewright.commands.kernels import KERNELS
+from treewright.commands.signatures import Options, format_size, parameter_texts, parse_size, takes
+from treewright.errors import InputError
+from treewright.mining.miner import ConjunctionMiner
+from treewright.srl.roles import RoleClassifier
+
+NAMES = {"n_jobs": "--jobs", "random_state": "--seed", "C": "--cost"}
+RERANKER_NAMES = {"k": "--candidates", "folds": "--rerank-folds", "epochs": "--rerank-epochs"}
+PYTHON_ONLY = {"templates", "similarity"}
+COMMANDS = [
+    *([name] for name in cli.COMMANDS if name != "train"),
+    *(["train", name] for name in train.KINDS),
+]
+CLASSES = {
+    train.locate(name) for kind in train.KINDS.values() for name in (kind.model, kind.reranker) if name
+} | {ConjunctionMiner, RoleClassifier}
+
+
+def options_of(*words):
+    """Return the options of a command, and their defaults as users see them."""
+    command = get_command(cli.app)
+    for word in words:
+        with command.make_context(word, [], resilient_parsing=True) as context:
+            _, command, _ = command.resolve_command(context, [word])
+    return {
+        option: parameter.default
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+        for option in parameter.opts
+    }
+
+
+def spell(name, default, names):
+    option = names.get(name, f"--{name.replace('_', '-')}")
+    return f"--no-{option.removeprefix('--')}" if default is True else option
+
+
+def show(default, hint):
+    if isinstance(default, bool):
+        return False
+    if default is None:
+        return None
+    return format_size(default) if "memory" in str(hint).lower() else str(default)
+
+
+def parameters_of(kind):
+    hints = constructor_hints(kind)
+    signature = inspect.signature(kind).parameters
+    return {name: (signature[name].default, hints[name]) for name in hints if name not in PYTHON_ONLY}
+
+
+@pytest.mark.parametrize("name", train.KINDS)
+def test_every_parameter_of_a_model_is_an_option_with_its_default(name):
+    kind, found = train.KINDS[name], options_of("train", name)
+    for parameter, (default, hint) in parameters_of(train.locate(kind.model)).items():
+        assert found[spell(parameter, default, NAMES)] == show(default, hint)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in train.KINDS.items() if kind.reranker])
+def test_every_parameter_of_a_reranker_is_an_option_with_its_default(name):
+    kind, found = train.KINDS[name], options_of("train", name)
+    for parameter, (default, hint) in parameters_of(train.locate(kind.reranker)).items():
+        if parameter == kind.rerank_by:
+            assert found["--rerank"] is None
+        else:
+            assert found[spell(parameter, default, NAMES | RERANKER_NAMES)] == show(default, hint)
+
+
+def test_every_parameter_of_a_miner_is_an_option_of_mine_with_its_default():
+    found = options_of("mine")
+    for parameter, (default, hint) in parameters_of(ConjunctionMiner).items():
+        assert found[spell(parameter, default, NAMES)] == show(default, hint)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values())
+def test_every_parameter_of_a_tree_kernel_is_an_option_of_kernel(kernel):
+    found = options_of("kernel")
+    for parameter, (default, hint) in parameters_of(kernel).items():
+        if parameter == "decay":
+            assert found["--decay"] is None
+        else:
+            assert found[spell(parameter, default, NAMES)] == show(default, hint)
+
+
+@pytest.mark.parametrize("name", train.KINDS)
+def test_without_options_a_model_has_its_defaults(name, tmp_path, monkeypatch):
+    kind = train.locate(train.KINDS[name].model)
+    fitted = []
+
+    def fit(self, *training, **options):
+        fitted.append(self)
+        return self
+
+    fit.__signature__ = inspect.signature(kind.fit)
+    monkeypatch.setattr(kind, "fit", fit)
+    monkeypatch.setattr(kind, "save", lambda self, path: None)
+    monkeypatch.setattr(kind, "read_training", staticmethod(kind.read_training))
+    bank = tw.make_treebank(5, random_state=0)
+    tw.write_brackets(bank.constituents, tmp_path / "bank.mrg")
+    tw.write_conllu(bank.dependencies, tmp_path / "bank.conllu")
+    tw.write_props(bank.propositions, tmp_path / "bank.props")
+    source = tmp_path / ("bank.conllu" if name in ("dependency", "tagger") else "bank.mrg")
+    needed = ["--props", tmp_path / "bank.props"] if name == "roles" else []
+    run("train", name, source, "--model", tmp_path / "m", *needed)
+    assert vars(fitted[0]) == vars(kind())
+
+
+@pytest.mark.parametrize("words", [[], ["train"], *COMMANDS], ids=" ".join)
+def test_help_is_whole_at_80_columns(words):
+    shown = (
+        CliRunner().invoke(cli.app, [*words, "--help"], env={"COLUMNS": "80"}, prog_name="treewright").output
+    )
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    assert not re.search(r"<\w+>", shown)
+    if words and words != ["train"]:
+        assert f"Example: treewright {' '.join(words)} " in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("kind", sorted(CLASSES, key=lambda kind: kind.__name__))
+def test_help_texts_are_sentences_that_are_short(kind):
+    texts = parameter_texts(inspect.getdoc(kind))
+    for name in parameters_of(kind):
+        if name not in ("degree", "threshold"):
+            assert texts[name].endswith(".")
+        assert len(texts[name]) <= 85
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_commands_are_listed_as_their_help_begins(name):
+    command = get_command(cli.app)
+    with command.make_context("treewright", [], resilient_parsing=True) as context:
+        _, loaded, _ = command.resolve_command(context, [name])
+    assert inspect.cleandoc(loaded.help).splitlines()[0] == cli.COMMANDS[name].help
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [
+        (["--help"], ["numba", "sklearn", "scipy"]),
+        (["train", "--help"], ["numba", "sklearn", "scipy"]),
+        (["convert", "--help"], ["numba", "sklearn", "scipy"]),
+        (["parse", "--help"], ["numba", "sklearn", "scipy"]),
+        (["train", "tagger", "--help"], ["sklearn", "torch"]),
+        (["train", "dependency", "--help"], ["sklearn", "torch"]),
+    ],
+)
+def test_a_command_imports_nothing_of_others(words, absent):
+    code = (
+        "import sys; from treewright.cli import run; sys.argv[1:] = {}; run(); "
+        "print([name for name in {} if name in sys.modules], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code.format(words, absent)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == "[]\n"
+
+
+def declared():
+    for kind in sorted(CLASSES, key=lambda kind: kind.__name__):
+        for name, either in getattr(kind, "EFFECTIVE_IF", {}).items():
+            yield pytest.param(kind, name, either, id=f"{kind.__name__}-{name}")
+
+
+def other_value(hint, default):
+    """Return a value of a parameter that is not the default."""
+    texts = str(hint)
+    if "Literal" in texts and "int" not in texts and "float" not in texts:
+        return next(each for each in hint.__args__ if each != default)
+    return (default or 0) * 0.5 if "float" in texts else (default or 1) + 1
+
+
+@pytest.mark.parametrize(("kind", "name", "either"), [*declared()])
+def test_a_parameter_without_effect_is_refused(kind, name, either):
+    parameters = parameters_of(kind)
+    others = {}
+    for other in {other for way in (either if isinstance(either, list) else [either]) for other in way}:
+        hints = getattr(parameters[other][1], "__args__", (False, True))
+        choices = [
+            each
+            for hint in hints
+            for each in getattr(hint, "__args__", (hint,))
+            if isinstance(each, str | bool)
+        ]
+        others[other] = choices if len(choices) > 1 else [*choices, 3.0]
+    default, hint = parameters[name]
+    given = {name: 0.7 if name == "C" else other_value(hint, default)}
+    refused = []
+    for values in itertools.product(*others.values()):
+        chosen = dict(zip(others, values, strict=True))
+        is_effective = any(
+            all(chosen[other] in allowed for other, allowed in way.items())
+            for way in (either if isinstance(either, list) else [either])
+        )
+        found = [each.name for each in without_effect(kind, chosen | given, [name])]
+        assert found == ([] if is_effective else [name])
+        refused += [] if is_effective else [chosen]
+    with pytest.raises(InputError, match=" has no effect with "):
+        check_params(kind(**refused[0] | given))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["train", "dependency", "x", "--model", "m", "--threshold", "2"],
+            "--threshold has no effect without --rerank; expected --rerank with it",
+        ),
+        (
+            [
+                "train",
+                "dependency",
+                "x",
+                "--model",
+                "m",
+                "--rerank",
+                "--learner",
+                "kernel",
+                "--rerank-epochs",
+                "2",
+            ],
+            "--rerank-epochs has no effect with --learner kernel and --ranker loglinear; "
+            "expected --learner mined and --ranker perceptron",
+        ),
+        (
+            [
+                "train",
+                "dependency",
+                "x",
+                "--model",
+                "m",
+                "--rerank",
+                "--space",
+                "template",
+                "--threshold",
+                "3",
+            ],
+            "--threshold has no effect with --space template; "
+            "expected --learner mined and --space subtree or polynomial",
+        ),
+        (
+            ["train", "constituent", "x", "--model", "m", "--folds", "5"],
+            "--folds has no effect with --tags gold; expected --tags predicted",
+        ),
+        (
+            ["train", "roles", "x", "--props", "y", "--model", "m", "--kernel", "mined", "--cost", "2"],
+            "--cost has no effect with --kernel mined; expected --kernel linear or st or sst or pt "
+            "or linear+st or linear+sst or linear+pt or fragments or linear+fragments",
+        ),
+        (
+            ["mine", "x", "--out", "m", "--paper", "--max-iter", "3"],
+            "--max-iter has no effect with --paper; expected it without",
+        ),
+        (
+            ["mine", "x", "--out", "m", "--no-sparse-output"],
+            "--sparse-output has no effect without --model; expected both",
+        ),
+        (
+            ["kernel", "x", "--out", "m", "--depth-decay", "0.4"],
+            "--depth-decay has no effect with --kernel sst; expected --kernel pt or spt",
+        ),
+    ],
+    ids=lambda each: None if isinstance(each, str) else " ".join(each[:2]),
+)
+def test_options_without_effect_are_one_line(fail, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert fail(*arguments) == f"treewright: {message}"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--order", "5", "'5'; expected one of 1, 2, 3"),
+        ("--epochs", "0", "'0'; expected an integer of at least 1"),
+        ("--epochs", "many", "'many'; expected an integer of at least 1"),
+        ("--pruning-threshold", "2", "'2'; expected a number from 0 to 1"),
+        ("--tags", "silver", "'silver'; expected one of gold, predicted"),
+    ],
+)
+def test_values_that_cannot_be_used_are_named_with_what_is_expected(fail, option, value, expected):
+    message = fail("train", "dependency", "x", "--model", "m", option, value)
+    assert message == f"treewright: {option} is {expected}"
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [
+        ("7", 7),
+        ("1.5K", 1536),
+        ("512m", 512 << 20),
+        ("1.5 MiB", 3 << 19),
+        ("4G", 4 << 30),
+        ("2 TiB", 2 << 40),
+    ],
+)
+def test_sizes_are_numbers_with_units(text, n_bytes):
+    assert parse_size("--memory-limit", text) == n_bytes
+    assert parse_size("--memory-limit", format_size(n_bytes)) == n_bytes
+
+
+def test_a_number_that_may_be_missing_can_be_none():
+    @takes(group=Options(tw.DependencyReranker, only=("copies", "significance_level")))
+    def command(group):
+        return group
+
+    assert [each.name for each in inspect.signature(command).parameters.values()] == [
+        "context", "copies", "significance_level"
+    ]  # fmt: skip
+    copies = Options(tw.DependencyReranker, only=("copies",)).declare()[0]
+    assert [copies.read(text) for text in ("none", "3")] == [None, 3]
