@@ -26,7 +26,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import treewright as tw
-from treewright.parsing.conllu_files import parse_file
+from treewright.annotation.contract import Request
+from treewright.annotation.files import annotate_file
 
 COLUMNS = ("", "by", "seconds", "against one process", "against 1 worker", "CPU s here", "CPU s of workers")
 SMALL = {"order": 1, "epochs": 2, "runs": 1, "table_bits": 16, "folds": 2}
@@ -96,7 +97,7 @@ def make_parsing(share, folder):
     parser.fit(tw.make_treebank(500, random_state=1).dependencies)
 
     def parse(client):
-        parse_file(parser, source, target, confidence=True, client=client)
+        annotate_file(parser, source, target, Request(confidence=True), client=client)
         return Path(target).read_bytes()
 
     return parse

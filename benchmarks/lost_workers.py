@@ -14,7 +14,8 @@ from pathlib import Path
 from distributed import Client, LocalCluster
 
 import treewright as tw
-from treewright.parsing.conllu_files import parse_file
+from treewright.annotation.contract import Request
+from treewright.annotation.files import annotate_file
 
 PARSER = {"order": 1, "epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
 N_WORKERS = 2
@@ -74,7 +75,7 @@ def _parsing(folder):
     parser = tw.DependencyParser(**PARSER).fit(tw.make_treebank(n_sentences=100, random_state=1).dependencies)
 
     def parse(client):
-        parse_file(parser, str(source), str(target), kbest=2, client=client)
+        annotate_file(parser, str(source), str(target), Request(k=2), client=client)
         return target.read_bytes()
 
     return parse

@@ -245,7 +245,7 @@ def workers(options):
     from cluster import started
 
     import treewright as tw
-    from treewright.parsing.conllu_files import parse_file
+    from treewright.annotation.files import annotate_file
 
     columns = (
         "",
@@ -266,10 +266,10 @@ def workers(options):
             scale_work.write_beginning(path, warm)
             for n_workers in (0, 1, 2):
                 with started(n_workers) as client:
-                    parse_file(parser, warm, target, client=client)
+                    annotate_file(parser, warm, target, client=client)
                     idle = measure_idle(client)
                     start, here, there = time.perf_counter(), time.process_time(), workers_time(client)
-                    parse_file(parser, path, target, client=client)
+                    annotate_file(parser, path, target, client=client)
                     here, there = time.process_time() - here, workers_time(client) - there
                     seconds = time.perf_counter() - start
                 idle *= seconds

@@ -20,6 +20,7 @@ LEVELS = [
     ["metrics"],
     ["kernels", "learn"],
     ["mining"],
+    ["annotation"],
     ["tagging"],
     ["parsing"],
     ["rerank", "srl"],

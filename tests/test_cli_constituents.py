@@ -7,7 +7,7 @@ from commands import run
 
 import treewright as tw
 from treewright.commands import train as commands
-from treewright.parsing import bracket_files
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
 
 TRAIN = ("train", "constituent")
 QUICK = ("--lowest-penalty", 5)
@@ -151,7 +151,7 @@ def test_the_first_candidates_are_the_parses(folder, tmp_path):
 
 def test_neither_jobs_nor_batches_show_in_the_result(folder, tmp_path, monkeypatch):
     expected = parse(folder / "parser.tw", folder / "test.mrg", tmp_path / "whole.mrg")
-    monkeypatch.setattr(bracket_files, "BATCH_SIZE", 7)
+    monkeypatch.setattr(ConstituentAnnotator, "n_at_once", 7)
     assert parse(folder / "parser.tw", folder / "test.mrg", tmp_path / "parts.mrg", "--jobs", 2) == expected
 
 

@@ -7,7 +7,7 @@ from commands import run
 
 import treewright as tw
 from treewright.commands import train as commands
-from treewright.parsing import bracket_files
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
 
 TRAIN = ("train", "leftcorner")
 SMALL = ("--units", 16, "--embedding", 8, "--min-count", 2, "--batch-size", 200, "--learning-rate", 0.02)
@@ -108,7 +108,7 @@ def test_parses_are_those_of_the_parser(model, data, tmp_path):
 
 def test_neither_jobs_nor_batches_show_in_the_result(model, data, tmp_path, monkeypatch):
     expected = parse(model, data / "test.mrg", tmp_path / "whole.mrg")
-    monkeypatch.setattr(bracket_files, "BATCH_SIZE", 3)
+    monkeypatch.setattr(ConstituentAnnotator, "n_at_once", 3)
     assert parse(model, data / "test.mrg", tmp_path / "parts.mrg", "--jobs", 2) == expected
 
 

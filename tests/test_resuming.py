@@ -5,15 +5,14 @@ import pytest
 
 import treewright as tw
 from treewright import checkpoint
+from treewright.annotation.contract import Request
+from treewright.annotation.files import annotate_file
+from treewright.annotation.resumable_output import Unfinished
 from treewright.checkpoint import Checkpoint
 from treewright.errors import FormatError, InputError
 from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
-from treewright.parsing.bracket_files import parse_to_brackets
-from treewright.parsing.conllu_files import parse_file
-from treewright.parsing.resumable_output import Unfinished
 from treewright.persist import identify
-from treewright.srl.files import label_file
 
 
 class CutOffError(Exception):
@@ -142,10 +141,10 @@ def inputs(bank, tmp_path_factory):
 
 
 PARSES = {
-    "tagger": (parse_file, "columns.conllu", {}),
-    "parser": (parse_file, "columns.conllu", {"kbest": 3}),
-    "trees": (parse_to_brackets, "trees.mrg", {"kbest": 2}),
-    "roles": (label_file, "trees.mrg", {}),
+    "tagger": ("columns.conllu", Request()),
+    "parser": ("columns.conllu", Request(k=3)),
+    "trees": ("trees.mrg", Request(k=2)),
+    "roles": ("trees.mrg", Request()),
 }
 
 
@@ -153,9 +152,9 @@ PARSES = {
 @pytest.mark.parametrize("ending", ["", ".gz"])
 @pytest.mark.parametrize("name", PARSES)
 def test_parsing_goes_on_after_each_sentence(models, inputs, name, ending, monkeypatch, tmp_path):
-    function, source, options = PARSES[name]
+    source, request = PARSES[name]
     work = (models[name], str(inputs / source))
-    function(*work, str(tmp_path / f"whole{ending}"), checkpoint=tmp_path / "none", **options)
+    annotate_file(*work, str(tmp_path / f"whole{ending}"), request, checkpoint=tmp_path / "none")
     steps, target = tmp_path / "steps", tmp_path / f"cut{ending}"
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0)
     note = Unfinished._note
@@ -169,9 +168,9 @@ def test_parsing_goes_on_after_each_sentence(models, inputs, name, ending, monke
     monkeypatch.setattr(Unfinished, "_note", note_and_stop)
     for _ in range(2):
         with pytest.raises(CutOffError):
-            function(*work, str(target), checkpoint=steps, **options)
+            annotate_file(*work, str(target), request, checkpoint=steps)
         assert not target.exists()
-    function(*work, str(target), checkpoint=steps, **options)
+    annotate_file(*work, str(target), request, checkpoint=steps)
     assert target.read_bytes() == (tmp_path / f"whole{ending}").read_bytes()
     assert not steps.exists()
 
@@ -181,12 +180,12 @@ def test_parsing_does_not_go_on_with_another_input(models, inputs, monkeypatch, 
     monkeypatch.setattr(tw.Tagger, "predict", lambda tagger, batch: [*batch[:2], None])
     out, steps = tmp_path / "out", tmp_path / "steps"
     with pytest.raises(AttributeError):
-        parse_file(models["tagger"], str(inputs / "columns.conllu"), str(out), checkpoint=steps)
+        annotate_file(models["tagger"], str(inputs / "columns.conllu"), str(out), checkpoint=steps)
     monkeypatch.undo()
     other = tmp_path / "other.conllu"
     other.write_bytes((inputs / "columns.conllu").read_bytes() + b"\n")
     with pytest.raises(InputError, match="other data or options"):
-        parse_file(models["tagger"], str(other), str(out), checkpoint=steps)
+        annotate_file(models["tagger"], str(other), str(out), checkpoint=steps)
 
 
 def test_parsing_that_cannot_go_on_leaves_nothing(models, inputs, monkeypatch, tmp_path):
@@ -194,5 +193,5 @@ def test_parsing_that_cannot_go_on_leaves_nothing(models, inputs, monkeypatch, t
     broken = tmp_path / "broken.conllu"
     broken.write_bytes((inputs / "columns.conllu").read_bytes() + b"1\tno columns\n\n")
     with pytest.raises(FormatError):
-        parse_file(models["tagger"], str(broken), str(tmp_path / "out"), checkpoint=tmp_path / "steps")
+        annotate_file(models["tagger"], str(broken), str(tmp_path / "out"), checkpoint=tmp_path / "steps")
     assert list(tmp_path.iterdir()) == [broken]

@@ -15,11 +15,12 @@ import pytest
 
 import treewright as tw
 from treewright import scale
+from treewright.annotation.contract import Request
+from treewright.annotation.files import annotate_file
 from treewright.errors import ClusterError, FormatError, InputError
 from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
 from treewright.mining import polynomial
-from treewright.parsing import conllu_files as files
 from treewright.progress import listening, messages_to
 from treewright.scale import LARGE, iter_jobs, map_jobs
 from treewright.tagging.tagger import jackknife
@@ -278,13 +279,13 @@ def test_matrices_whose_rounding_depends_on_strips_have_the_same_values(client, 
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("options", [{}, {"kbest": 3, "confidence": True}, {"fixed_heads": True}])
+@pytest.mark.parametrize("options", [{}, {"k": 3, "confidence": True}, {"fixed_heads": True}])
 def test_files_are_parsed_to_the_same_bytes(client, parser, sentences, tmp_path, monkeypatch, options):
-    monkeypatch.setattr(files, "SENT_TOGETHER", 7)
+    monkeypatch.setattr(tw.DependencyParser, "n_sent", 7)
     paths = [str(tmp_path / name) for name in ("source", "here", "there")]
     tw.write_conllu(sentences, paths[0])
-    files.parse_file(parser, paths[0], paths[1], **options)
-    files.parse_file(parser, paths[0], paths[2], client=client, **options)
+    annotate_file(parser, paths[0], paths[1], Request(**options))
+    annotate_file(parser, paths[0], paths[2], Request(**options), client=client)
     assert Path(paths[2]).read_bytes() == Path(paths[1]).read_bytes()
 
 

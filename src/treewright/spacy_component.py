@@ -32,15 +32,6 @@ DEFAULTS = {"model": None, "k": 1, "confidences": False, "tags": "model"}
 MODEL_FILE = "model.tw"
 """Where a pipeline on disk keeps the model, in the folder of the component."""
 ARCS, CONSTITUENTS, TAGS = "dependencies", "constituents", "tags"
-KINDS = {
-    "DependencyParser": ARCS,
-    "DependencyReranker": ARCS,
-    "ConstituentParser": CONSTITUENTS,
-    "LeftCornerParser": CONSTITUENTS,
-    "ConstituentReranker": CONSTITUENTS,
-    "Tagger": TAGS,
-}
-"""What each model finds. Classes are told by name: importing them all would take longer than a parse."""
 COLUMNS = ("upos", "xpos", "feats")
 SPACE_TAG, SPACE_RELATION = "_SP", "dep"
 """Of white space, as in pipelines of spaCy."""
@@ -106,9 +97,9 @@ class TreewrightComponent:
 
     @model.setter
     def model(self, model: Any) -> None:  # noqa: ANN401
-        kind = _kind_of(model)
-        if kind is None:
-            expected = f"one of {', '.join(KINDS)}"
+        kind = getattr(model, "finds", None)
+        if kind not in (ARCS, CONSTITUENTS, TAGS):
+            expected = "a tagger, a parser, or a reranker of one"
             raise InputError(f"{self.name}: model is a {type(model).__name__}; expected {expected}")
         if kind != ARCS and self.confidences:
             raise InputError(f"{self.name}: confidences are of arcs; expected a dependency parser for them")
@@ -116,8 +107,8 @@ class TreewrightComponent:
             found = f"k is {self.k} and tags {self.tags!r}"
             raise InputError(f"{self.name}: {found} for a Tagger, which only tags; expected 1 and 'model'")
         if kind != TAGS:
-            has_tagger = _tagger_of(model) is not None
-            model.tags = "predicted" if self.tags == "model" and has_tagger else "gold"
+            own = self.tags == "model" and model.own_tagger is not None
+            model = model.using(tags="predicted" if own else "gold")
         self._model = model
 
     def _ready(self) -> Any:  # noqa: ANN401
@@ -175,7 +166,7 @@ class TreewrightComponent:
         """Compare annotated Docs with gold ones, as ``python -m spacy evaluate`` does."""
         scorer = require("spacy.scorer", "spacy").Scorer
         whole = list(examples)
-        if _kind_of(self._ready()) == ARCS:
+        if self._ready().finds == ARCS:
             found: dict[str, Any] = scorer.score_deps(
                 whole, "dep", ignore_labels=("p", "punct"), getter=_relation_of
             )
@@ -223,14 +214,14 @@ class TreewrightComponent:
 
     @property
     def _writes_tags(self) -> bool:
-        return _kind_of(self.model) == TAGS or self.model.tags == "predicted"
+        return bool(self.model.finds == TAGS or self.model.tags == "predicted")
 
     def _annotate(self, docs: Iterable["Doc"]) -> None:
         """Annotate Docs, all of their sentences at once."""
         docs = [doc for doc in docs if len(doc)]
         by_doc = [_list_sentences(doc) for doc in docs]
         whole = [sentence for sentences in by_doc for sentence in sentences if sentence.words]
-        kind = _kind_of(self._ready())
+        kind = self._ready().finds
         self._check_tags(whole)
         if kind == TAGS:
             for sentence, tree in zip(whole, self.model.predict([each.tree for each in whole]), strict=True):
@@ -245,7 +236,7 @@ class TreewrightComponent:
 
     def _check_tags(self, sentences: Sequence[Sentence]) -> None:
         """Refuse words without the tags that the model was trained with."""
-        kind = _kind_of(self.model)
+        kind = self.model.finds
         if kind == TAGS or not self.model.needs_tags:
             return
         columns = {"tag_"} if kind == CONSTITUENTS else {"tag_", "pos_"}
@@ -294,7 +285,7 @@ class TreewrightComponent:
 
     def _write_tags(self, sentence: Sentence, tree: DepTree) -> None:
         """Write tags, features and lemmas, where the tagger has learnt them, that spaCy can hold."""
-        labels = _tagger_of(self.model).labels_
+        labels = self.model.own_tagger.labels_
         has_upos, has_xpos, has_feats = (
             any(getattr(label, column) != "_" for label in labels) for column in COLUMNS
         )
@@ -333,18 +324,6 @@ require("spacy.language", "spacy").Language.factory(
 
 def _raise(name: str, component: TreewrightComponent, docs: list["Doc"], error: Exception) -> None:
     raise error
-
-
-def _kind_of(model: object) -> str | None:
-    """Return what a model finds."""
-    return next((KINDS[base.__name__] for base in type(model).__mro__ if base.__name__ in KINDS), None)
-
-
-def _tagger_of(model: Any) -> Any:  # noqa: ANN401
-    """Return the tagger of a model, which may be the model itself, or None."""
-    if _kind_of(model) == TAGS:
-        return model
-    return getattr(model if hasattr(model, "tagger_") else getattr(model, "parser_", None), "tagger_", None)
 
 
 def _list_sentences(doc: "Doc") -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.console import Console
@@ -11,6 +11,9 @@ from treewright._typing import TagSource
 from treewright.commands.signatures import RUNNING, offer
 from treewright.commands.work import Scheduler, begin_growing, check_results, open_cluster
 from treewright.errors import InputError
+
+if TYPE_CHECKING:
+    from treewright.annotation.contract import Annotator
 
 
 def offer_languages(incomplete: str) -> list[str]:
@@ -76,74 +79,38 @@ def parse(
 
     Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
     """
+    from treewright.annotation.contract import Request
+    from treewright.annotation.files import annotate_file
     from treewright.model import load
-    from treewright.parsing.bracket_files import TreeParser, parse_to_brackets
-    from treewright.parsing.conllu_files import Parser, parse_file
-    from treewright.tagging.tagger import Tagger
 
     if language and not raw:
         raise InputError("--language is for plain text; expected --raw with it")
-    # CoNLL-U may be parsed in its place, as nothing but heads, relations and tags changes.
+    request = Request(
+        k=kbest,
+        tags=tags,  # type: ignore[arg-type]
+        confidence=confidence,
+        fixed_heads=fixed_heads,
+        language=(language or "xx") if raw else None,
+        predicates_from=predicates_from,
+    )
     inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
     check_results({"--output": output}, inputs)
     checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
-    split_as = (language or "xx") if raw else None
-    loaded = load(model)
-    if predicates_from is not None and isinstance(loaded, TreeParser | Parser | Tagger):
-        raise InputError(f"--predicates-from is for semantic roles; {model} is a {type(loaded).__name__}")
-    if fixed_heads and (raw or not isinstance(loaded, Parser)):
-        found = "--raw" if raw else f"{model}, which is a {type(loaded).__name__}"
-        raise InputError(f"--fixed-heads with {found}; expected a dependency parser, and CoNLL-U")
-    if isinstance(loaded, Parser | Tagger):
-        with open_cluster(scheduler) as client:
-            parse_file(
-                loaded,
-                source,
-                output,
-                tags=tags,
-                kbest=kbest,
-                confidence=confidence,
-                fixed_heads=fixed_heads,
-                language=split_as,
-                n_jobs=jobs,
-                checkpoint=checkpoint,
-                client=client,
-            )
-    elif isinstance(loaded, TreeParser):
+    loaded = check_annotator(model, load(model))
+    if not loaded.keeps_input:
         check_results({"--output": output}, {"INPUT": source})
-        if confidence:
-            raise InputError(
-                "--confidence is for arcs; expected a dependency parser, not one of constituents"
-            )
-        with open_cluster(scheduler) as client:
-            parse_to_brackets(
-                loaded,
-                source,
-                output,
-                tags=tags,
-                kbest=kbest,
-                language=split_as,
-                n_jobs=jobs,
-                checkpoint=checkpoint,
-                client=client,
-            )
-    elif type(loaded).__name__ == "RoleLabeler":  # importing it takes more time than parsing a sentence
-        check_results({"--output": output}, {"INPUT": source})
-        if tags or kbest > 1 or confidence or raw:
-            raise InputError(
-                f"{model} labels roles in trees; expected none of --tags, --kbest, --confidence and --raw"
-            )
-        if scheduler is not None:
-            raise InputError("--scheduler is for parsers and taggers; expected --jobs for semantic roles")
-        from treewright.srl.files import label_file
+    if scheduler is not None and not loaded.uses_cluster:
+        raise InputError(f"--scheduler with a {type(loaded).__name__}; expected --jobs")
+    with open_cluster(scheduler) as client:
+        annotate_file(loaded, source, output, request, n_jobs=jobs, checkpoint=checkpoint, client=client)
 
-        label_file(
-            loaded, source, output, predicates_from=predicates_from, n_jobs=jobs, checkpoint=checkpoint
-        )
-    else:
-        raise InputError(
-            f"{model} is a {type(loaded).__name__}; expected a parser, a tagger or a labeler of roles"
-        )
+
+def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
+    """Return a model that annotates sentences, or refuse it."""
+    if not hasattr(model, "annotate"):
+        raise InputError(f"{path} is a {type(model).__name__}; expected a parser, a tagger or a role labeler")
+    found: Annotator = model
+    return found
 
 
 def explain(
@@ -168,15 +135,13 @@ def explain(
     """
     from itertools import islice
 
-    from treewright.data.conllu import iter_conllu
+    from treewright.annotation.contract import Request
     from treewright.model import load
-    from treewright.parsing.conllu_files import iter_text, with_tags
     from treewright.report.reranking import show_comparisons
-    from treewright.rerank.reranker import DependencyReranker
 
-    reranker = load(model)
-    if not isinstance(reranker, DependencyReranker):
+    reranker = check_annotator(model, load(model))
+    if not reranker.explains:
         raise InputError(f"{model} has no reranker; expected a model trained with --rerank")
-    found = iter_text(source, language) if raw else iter_conllu(source, require_heads=False)
-    trees = [tree for tree in islice(with_tags(reranker, found, source), sentences) if len(tree)]
+    with reranker.open_sentences(source, Request(language=language if raw else None)) as found:
+        trees = [tree for tree in islice(found, sentences) if len(tree)]
     show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)

@@ -40,7 +40,6 @@ def serve(
     """
     require("fastapi", "web")
     require("uvicorn", "web")
-    from treewright.tagging.tagger import Tagger
     from treewright.web.app import make_app
     from treewright.web.server import address_of, listen, run_server
     from treewright.web.work import Limits
@@ -51,7 +50,7 @@ def serve(
     with listen(host, port) as listener:
         say(f"loading {', '.join(models)}")
         loaded = _load(models)
-        own = _load_one(tagger, (Tagger,), "a tagger") if tagger else None
+        own = _load_tagger(tagger) if tagger else None
         app = make_app(loaded, limits=limits, tagger=own, language=language)
         _tell_of_tags(app.state.service.description.models)
         app.state.service.warm_up()
@@ -69,21 +68,21 @@ def _tell_of_tags(models: "Sequence[ModelDescription]") -> None:
 
 def _load(paths: Sequence[str]) -> dict[str, Any]:
     """Return models by the names under which they are served."""
-    from treewright.web.models import ConstituentModel, DependencyModel
+    from treewright.model import load
+    from treewright.web.models import check_served
 
     named: dict[str, Any] = {}
     for path in paths:
-        model = _load_one(path, (DependencyModel, ConstituentModel), "a parser, or a reranker of one")
-        named[_free_name(Path(path).stem, named)] = model
+        named[_free_name(Path(path).stem, named)] = check_served(path, load(path))
     return named
 
 
-def _load_one(path: str, classes: tuple[Any, ...], expected: str) -> Any:  # noqa: ANN401
+def _load_tagger(path: str) -> Any:  # noqa: ANN401
     from treewright.model import load
 
     model = load(path)
-    if not isinstance(model, classes):
-        raise InputError(f"{path} is a {type(model).__name__}; expected {expected}")
+    if getattr(model, "finds", None) != "tags":
+        raise InputError(f"{path} is a {type(model).__name__}; expected a tagger")
     return model
 
 

@@ -24,7 +24,8 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
-from treewright.model import Model, Part, Value, expect, saved
+from treewright.model import Part, Value, expect, saved
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
@@ -75,7 +76,7 @@ BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
 
 
-class ConstituentReranker(Model):
+class ConstituentReranker(ConstituentAnnotator):
     """A constituency parser that chooses among its best trees, or those of two parsers.
 
     The final score of a tree is that of the parser, that of a reranker that has learnt from lists of training
@@ -403,7 +404,7 @@ class ConstituentReranker(Model):
         self.check_is_fitted()
         check_integer("k", k, minimum=1)
         sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        read = read_sentences(sentences, None if self.needs_tags else self.own_tagger)
         found = [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else []
             for sentence, each in zip(sentences, read, strict=True)
@@ -433,14 +434,22 @@ class ConstituentReranker(Model):
         """Where tags come from; see the parser."""
         return str(self._current_parser().tags)
 
-    @tags.setter
-    def tags(self, value: str) -> None:
-        self._current_parser().tags = value
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a reranker that has learnt the same and differs in some parameters, its parser in `tags`."""
+        changed = {name: params.pop(name) for name in ("tags",) if name in params}
+        other = super().using(**params)
+        other.parser_ = self.parser_.using(**changed)
+        return other
 
     @property
-    def tagger_(self) -> Tagger | None:
+    def own_tagger(self) -> Tagger | None:
         """The parser's own tagger, if it has one; of two parsers neither tags."""
         return None if self.second else self._current_parser().tagger_
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The tags that the parser was trained with."""
+        return self._current_parser().known_tags
 
     @property
     def needs_tags(self) -> bool:

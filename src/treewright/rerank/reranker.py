@@ -13,7 +13,8 @@ from treewright._validate import check_integer, check_params
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
-from treewright.model import Model, Part, Value, expect, saved
+from treewright.model import Part, Value, expect, saved
+from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
 from treewright.rerank.candidates import CandidateLists, FloatArray
@@ -24,6 +25,7 @@ from treewright.rerank.reasons import Comparison, WeighedFeature
 from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
+from treewright.tagging.tagger import Tagger
 
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
@@ -31,7 +33,7 @@ FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "temp
 """By space."""
 
 
-class DependencyReranker(Model):
+class DependencyReranker(DependencyAnnotator):
     """Parses with a `DependencyParser` and chooses among its best trees.
 
     The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
@@ -126,6 +128,7 @@ class DependencyReranker(Model):
         is_trusted_=Value(bool),
     )
     unsaved = ("parser", "n_jobs")
+    explains = True
     parser_: DependencyParser
     scorer_: LinearScorer | KernelScorer
     beta_: float
@@ -350,6 +353,11 @@ class DependencyReranker(Model):
             return [[[] for _ in tree.words] for tree in trees]
         return [self.scorer_.arc_reasons(self.parser_.lifted(tree), n) for tree in trees]
 
+    @property
+    def has_arc_reasons(self) -> bool:
+        """Whether `arc_reasons` has features to show."""
+        return isinstance(self.scorer_, LinearScorer)
+
     def weightiest(self, n: int | None = None) -> list[WeighedFeature]:
         """Return the subtree features of the largest weights, the weightiest first; all without `n`."""
         self.check_is_fitted()
@@ -454,6 +462,16 @@ class DependencyReranker(Model):
         other = super().using(**params)
         other.parser_ = self.parser_.using(**changed)
         return other
+
+    @property
+    def own_tagger(self) -> Tagger | None:
+        """The tagger inside the parser, or None."""
+        return self.parser_.own_tagger
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The universal tags that the parser was trained with."""
+        return self.parser_.known_tags
 
     @property
     def needs_tags(self) -> bool:

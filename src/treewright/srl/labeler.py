@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +13,14 @@ from scipy.optimize import linear_sum_assignment
 from treewright._typing import Count, FileName, NonNegativeInt, Range
 from treewright._validate import check_params
 from treewright._version import __version__
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
-from treewright.data.propbank import Proposition, PropSentence
+from treewright.data.formats import open_told
+from treewright.data.propbank import Proposition, PropSentence, format_sentence, iter_props
 from treewright.errors import InputError
 from treewright.metrics import roles as score_roles
-from treewright.model import Model, Part, saved
+from treewright.model import Part, saved
 from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -33,7 +37,7 @@ from treewright.srl.arguments import (
 from treewright.srl.codes import CodeClassifier
 from treewright.srl.features import read_templates
 from treewright.srl.identification import choose_apart, encode_candidates, list_candidates
-from treewright.srl.pairs import read_pairs
+from treewright.srl.pairs import iter_pairs, read_pairs
 from treewright.srl.predicates import VERBS, PredicateFinder, tag_at, word_at
 from treewright.srl.roles import RoleClassifier, RoleKernel
 
@@ -49,7 +53,7 @@ BATCH_SIZE = 500
 """Sentences that are labelled at a time."""
 
 
-class RoleLabeler(Model):
+class RoleLabeler(Annotator):
     """Finds who does what to whom in parsed sentences.
 
     Predicates are told from other words, and their arguments from the constituents around them, by logistic
@@ -90,6 +94,10 @@ class RoleLabeler(Model):
     """
 
     EFFECTIVE_IF: ClassVar = {"C": RoleClassifier.EFFECTIVE_IF["C"]}
+    finds = "roles"
+    can = frozenset({"predicates_from"})
+    uses_cluster = False
+    n_at_once = BATCH_SIZE
     fields = saved(
         finder_=Part(PredicateFinder), identifier_=Part(CodeClassifier), classifier_=Part(RoleClassifier)
     )
@@ -246,6 +254,35 @@ class RoleLabeler(Model):
             n_jobs=self.n_jobs,
         )
 
+    def annotate(self, sentences: Sequence[ConstTree], *, k: int = 1) -> list[list[Analysis]]:
+        """Return the predicates of each sentence and their arguments."""
+        return [[Analysis(found)] for found in self.predict(sentences)]
+
+    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
+        """Open trees in brackets, each with its known predicates if there are any."""
+        return self._open_trees(source, request.predicates_from)
+
+    @contextmanager
+    def _open_trees(self, source: str, props: str | None) -> Iterator[Iterator[Any]]:
+        if source == props == "-":
+            raise InputError("standard input can stand for one file only")
+        with open_told(source) as (form, stream):
+            if form.kind != "constituents":
+                raise InputError(f"{source} looks like {form.name}; expected brackets")
+            trees = form.read(stream)
+            yield trees if props is None else iter_pairs(trees, iter_props(props), source, props)
+
+    def annotate_batch(self, sentences: Sequence[Any], request: Request) -> list[list[Analysis]]:
+        """Return the roles in sentences from `open_sentences`."""
+        if request.predicates_from is None:
+            return self.annotate(sentences)
+        known = self.keep_learnt([sentence for _, sentence in sentences])
+        return [[Analysis(found)] for found in self.predict([tree for tree, _ in sentences], known)]
+
+    def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
+        """Return what writes PropBank columns."""
+        return lambda number, analyses: format_sentence(analyses[0].tree)
+
     def predict(
         self, trees: Sequence[ConstTree], sentences: Sequence[PropSentence] | None = None
     ) -> list[PropSentence]:
@@ -299,8 +336,9 @@ class RoleLabeler(Model):
 
     def _name(self, chosen: Sequence[Sequence[Argument]]) -> Iterator[list[tuple[int, str]]]:
         """Yield the nodes of the arguments of each predicate, with their roles."""
-        self.classifier_.n_jobs = self.n_jobs
-        values = self.classifier_.decision_function([one for arguments in chosen for one in arguments])
+        values = self.classifier_.using(n_jobs=self.n_jobs).decision_function(
+            [one for arguments in chosen for one in arguments]
+        )
         begin = 0
         for arguments in chosen:
             end = begin + len(arguments)

@@ -290,9 +290,10 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
         self.check_is_fitted()
         if self.model_ is None or not arguments:
             return np.zeros((len(arguments), len(self.classes_)))
-        if isinstance(self.model_, TreeKernelClassifier):
-            self.model_.n_jobs = self.n_jobs
-        values = np.asarray(self.model_.decision_function(self._encode(arguments)), dtype=np.float64)
+        model = self.model_
+        if "n_jobs" in model.get_params(deep=False):
+            model = model.using(n_jobs=self.n_jobs)
+        values = np.asarray(model.decision_function(self._encode(arguments)), dtype=np.float64)
         return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
     def score(self, arguments: Sequence[Argument]) -> float:

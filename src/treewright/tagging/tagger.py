@@ -2,10 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,11 +16,13 @@ import numpy.typing as npt
 from treewright._typing import Count, FileName, NonNegativeInt
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.model import Array, Model, Part, Record, Value, expect, saved
+from treewright.model import Array, Part, Record, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
@@ -125,7 +129,7 @@ class TaggingScore:
         )
 
 
-class Tagger(Model):
+class Tagger(Annotator):
     """A tagger that reads nothing but words.
 
     A column that is ``"_"`` throughout the training data is so in the result.
@@ -148,6 +152,9 @@ class Tagger(Model):
         None if there were no lemmas in the training data.
     """
 
+    finds = "tags"
+    can = frozenset({"language"})
+    keeps_input = True
     fields = saved(
         labels_=Value(encode=list, decode=lambda labels: [Label(*label) for label in labels]),
         lexicon_=Record(Lexicon, forms=Array("u", is_increasing=True), classes=Array("i")),
@@ -211,6 +218,29 @@ class Tagger(Model):
         if dev:
             report(f"dev: {self.score(dev)}")
         return self
+
+    @property
+    def own_tagger(self) -> "Tagger":
+        """The tagger itself."""
+        return self
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The universal tags that can be given."""
+        return sorted({label.upos for label in self.labels_})
+
+    def annotate(self, sentences: Sequence[DepTree], *, k: int = 1) -> list[list[Analysis]]:
+        """Return each sentence with its tags."""
+        return [[Analysis(tree)] for tree in self.predict(sentences)]
+
+    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
+        """Open CoNLL-U or plain text."""
+        return open_conllu(source, request)
+
+    def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
+        """Return what writes sentences as CoNLL-U."""
+        columns = ConlluFormatter(target, begun)
+        return lambda number, analyses: columns(number, [each.tree for each in analyses])
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Return the sentences with other tags, features and lemmas, which are not looked at."""

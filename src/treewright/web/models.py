@@ -2,21 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright.annotation.contract import Annotator
 from treewright.data.consttree import LABEL, ConstTree, escape, unescape_word
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError, quote
-from treewright.parsing.constituent.inferences import Symbols
-from treewright.parsing.constituent.parser import ConstituentParser
-from treewright.parsing.dependency.parser import DependencyParser
-from treewright.parsing.leftcorner.parser import LeftCornerParser
-from treewright.rerank.constituents import ConstituentReranker
-from treewright.rerank.reranker import DependencyReranker
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
+from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.tagging.tagger import Tagger
 from treewright.web.answers import (
     constituent_candidate,
@@ -40,8 +36,6 @@ from treewright.web.schemas import (
 )
 from treewright.web.tags import MISSING, fill_tags
 
-DependencyModel = DependencyParser | DependencyReranker
-ConstituentModel = ConstituentParser | LeftCornerParser | ConstituentReranker
 Sentences = Sequence[DepTree | ConstTree]
 Fixed = Sequence[Mapping[int, int]] | None
 """For each sentence the heads that words must have."""
@@ -85,13 +79,13 @@ class ServedModel(ABC):
 
     kind: Kind
 
-    def __init__(self, name: str, parser: Any, tagger: Tagger | None) -> None:  # noqa: ANN401
+    def __init__(self, name: str, parser: Annotator, tagger: Tagger | None) -> None:
         self.name = name
         self.class_name = type(parser).__name__
-        self._own_tagger = _tagger_of(parser)
+        self._own_tagger: Tagger | None = parser.own_tagger if parser.uses_own_tagger else None
         self._tagger = self._own_tagger or tagger
-        self._wants_tags = self._own_tagger is not None or bool(parser.needs_tags)
-        self._parser = _taking_tags(parser)
+        self._wants_tags = self._own_tagger is not None or parser.needs_tags
+        self._parser = parser.using(tags="gold", n_jobs=1)
 
     def describe(self) -> ModelDescription:
         """Say what the model is."""
@@ -148,13 +142,10 @@ class ServedDependencies(ServedModel):
     """A dependency parser, or a reranker of one."""
 
     kind = "dependency"
-    _parser: DependencyModel
+    _parser: DependencyAnnotator
 
     def _known_tags(self) -> Sequence[str]:
-        if self._tagger is not None:
-            return sorted({label.upos for label in self._tagger.labels_})
-        parser = self._parser.parser_ if isinstance(self._parser, DependencyReranker) else self._parser
-        return parser.encoder_.vocabularies[0].strings
+        return self._parser.known_tags if self._tagger is None else self._tagger.known_tags
 
     def warm_up(self) -> None:
         """Parse something, so that no visitor waits for code to be compiled."""
@@ -165,7 +156,7 @@ class ServedDependencies(ServedModel):
     def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[DependencySentence]:
         """Return the best tree of each sentence."""
         trees = self._prepare(sentences)
-        found = self._parser.predict(trees, fixed=fixed)
+        found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
         return [
             dependency_sentence(tree, self._confidence(tree, known), pictures=pictures)
             for tree, known in zip(found, self._certainty(trees, fixed), strict=True)
@@ -197,7 +188,7 @@ class ServedDependencies(ServedModel):
     def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
         """Return the best tree of each sentence with what speaks for it."""
         trees = self._prepare(sentences)
-        found = self._parser.predict(trees, fixed=fixed)
+        found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
         parts = zip(
             found,
             self._certainty(trees, fixed),
@@ -239,7 +230,7 @@ class ServedDependencies(ServedModel):
 
     def _features(self, found: list[DepTree]) -> list[list[list[Reason]]]:
         """Return for each word of each tree the features of its arc, if there is a reranker that has any."""
-        if not isinstance(self._parser, DependencyReranker) or self._parser.learner == "kernel":
+        if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
         return [
             [[Reason(text=one.text, weight=one.weight) for one in arc] for arc in arcs]
@@ -247,7 +238,7 @@ class ServedDependencies(ServedModel):
         ]
 
     def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[Reason]]:
-        if not isinstance(self._parser, DependencyReranker):
+        if not self._parser.explains:
             return [[] for _ in trees]
         return [
             [Reason(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
@@ -259,15 +250,12 @@ class ServedConstituents(ServedModel):
     """A constituency parser, or a reranker of one or two."""
 
     kind = "constituent"
-    _parser: ConstituentModel
+    _parser: ConstituentAnnotator
 
     def _known_tags(self) -> Sequence[str]:
         if self._tagger is not None:
             return sorted({label.xpos for label in self._tagger.labels_})
-        parser = self._parser.parser_ if isinstance(self._parser, ConstituentReranker) else self._parser
-        if isinstance(parser, LeftCornerParser):
-            return parser.vocabulary_.words.tags.strings
-        return Symbols(*parser.get_state().values["symbols"]).tags
+        return self._parser.known_tags
 
     def warm_up(self) -> None:
         """Parse something, so that no visitor waits for code to be compiled."""
@@ -276,39 +264,30 @@ class ServedConstituents(ServedModel):
     def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ConstituentSentence]:
         """Return the best tree of each sentence."""
         self._refuse(fixed)
-        trees = self._parser.predict(self._prepare(sentences))
-        return [constituent_sentence(tree, pictures=pictures) for tree in trees]
+        found = self._parser.annotate(self._prepare(sentences))
+        return [constituent_sentence(best.tree, pictures=pictures) for best, *_ in found]
 
     def kbest(
         self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
     ) -> list[ConstituentCandidates]:
         """Return the `k` best trees of each sentence."""
         self._refuse(fixed)
-        lists = self._parser.kbest(self._prepare(sentences), k)
+        lists = self._parser.annotate(self._prepare(sentences), k=k)
         return [
             ConstituentCandidates(
                 candidates=[
                     constituent_candidate(
-                        parses[0].tree, tree, score=score, probability=share, pictures=pictures
+                        analyses[0].tree, tree, score=score or 0.0, probability=share, pictures=pictures
                     )
-                    for (tree, score), share in zip(
-                        parses, self._shares([parse.score for parse in parses]), strict=True
-                    )
+                    for tree, score, share in analyses
                 ]
             )
-            for parses in lists
+            for analyses in lists
         ]
 
     def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
         """Refuse: constituency models have no reasons to show."""
         raise InputError(f"model {self.name} finds constituents; expected a dependency model to explain")
-
-    def _shares(self, scores: Sequence[float]) -> list[float | None]:
-        """Return how probable trees are among themselves, if scores are logarithms of probabilities."""
-        if not isinstance(self._parser, LeftCornerParser):
-            return [None] * len(scores)
-        shares = np.exp(np.array(scores) - max(scores))
-        return [*(shares / shares.sum()).tolist()]
 
     def _refuse(self, fixed: Fixed) -> None:
         if fixed is not None:
@@ -337,7 +316,14 @@ class ServedConstituents(ServedModel):
         return list(zip(words, tags, strict=True))
 
 
-def serve_model(name: str, parser: object, tagger: Tagger | None = None) -> ServedModel:
+SERVED: dict[str, type[ServedModel]] = {
+    "dependencies": ServedDependencies,
+    "constituents": ServedConstituents,
+}
+"""How models are served, by what they find."""
+
+
+def serve_model(name: str, parser: Annotator, tagger: Tagger | None = None) -> ServedModel:
     """Make a parser ready for the service.
 
     Raises
@@ -345,30 +331,15 @@ def serve_model(name: str, parser: object, tagger: Tagger | None = None) -> Serv
     InputError
         For a model that does not parse.
     """
-    if isinstance(parser, DependencyModel):
-        return ServedDependencies(name, parser, tagger)
-    if isinstance(parser, ConstituentModel):
-        return ServedConstituents(name, parser, tagger)
-    raise InputError(f"{name} is a {type(parser).__name__}; expected a parser, or a reranker of one")
+    return SERVED[check_served(name, parser).finds](name, parser, tagger)
 
 
-def _tagger_of(parser: Any) -> Tagger | None:  # noqa: ANN401
-    """Return the tagger that a parser uses."""
-    if parser.tags == "gold":
-        return None
-    holder = parser.parser_ if isinstance(parser, DependencyReranker) else parser
-    found: Tagger | None = holder.tagger_
+def check_served(name: str, model: Any) -> Annotator:  # noqa: ANN401
+    """Return a model that can be served, or refuse it."""
+    if getattr(model, "finds", None) not in SERVED:
+        raise InputError(f"{name} is a {type(model).__name__}; expected a parser, or a reranker of one")
+    found: Annotator = model
     return found
-
-
-def _taking_tags(parser: Any) -> Any:  # noqa: ANN401
-    """Return a copy of a parser that takes tags as they are given; the parser itself stays as it is."""
-    taking = copy(parser)
-    if isinstance(parser, DependencyReranker | ConstituentReranker):
-        taking.parser_ = copy(parser.parser_)
-    taking.tags = "gold"
-    taking.n_jobs = 1
-    return taking
 
 
 def _with_plain_words(tree: ConstTree) -> DepTree:

@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from treewright.annotation.raw_text import load_splitter, split_paragraph
 from treewright.data.bracketed import iter_brackets
 from treewright.data.conllu import iter_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import MissingDependencyError
-from treewright.parsing.conllu_files import load_splitter, split_paragraph
 
 BRACKETS = re.compile(r"\s*+\(\s*+[^\s()]*+\s*+\(")
 """A bracket with at most a label before the next one; prose in parentheses has more, or no second one."""

@@ -16,9 +16,10 @@ from treewright.data.heads import RuleName
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
-from treewright.model import Array, Model, Part, Record, Value, expect, saved
+from treewright.model import Array, Part, Record, Value, expect, saved
 from treewright.native.constituent.agenda import Model as NativeModel
 from treewright.native.constituent.states import Grammar
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
 from treewright.parsing.constituent.ensembles import EnsemblesField, index_trees
 from treewright.parsing.constituent.inferences import (
@@ -65,7 +66,7 @@ class Parse(NamedTuple):
         return notebook_html(self)
 
 
-class ConstituentParser(Model):
+class ConstituentParser(ConstituentAnnotator):
     """A constituency parser whose every step is judged by boosted decision trees, an ensemble for each label.
 
     Parameters
@@ -455,6 +456,16 @@ class ConstituentParser(Model):
             scores.append(scorer.score(tree))
             counted.advance()
         return scores
+
+    @property
+    def own_tagger(self) -> Tagger | None:
+        """The tagger inside the parser, or None."""
+        return self.tagger_
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The tags that the parser was trained with."""
+        return list(self.symbols_.tags)
 
     @property
     def needs_tags(self) -> bool:

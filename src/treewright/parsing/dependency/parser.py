@@ -24,8 +24,9 @@ from treewright.data.deptree import DepTree
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
-from treewright.model import Model, Part, Value, saved
+from treewright.model import Part, Value, saved
 from treewright.parsing.contract import Batch, PartScorer
+from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder
 from treewright.parsing.dependency.features import TEMPLATES, Corpus, Encoder, TemplateSet
@@ -74,7 +75,7 @@ class Structures(NamedTuple):
     probabilities: npt.NDArray[np.float64]
 
 
-class DependencyParser(Model):
+class DependencyParser(DependencyAnnotator):
     """A graph-based dependency parser with exact k-best trees and calibrated probabilities.
 
     Parameters
@@ -393,6 +394,16 @@ class DependencyParser(Model):
     def is_projective(self) -> bool:
         """Whether the parser finds trees without crossing arcs."""
         return self.decoder == "projective"
+
+    @property
+    def own_tagger(self) -> Tagger | None:
+        """The tagger inside the parser, or None."""
+        return self.tagger_
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The universal tags that the parser was trained with."""
+        return list(self.encoder_.vocabularies[0].strings)
 
     @property
     def needs_tags(self) -> bool:

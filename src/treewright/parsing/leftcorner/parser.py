@@ -15,7 +15,8 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
-from treewright.model import Model, Part, Value, expect, saved
+from treewright.model import Part, Value, expect, saved
+from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.parser import Parse
 from treewright.parsing.leftcorner.beam import Found, Limits, find_parses
@@ -61,7 +62,7 @@ class Epoch(NamedTuple):
         return f"epoch {self.number}: loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
 
 
-class LeftCornerParser(Model):
+class LeftCornerParser(ConstituentAnnotator):
     """A constituency parser that knows how probable each tree is, together with its words.
 
     A tree is made by left-corner decisions, whose probabilities a Simple Synchrony Network computes of the
@@ -358,6 +359,21 @@ class LeftCornerParser(Model):
         for at, derivations in zip(places, found, strict=True):
             lists[at] = self._finish(derivations, read[at], k)
         return lists
+
+    def shares(self, scores: Sequence[float]) -> list[float]:
+        """Return how probable trees are among themselves; scores are logarithms of probabilities."""
+        shares = np.exp(np.array(scores) - max(scores))
+        return [*(shares / shares.sum()).tolist()]
+
+    @property
+    def own_tagger(self) -> Tagger | None:
+        """The tagger inside the parser, or None."""
+        return self.tagger_
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The tags that the parser was trained with."""
+        return list(self.vocabulary_.words.tags.strings)
 
     @property
     def needs_tags(self) -> bool:

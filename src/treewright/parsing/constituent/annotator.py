@@ -1,0 +1,104 @@
+"""What constituency parsers and their rerankers do with files: brackets, CoNLL-U or text in, brackets out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.raw_text import iter_text
+from treewright.data.bracketed import format_line
+from treewright.data.consttree import LABEL, ConstTree, escape
+from treewright.data.deptree import DepTree
+from treewright.data.formats import open_told
+from treewright.errors import InputError, quote
+
+Sentence: TypeAlias = ConstTree | DepTree
+
+
+class ConstituentAnnotator(Annotator):
+    """A model that finds constituency trees; subclasses offer `kbest`."""
+
+    finds = "constituents"
+    can = frozenset({"k", "tags", "language"})
+    n_at_once = 100
+    n_sent = 50
+
+    def kbest(self, sentences: Sequence[Any], k: int = 20, *, n_jobs: int | None = None) -> list[list[Any]]:
+        """Return the best trees of each sentence, with their scores."""
+        raise NotImplementedError
+
+    def shares(self, scores: Sequence[float]) -> Sequence[float | None]:
+        """Return how probable trees are among themselves, where scores tell it."""
+        return [None] * len(scores)
+
+    def annotate(self, sentences: Sequence[Any], *, k: int = 1) -> list[list[Analysis]]:
+        """Return up to `k` trees of each sentence, the best first."""
+        return [
+            [
+                Analysis(parse.tree, parse.score, share)
+                for parse, share in zip(parses, self.shares([each.score for each in parses]), strict=True)
+            ]
+            for parses in self.kbest(sentences, k)
+        ]
+
+    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Sentence]]:
+        """Open a file as sentences that have what the parser needs: brackets, CoNLL-U or plain text."""
+        return self._open_checked(source, request)
+
+    @contextmanager
+    def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[Sentence]]:
+        if request.language is not None:
+            if self.needs_tags:
+                raise InputError(
+                    f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
+                    "(--tags predicted in training)"
+                )
+            yield self._checked(iter_text(source, request.language), source)
+            return
+        with open_told(source) as (form, stream):
+            if form.kind == "propositions":
+                raise InputError(f"{source} looks like {form.name}; expected brackets or CoNLL-U")
+            is_brackets = form.kind == "constituents"
+            read = form.read(stream) if is_brackets else form.read(stream, require_heads=False)
+            yield self._checked(read, source)
+
+    def _checked(self, sentences: Iterable[Sentence], source: str) -> Iterator[Sentence]:
+        """Hand on the sentences if they have what the parser needs and brackets can hold."""
+        for number, sentence in enumerate(sentences, start=1):
+            if isinstance(sentence, ConstTree):
+                yield sentence
+            else:
+                _check_words(sentence, f"{source}: sentence {number}", needs_tags=self.needs_tags)
+                yield _escaped(sentence)
+
+    def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
+        """Return what writes a tree a line, k-best trees with sentence, rank and score before them."""
+        return _show_best if request.k == 1 else _show_list
+
+
+def _check_words(sentence: DepTree, place: str, *, needs_tags: bool) -> None:
+    if not len(sentence):
+        raise InputError(f"{place} has no words; expected at least one")
+    if needs_tags and set(sentence.xpos) == {"_"}:
+        raise InputError(
+            f"{place} has no tags in XPOS; expected some, or a parser with a tagger of its own "
+            "(--tags predicted in training)"
+        )
+    for text in (*sentence.words, *sentence.xpos):
+        if not LABEL.fullmatch(text):
+            raise InputError(f"{place} has {quote(text)}; expected words and tags without white space")
+
+
+def _escaped(sentence: DepTree) -> DepTree:
+    """Return words and tags as treebanks in brackets write them, which is how the parser knows them."""
+    return DepTree([escape(word) for word in sentence.words], xpos=[escape(tag) for tag in sentence.xpos])
+
+
+def _show_best(number: int, analyses: list[Analysis]) -> str:
+    return format_line(analyses[0].tree)
+
+
+def _show_list(number: int, analyses: list[Analysis]) -> str:
+    ranked = enumerate(analyses, start=1)
+    return "".join(f"{number}\t{rank}\t{each.score:.4f}\t{each.tree}\n" for rank, each in ranked)

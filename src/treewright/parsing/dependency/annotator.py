@@ -1,0 +1,167 @@
+"""What dependency parsers and their rerankers do with files: CoNLL-U in and out, k-best trees, confidence."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.data.deptree import DepTree
+from treewright.errors import InputError
+from treewright.metrics.calibration import CONFIDENCE
+from treewright.parsing.dependency.constraints import FixedHeads
+
+CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
+
+
+class DependencyAnnotator(Annotator):
+    """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
+
+    finds = "dependencies"
+    can = frozenset({"k", "tags", "confidence", "fixed_heads", "language"})
+    keeps_input = True
+
+    def predict(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[DepTree]:
+        """Parse sentences."""
+        raise NotImplementedError
+
+    def kbest(
+        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[Any]]:
+        """Return the best trees of each sentence."""
+        raise NotImplementedError
+
+    def marginals(
+        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the probabilities of the heads of all words."""
+        raise NotImplementedError
+
+    def confidence(
+        self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the probabilities of the heads that a tree has."""
+        raise NotImplementedError
+
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+    ) -> None:
+        """Check that sentences have trees with the fixed heads."""
+        raise NotImplementedError
+
+    def explain(self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
+        """Return why the best trees won."""
+        return super().explain(trees)
+
+    @property
+    def has_arc_reasons(self) -> bool:
+        """Whether `arc_reasons` has features to show."""
+        return False
+
+    def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[Any]]]:
+        """Return for the arc to each word of each tree the features that speak for it."""
+        return [[[] for _ in tree.words] for tree in trees]
+
+    def annotate(
+        self, sentences: Sequence[DepTree], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[Analysis]]:
+        """Return up to `k` trees of each sentence, the best first.
+
+        With `fixed` heads of words, these are the best trees that have them.
+        """
+        if k == 1:
+            return [[Analysis(tree)] for tree in self.predict(sentences, fixed=fixed)]
+        found = self.kbest(sentences, k, fixed=fixed)
+        return [[Analysis(*candidate) for candidate in candidates] for candidates in found]
+
+    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
+        """Open a file as sentences that have what the parser needs."""
+        return self._open_checked(source, request)
+
+    @contextmanager
+    def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
+        if request.fixed_heads and request.language is not None:
+            raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
+        with open_conllu(source, request) as sentences:
+            checked = self._with_tags(sentences, source)
+            yield self._with_possible_heads(checked, source) if request.fixed_heads else checked
+
+    def _with_tags(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+        """Hand on the sentences if they have the tags that the parser needs."""
+        for number, tree in enumerate(sentences, start=1):
+            if self.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:
+                raise InputError(
+                    f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of "
+                    "its own (--tags predicted in training)"
+                )
+            yield tree
+
+    def _with_possible_heads(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
+        """Hand on the sentences if the heads that they have are those of some tree."""
+        for number, tree in enumerate(sentences, start=1):
+            try:
+                self.check_fixed([tree], [known_heads(tree)], first=number)
+            except InputError as error:
+                raise InputError(f"{source}: {error}") from error
+            yield tree
+
+    def annotate_batch(self, sentences: Sequence[DepTree], request: Request) -> list[list[Analysis]]:
+        """Return the trees of sentences, as they are written."""
+        fixed = [known_heads(tree) for tree in sentences] if request.fixed_heads else None
+        found = self.annotate(sentences, k=request.k, fixed=fixed)
+        if request.confidence:
+            squares = self.marginals(sentences, fixed=fixed)
+            for analyses, square, heads in zip(found, squares, fixed or [{}] * len(found), strict=True):
+                analyses[:] = [
+                    each._replace(
+                        tree=_with_confidence(each.tree, self.confidence(each.tree, square, fixed=heads))
+                    )
+                    for each in analyses
+                ]
+        return found
+
+    def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
+        """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
+        columns = ConlluFormatter(target, begun)
+
+        def show(number: int, analyses: list[Analysis]) -> str:
+            if request.k == 1:
+                return columns(number, [_without_announcement(each.tree) for each in analyses])
+            ranked = enumerate(analyses, start=1)
+            return columns(number, [_announced(analysis, rank) for rank, analysis in ranked])
+
+        return show
+
+
+def known_heads(tree: DepTree) -> Mapping[int, int]:
+    """Return the heads that a sentence has, by word."""
+    return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
+
+
+def _announced(analysis: Analysis, rank: int) -> DepTree:
+    """Put rank, score and probability into the comments of a tree."""
+    values = (f"{rank}", f"{analysis.score:.4f}", f"{analysis.probability:.6f}")
+    comments = [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
+    bare = _without_announcement(analysis.tree)
+    return bare.with_comments([*bare.comments, *comments])
+
+
+def _without_announcement(tree: DepTree) -> DepTree:
+    """Leave out rank, score and probability that an earlier parse has left."""
+    kept = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
+    return tree.with_comments(kept) if len(kept) < len(tree.comments) else tree
+
+
+def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64]) -> DepTree:
+    """Put the probability of each arc into MISC."""
+    kept = [
+        [one for one in old.split("|") if one != "_" and not one.startswith(CONFIDENCE)] for old in tree.misc
+    ]
+    shown = [f"{CONFIDENCE}{probability:.4f}" for probability in probabilities.tolist()]
+    return tree.with_misc(["|".join([*old, new]) for old, new in zip(kept, shown, strict=True)])
