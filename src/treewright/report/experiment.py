@@ -182,7 +182,10 @@ class Bench:
         """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
         options = self._options(ranking)
         reranker = DependencyReranker(**options)
-        name = self._name("reranked", *(value for name, value in reranker.result_params().items() if name != "significance_level"))
+        name = self._name(
+            "reranked",
+            *(value for name, value in reranker.result_params().items() if name != "significance_level"),
+        )
         if (kept := self._kept(name)) is None:
             unfinished = self._folder("unfinished") / name
             is_resumed = unfinished.exists()

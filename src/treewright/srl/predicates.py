@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
+from treewright.data.templates import TemplateLanguage
 from treewright.persist import State
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Shape, is_verbal
@@ -58,7 +59,7 @@ tag after_tag second_after_tag
 tag complement grandparent
 suffix tag parent
 """
-"""Features of a word by which it is told whether it is a predicate; all values of a line together."""
+"""Features of a word by which it is told whether it is a predicate."""
 
 
 class Word(NamedTuple):
@@ -150,6 +151,7 @@ VALUES: dict[str, Callable[[Word], str]] = {
     "particle": Word.particle,
 }
 """What features are made of, by name."""
+LANGUAGE = TemplateLanguage(VALUES)
 
 
 class LemmaTable:
@@ -291,10 +293,9 @@ class PredicateFinder:
 
 
 def _encode(words: Sequence[Word]) -> Codes:
-    templates = [line.split() for line in TEMPLATES.split("\n") if line]
     described = track(words, "describing words", unit="words")
     values = encode(([function(word) for function in VALUES.values()] for word in described), len(VALUES))
-    return join_codes(values, list(VALUES), templates)
+    return join_codes(values, list(VALUES), LANGUAGE.parse(TEMPLATES))
 
 
 def _common_senses(predicates: Iterable[tuple[Word, str]]) -> dict[str, str]:
