@@ -109,7 +109,7 @@ def test_trees_are_told_by_content(folder, tmp_path):
     [
         ("--predicates", "x", "--predicates is 'x'; expected one of verbs, all"),
         ("--kernel", "x", "--kernel is 'x'; expected one of linear, "),
-        ("--features", "x", "features have 'x'; expected 'standard', 'extended' or lines of"),
+        ("--features", "x", "template 'x' has 'x'; expected standard, extended or lines of"),
         ("--cost", "0", "--cost is '0'; expected a number"),
         ("--seed", "-1", "--seed is '-1'; expected an integer of at least 0"),
         ("--dev", "x", "--dev has the trees and --dev-props the roles to score; expected both or neither"),

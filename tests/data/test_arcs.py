@@ -35,7 +35,7 @@ def encoder():
 
 
 def test_templates_are_those_of_table_1():
-    assert list(ARC_FEATURES) == [*twin.TABLE, *(f"{row} *" for row in twin.TABLE), "ph pb pm"]
+    assert list(ARC_FEATURES) == [*twin.TABLE, *(f"{row} *" for row in twin.TABLE), "h.tag b.tag m.tag"]
 
 
 def test_keys_can_be_read_again_as_the_features_of_table_1(encoder):
@@ -46,11 +46,11 @@ def test_keys_can_be_read_again_as_the_features_of_table_1(encoder):
             found, twin.features(words, tags, head, modifier), strict=True
         ):
             name, values, place = expected
-            kinds = [symbol[0] for symbol in name.removesuffix(" *").split()]
+            kinds = [symbol.split(".")[1] for symbol in name.removesuffix(" *").split()]
             numbers = [
                 SPECIAL[value]
                 if value in SPECIAL
-                else 2 + (encoder.words if kind == "w" else encoder.tags).id(value)
+                else 2 + (encoder.words if kind == "word" else encoder.tags).id(value)
                 for kind, value in zip(kinds, values, strict=True)
             ]
             assert ARC_FEATURES[template] == name
@@ -78,13 +78,13 @@ def test_features_of_several_arcs_are_apart(encoder):
 @pytest.mark.parametrize(
     ("template", "name"),
     [
-        ("wh wm", "saw → man"),
-        ("ph wm", "VBD → man"),
-        ("ph-1 pm", "NN·* → NN"),
-        ("ph pm+1", "VBD → *·VBD"),
-        ("ph ph+1 pm", "VBD·DT → NN"),
-        ("ph pm-1 pm", "VBD → JJ·NN"),
-        ("ph pm *", "VBD → NN (1 left)"),
+        ("h.word m.word", "saw → man"),
+        ("h.tag m.word", "VBD → man"),
+        ("h-1.tag m.tag", "NN·* → NN"),
+        ("h.tag m+1.tag", "VBD → *·VBD"),
+        ("h.tag h+1.tag m.tag", "VBD·DT → NN"),
+        ("h.tag m-1.tag m.tag", "VBD → JJ·NN"),
+        ("h.tag m.tag *", "VBD → NN (1 left)"),
     ],
 )
 def test_names_tell_the_words_of_both_ends(template, name):
@@ -98,13 +98,15 @@ def test_names_tell_the_words_of_both_ends(template, name):
 )
 def test_names_tell_the_bin_of_the_length_and_the_direction(length, shown):
     tree = make_tree(["x"] * 30, ["X"] * 30)
-    encoder = ArcEncoder.from_trees([tree], templates=["ph pm *"])
+    encoder = ArcEncoder.from_trees([tree], templates=["h.tag m.tag *"])
     assert arc_names(encoder, tree, 2, 2 + length) == [f"X → X ({shown} right)"]
     assert arc_names(encoder, tree, 2 + length, 2) == [f"X → X ({shown} left)"]
 
 
 def test_names_of_the_root_and_of_what_is_outside():
-    encoder = ArcEncoder.from_trees([make_tree()], templates=["wh wm", "ph-1 pm", "ph pm+1"])
+    encoder = ArcEncoder.from_trees(
+        [make_tree()], templates=["h.word m.word", "h-1.tag m.tag", "h.tag m+1.tag"]
+    )
     assert arc_names(encoder, make_tree(), 0, 6) == ["ROOT → dog", "-·* → NN", "ROOT/tag → *·-"]
 
 
@@ -114,7 +116,7 @@ def test_features_of_the_word_and_of_the_tag_of_the_root_have_different_names(en
 
 
 def test_tags_in_between_are_named_once_each():
-    encoder = ArcEncoder.from_trees([make_tree()], templates=["ph pb pm"])
+    encoder = ArcEncoder.from_trees([make_tree()], templates=["h.tag b.tag m.tag"])
     tree = make_tree(["x"] * 6, ["VBD", "DT", "JJ", "JJ", "DT", "NN"])
     assert arc_names(encoder, tree, 1, 6) == ["VBD ..DT.. NN", "VBD ..JJ.. NN"]
     assert arc_names(encoder, tree, 6, 1) == ["NN ..DT.. VBD", "NN ..JJ.. VBD"]
@@ -122,14 +124,14 @@ def test_tags_in_between_are_named_once_each():
 
 
 def test_unknown_words_and_tags_are_all_the_same():
-    encoder = ArcEncoder.from_trees([make_tree()], templates=["wh wm", "ph pm"])
+    encoder = ArcEncoder.from_trees([make_tree()], templates=["h.word m.word", "h.tag m.tag"])
     one, other = make_tree(["x", "dog"], ["X", "NN"]), make_tree(["y", "dog"], ["Y", "NN"])
     assert arc_names(encoder, one, 2, 1) == ["dog → ?", "NN → ?"]
     assert arc_keys(encoder, one, 2, 1) == arc_keys(encoder, other, 2, 1)
 
 
 def test_templates_are_looked_at_in_the_order_of_the_table():
-    encoder = ArcEncoder.from_trees([make_tree()], templates=["ph pm", "wh wm"])
+    encoder = ArcEncoder.from_trees([make_tree()], templates=["h.tag m.tag", "h.word m.word"])
     assert arc_names(encoder, make_tree(), 4, 3) == ["saw → man", "VBD → NN"]
 
 
@@ -157,7 +159,7 @@ def test_own_tags_are_taken_unless_they_are_many_or_missing(own, universal, colu
 
 def test_a_column_can_be_named():
     tree = DepTree(["x", "y"], xpos=["A", "B"], upos=["C", "D"])
-    encoder = ArcEncoder.from_trees([tree], column="upos", templates=["ph pm"])
+    encoder = ArcEncoder.from_trees([tree], column="upos", templates=["h.tag m.tag"])
     assert arc_names(encoder, tree, 1, 2) == ["C → D"]
 
 
@@ -165,15 +167,15 @@ def test_only_as_many_tags_are_numbered_as_there_is_room_for():
     n = 2**12
     tags = [f"t{number:04}" for number in range(n)]
     tree = make_tree(["x"] * n, tags)
-    encoder = ArcEncoder.from_trees([tree], column="xpos", templates=["ph-1 ph pm"])
+    encoder = ArcEncoder.from_trees([tree], column="xpos", templates=["h-1.tag h.tag m.tag"])
     assert len(encoder.tags.strings) == n - 3
     assert arc_names(encoder, tree, 2, n - 3) == ["t0000·t0001 → t4092"]
     assert arc_names(encoder, tree, 2, n - 2) == ["t0000·t0001 → ?"]
 
 
 def test_a_misspelt_template_is_named():
-    with pytest.raises(InputError, match=r"'wh xm'; expected some of wh wm, ph pm"):
-        ArcEncoder(Vocabulary([]), Vocabulary([]), templates=["wh wm", "wh xm"])
+    with pytest.raises(InputError, match=r"'h.word x.word'; expected some of h.word m.word, h.tag m.tag"):
+        ArcEncoder(Vocabulary([]), Vocabulary([]), templates=["h.word m.word", "h.word x.word"])
 
 
 def test_there_must_be_templates():

@@ -19,7 +19,7 @@ from treewright.kernels.compose import Normalized, Part, Power, Product, Sum, Ve
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
 
-FEATURES = ("wh wm", "ph pm")
+FEATURES = ("h.word m.word", "h.tag m.tag")
 TREES = DependencyTreeKernel(features=FEATURES, decay=0.5)
 LINEAR = VectorKernel()
 

@@ -8,15 +8,15 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.kernels.deptree import DependencyTreeKernel
 
-WORDS_AND_TAGS = ("wh wm", "ph pm")
+WORDS_AND_TAGS = ("h.word m.word", "h.tag m.tag")
 FIGURE = DepTree(
     ["He", "won", "the", "game", "today"], [2, 0, 4, 2, 2], xpos=["PRP", "VBD", "DT", "NN", "NN"]
 )
 SEVERAL = [
     WORDS_AND_TAGS,
     (BETWEEN,),
-    ("ph pm *", BETWEEN),
-    ("wh wm", "ph-1 ph pm", "ph pm pm+1 *", "wh pm"),
+    ("h.tag m.tag *", BETWEEN),
+    ("h.word m.word", "h-1.tag h.tag m.tag", "h.tag m.tag m+1.tag *", "h.word m.tag"),
 ]
 
 
@@ -197,7 +197,7 @@ def test_no_trees_give_empty_blocks():
         ({"decay": 0}, "decay is 0; expected a number from 1e-06 to 1"),
         ({"normalize": "yes"}, "normalize is 'yes'; expected one of False, True"),
         ({"root": None}, "root is None; expected one of False, True"),
-        ({"features": ["wh"]}, "basic features are 'wh'; expected some of"),
+        ({"features": ["h.word"]}, "basic features are 'h.word'; expected some of"),
     ],
 )
 def test_bad_options_are_told_when_they_are_used(options, message):

@@ -17,7 +17,7 @@ from treewright.mining.subtree import SubtreeSpace, name_subtree
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
-TEMPLATES = ["ph pm", "wh pm *", "ph pb pm"]
+TEMPLATES = ["h.tag m.tag", "h.word m.tag *", "h.tag b.tag m.tag"]
 DEGREE = 3
 SEEDS = range(6)
 SIZES = [(5, 3)] * 20
@@ -231,7 +231,7 @@ def figure_names(templates):
 
 
 def test_names_show_what_is_below_and_beside():
-    assert figure_names(["wh wm"]) == [
+    assert figure_names(["h.word m.word"]) == [
         ["game → the", "won → He", "won → game", "won → today"],
         ["won → He + won → game", "won → game + won → today", "won → game [game → the]"],
         [
@@ -244,7 +244,7 @@ def test_names_show_what_is_below_and_beside():
 
 
 def test_names_show_tags():
-    names = figure_names(["ph pm"])
+    names = figure_names(["h.tag m.tag"])
     assert names[0] == ["NN → DT", "VBD → NN", "VBD → PRP"]
     assert names[3] == ["VBD → PRP + VBD → NN [NN → DT] + VBD → NN"]
 

@@ -1,11 +1,13 @@
 """Keys, with Python's integers."""
 
+import hashlib
+
 PRIME = 0x9E3779B97F4A7C15
 
 
-def mix(key, value):
+def mix(key, value, fold=29):
     key = (key ^ value) * PRIME % 2**64
-    return key ^ (key >> 29)
+    return key ^ (key >> fold)
 
 
 def mix_all(*values):
@@ -14,3 +16,9 @@ def mix_all(*values):
     for value in values:
         key = mix(key, value)
     return key
+
+
+def hash_text(text):
+    """Return the first 64 bits of BLAKE2b, lowest byte first."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return sum(byte << 8 * at for at, byte in enumerate(digest))

@@ -129,7 +129,7 @@ def test_a_feature_of_several_arcs_is_under_each_of_them(rerankers, candidates):
 def test_occurrences_of_a_subtree_follow_children_and_next_siblings():
     words, tags = ["he", "won", "the", "game", "there", "today"], ["PRP", "VBD", "DT", "NN", "RB", "NN"]
     tree = tw.DepTree(words, [2, 0, 4, 2, 2, 2], xpos=tags)
-    encoder = ArcEncoder.from_trees([tree], column="xpos", templates=["ph pm"])
+    encoder = ArcEncoder.from_trees([tree], column="xpos", templates=["h.tag m.tag"])
     arcs = np.zeros(6, dtype=np.int64), tree.heads.astype(np.int64), np.arange(1, 7)
     _, found = encoder.keys(encoder.encode([tree]), *arcs)
     keys = np.unique(found)

@@ -74,7 +74,7 @@ def only(monkeypatch):
 
     def choose(line):
         monkeypatch.setattr(
-            templates, "PARSED", [one for one in templates.PARSED if one.key == templates._hash(line)]
+            templates, "PARSED", [one for one in templates.PARSED if one.key == templates.hash_text(line)]
         )
         assert len(templates.PARSED) == 1
 

@@ -117,7 +117,15 @@ def test_a_table_is_the_same_after_saving():
 
 
 @pytest.mark.parametrize(
-    ("features", "message"), [("colour", "'colour'"), ("\n", "no line"), (3, "features is 3")]
+    ("features", "message"),
+    [
+        (
+            "phrase colour",
+            "template 'phrase colour' has 'colour'; expected standard, extended or lines of predicate",
+        ),
+        ("\n", "features is '.n'; expected standard, extended or templates"),
+        (3, "features is 3; expected standard"),
+    ],
 )
 def test_unknown_features_are_refused(features, message):
     with pytest.raises(InputError, match=message):

@@ -9,6 +9,7 @@ from oracle.nonoverlap import best_sum
 import treewright as tw
 from treewright.data.consttree import Span
 from treewright.data.propbank import Proposition, PropSentence
+from treewright.data.templates import TemplateLanguage
 from treewright.srl.arguments import find_arguments, find_candidates, keep_verbal, node_places, shape_of
 from treewright.srl.codes import CERTAIN, CodeClassifier, encode, join_codes
 from treewright.srl.features import view_argument
@@ -87,7 +88,7 @@ def test_there_is_a_code_for_each_candidate_and_feature():
 
 def test_codes_tell_values_columns_and_templates_apart():
     values = encode([("a", "b"), ("b", "a"), ("a", "b")], 2)
-    codes = join_codes(values, ["x", "y"], [["x"], ["y"], ["x", "y"], ["y", "x"]])
+    codes = join_codes(values, ["x", "y"], TemplateLanguage(["x", "y"]).parse("x\ny\nx y\ny x"))
     assert codes[0].tolist() == codes[2].tolist()
     assert len(set(codes[:2].ravel().tolist())) == 8
 

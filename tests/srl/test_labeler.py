@@ -180,7 +180,7 @@ def test_nothing_to_learn_from_is_refused(times):
     [
         ({"predicates": "nouns"}, "predicates is 'nouns'; expected one of verbs, all"),
         ({"kernel": "x"}, "kernel is 'x'; expected one of linear, "),
-        ({"features": "x"}, "features have 'x'; expected 'standard'"),
+        ({"features": "x"}, "template 'x' has 'x'; expected standard, extended"),
         ({"C": -1.0}, "C is -1.0; expected"),
         ({"random_state": -1}, "random_state is -1; expected"),
         ({"n_jobs": 0}, "n_jobs is 0; expected"),

@@ -123,7 +123,7 @@ def test_no_argument_has_no_role(train):
     ("options", "message"),
     [
         ({"kernel": "cubic"}, "kernel is 'cubic'"),
-        ({"features": "colour"}, "features have 'colour'"),
+        ({"features": "colour"}, "template 'colour' has 'colour'"),
         ({"adjuncts": "both"}, "adjuncts is 'both'"),
         ({"C": 0}, "C is 0"),
         ({"weight": -1}, "weight is -1"),

@@ -1,9 +1,8 @@
 """The basic features of the arcs of dependency trees: Qian & Liu (2015), table 1.
 
-A template names one, two or three words or tags: ``wh`` and ``wm`` are the words of head and modifier, ``ph``
-and ``pm`` their tags, ``ph-1`` and ``pm+1`` the tags of their neighbours. With ``*`` at its end it goes
-together with the binned length and the direction of the arc. ``ph pb pm`` are the tags of head and modifier
-with each tag that stands between them.
+Templates are written in the language of `treewright.data.templates`: ``h`` is the head, ``m`` the modifier,
+and ``b`` each word between them. A line that ends in ``*`` is used once, with the binned length and the
+direction of the arc.
 """
 
 from collections import Counter
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
+from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
 from treewright.native.data.arcs import (
@@ -36,18 +36,24 @@ Integers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
 PAIRS = (
-    *("wh wm", "ph pm", "wh pm", "ph wm"),
-    *("ph-1 pm", "ph-1 wm", "ph pm-1", "wh pm-1"),
-    *("ph+1 pm", "ph+1 wm", "ph pm+1", "wh pm+1"),
-    *("ph-1 ph pm", "ph ph+1 pm", "ph pm-1 pm", "ph pm pm+1"),
+    *("h.word m.word", "h.tag m.tag", "h.word m.tag", "h.tag m.word"),
+    *("h-1.tag m.tag", "h-1.tag m.word", "h.tag m-1.tag", "h.word m-1.tag"),
+    *("h+1.tag m.tag", "h+1.tag m.word", "h.tag m+1.tag", "h.word m+1.tag"),
+    *("h-1.tag h.tag m.tag", "h.tag h+1.tag m.tag", "h.tag m-1.tag m.tag", "h.tag m.tag m+1.tag"),
 )
-BETWEEN = "ph pb pm"
+BETWEEN = "h.tag b.tag m.tag"
 ARC_FEATURES = (*PAIRS, *(f"{pair} *" for pair in PAIRS), BETWEEN)
 """The templates of table 1."""
+ENDS = {"h": HEAD, "m": MODIFIER}
+ATTRIBUTES = {"word": WORD, "tag": TAG}
+LANGUAGE = TemplateLanguage(
+    ATTRIBUTES, roles=(*ENDS, "b"), max_offset=1, max_atoms=N_VALUES, has_distance=True
+)
+PARSED = LANGUAGE.parse("\n".join(ARC_FEATURES))
 UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
 """Ids of unknown words and tags, of the root, and of the tag of what is outside the sentence."""
 N_SPECIAL = 3
-SPECIAL_NAMES = {"w": ("?", "ROOT", "-"), "p": ("?", "ROOT/tag", "-")}
+SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
 """As they are shown; features of the root's word and of its tag are different ones."""
 SPREAD = 4.0
 """A treebank's own tags are used if there are up to so many times more of them than universal ones."""
@@ -132,28 +138,28 @@ class ArcEncoder:
     def name(self, key: int) -> str:
         """Return a feature as text: ``won → NN``; ``DT·* → IN (2 right)`` has the tag before the head."""
         template, values, distance = unpack(int(key))
-        text = ARC_FEATURES[template]
-        if text == BETWEEN:
-            head, modifier, inner = (self._string("p", value) for value in values)
+        if ARC_FEATURES[template] == BETWEEN:
+            head, modifier, inner = (self._string("tag", value) for value in values)
             return f"{head} ..{inner}.. {modifier}"
         sides: dict[str, dict[int, str]] = {"h": {}, "m": {}}
-        for part, value in zip(text.removesuffix(" *").split(), values, strict=False):
-            sides[part[1]][int(part[2:] or 0)] = self._string(part[0], value)
+        for atom, value in zip(PARSED[template].atoms, values, strict=False):
+            sides[atom.role][atom.offset] = self._string(atom.attribute, value)
         shown = f"{_describe_end(sides['h'])} → {_describe_end(sides['m'])}"
         return f"{shown} ({_describe_distance(distance)})" if distance else shown
 
     def words_of(self, key: int) -> list[str]:
         """Return the words, not the tags, of a feature."""
         template, values, _ = unpack(int(key))
-        parts = ARC_FEATURES[template].removesuffix(" *").split()
         return [
-            self._string("w", value) for part, value in zip(parts, values, strict=False) if part[0] == "w"
+            self._string("word", value)
+            for atom, value in zip(PARSED[template].atoms, values, strict=False)
+            if atom.attribute == "word"
         ]
 
-    def _string(self, kind: str, value: int) -> str:
+    def _string(self, attribute: str, value: int) -> str:
         if value < N_SPECIAL:
-            return SPECIAL_NAMES[kind][value]
-        return (self.words if kind == "w" else self.tags).strings[value - N_SPECIAL]
+            return SPECIAL_NAMES[attribute][value]
+        return (self.words if attribute == "word" else self.tags).strings[value - N_SPECIAL]
 
 
 def templates_of(keys: Keys) -> Integers:
@@ -202,11 +208,9 @@ def _compile(templates: Sequence[str]) -> ArcTemplates:
     values = np.zeros((len(fixed), N_VALUES, 3), dtype=np.int64)
     sizes = np.zeros(len(fixed), dtype=np.int64)
     for row, number in enumerate(fixed):
-        parts = ARC_FEATURES[number].removesuffix(" *").split()
-        sizes[row] = len(parts)
-        for at, part in enumerate(parts):
-            side = HEAD if part[1] == "h" else MODIFIER
-            values[row, at] = side, int(part[2:] or 0), WORD if part[0] == "w" else TAG
-    with_distance = np.array([ARC_FEATURES[number].endswith("*") for number in fixed], dtype=np.bool_)
+        sizes[row] = len(PARSED[number].atoms)
+        for at, atom in enumerate(PARSED[number].atoms):
+            values[row, at] = ENDS[atom.role], atom.offset, ATTRIBUTES[atom.attribute]
+    with_distance = np.array([PARSED[number].with_distance for number in fixed], dtype=np.bool_)
     between = ARC_FEATURES.index(BETWEEN) if BETWEEN in templates else -1
     return ArcTemplates(np.array(fixed, dtype=np.int64), sizes, values, with_distance, OUTSIDE, between)

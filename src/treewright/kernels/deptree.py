@@ -43,7 +43,7 @@ class DependencyTreeKernel(Kernel):
     Parameters
     ----------
     features : sequence of str
-        The basic features of an arc, some of `ARC_FEATURES`.
+        The basic features of an arc, some of `treewright.data.arcs.ARC_FEATURES`.
     decay : float
         A sub feature tree of n arcs counts `decay` to the power of n.
     normalize : bool
@@ -57,7 +57,7 @@ class DependencyTreeKernel(Kernel):
     >>> from treewright import DepTree
     >>> from treewright.kernels.deptree import DependencyTreeKernel
     >>> tree = DepTree("a dog barks".split(), [2, 3, 0], xpos=["DT", "NN", "VBZ"])
-    >>> DependencyTreeKernel(features=["wh wm", "ph pm"])([tree]).tolist()
+    >>> DependencyTreeKernel(features=["h.word m.word", "h.tag m.tag"])([tree]).tolist()
     [[8.0]]
     """
 
@@ -307,7 +307,8 @@ def _pack_signatures(
 ) -> npt.NDArray[np.uint64]:
     """Return the last bytes of the ids of features without one of which no other is shared.
 
-    A feature that says less than another is shared where that one is: ``ph pm`` where ``ph-1 ph pm *`` is.
+    A feature that says less than another is shared where that one is: ``h.tag m.tag`` where
+    ``h-1.tag h.tag m.tag *`` is.
     """
     parts = {name: set(name.split()) for name in templates}
     needed = [name for name in parts if not any(other < parts[name] for other in parts.values())]

@@ -1,21 +1,13 @@
-"""Hashes of many things at once, and sets of candidates as masks of 64 bits."""
+"""Sets of candidates as masks of 64 bits."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.native.hashing import FOLD, PRIME
+from treewright.native.hashing import Keys
 
 Integers = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.uint64]
-
-
-def mix(keys: Keys, values: Keys) -> Keys:
-    """Mix values into keys, as `native.hashing.mix` does."""
-    keys = (keys ^ values) * PRIME
-    keys ^= keys >> FOLD
-    return keys
 
 
 def find_first(values: npt.NDArray[Any]) -> Integers:

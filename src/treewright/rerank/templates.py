@@ -2,18 +2,18 @@
 
 They are those of the reranker with templates to which Qian & Liu (2015), section 6.1.1, compare theirs.
 
-A line of `TEMPLATES` names what is looked at around each word of a tree. The word itself is m and its head h;
-g, gg and ggg are the heads above. Siblings hang on the same side of h: s is the next one towards it, t the
-one after s, u the one after t. The outermost child of m away from h is c, the one towards h is d. Of each
-word there can be the ``tag`` and the ``word``, the tags of all its modifiers to the ``left`` and to the
-``right``, how many these are (``n_left``, ``n_right``), and the binned ``length`` of the arc from its head.
-The sides of all arcs between the words that a line names are always part of the feature.
+A line of `TEMPLATES`, in the language of `treewright.data.templates`, names what is looked at around each
+word of a tree. The word itself is m and its head h; g, gg and ggg are the heads above. Siblings hang on the
+same side of h: s is the next one towards it, t the one after s, u the one after t. The outermost child of m
+away from h is c, the one towards h is d. Of each word there can be the ``tag`` and the ``word``, the tags of
+all its modifiers to the ``left`` and to the ``right``, how many these are (``n_left``, ``n_right``), and the
+binned ``length`` of the arc from its head. The sides of all arcs between the words that a line names are
+always part of the feature.
 
 There is a feature where all words of a line are there, but for the innermost sibling: where this one is
 missing, the feature says so.
 """
 
-import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -24,9 +24,11 @@ from scipy.sparse import csr_matrix
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
+from treewright.data.templates import Template, TemplateLanguage
 from treewright.model import Array, Model, Value, saved
 from treewright.native.data.arcs import LENGTH_BINS
-from treewright.rerank.bitmasks import Integers, Keys, find_first, join_bits, mix, pack, unpack
+from treewright.native.hashing import Keys, hash_text, mix_arrays
+from treewright.rerank.bitmasks import Integers, find_first, join_bits, pack, unpack
 from treewright.rerank.candidates import CandidateLists, IntArray
 
 TEMPLATES = """
@@ -86,6 +88,7 @@ TEMPLATES = """
     h.tag s.word m.word
     h.tag s.word m.tag m.length
 """
+SIDES = ("left", "right")
 ROLES = {
     "ggg": "great-great-grandparent",
     "gg": "great-grandparent",
@@ -99,11 +102,12 @@ ROLES = {
     "d": "inner child",
 }
 """The words that templates name."""
+ATTRIBUTES = ("tag", "word", *SIDES, "n_left", "n_right", "length")
+LANGUAGE = TemplateLanguage(ATTRIBUTES, roles=ROLES)
 ARCS = (("h", "m"), ("g", "h"), ("gg", "g"), ("ggg", "gg"))
 """Heads and their modifiers, lowest first."""
 SIBLINGS = ("s", "t", "u")
 CHILDREN = ("c", "d")
-SIDES = ("left", "right")
 NO_WORD = 0
 """The row that stands for all words that are missing."""
 NO_WORD_KEY, ROOT_KEY = 1, 2
@@ -111,7 +115,7 @@ BLOCK_ROWS = 1 << 15
 """About so many words of candidates are worked on at once."""
 
 
-class Template(NamedTuple):
+class TreeTemplate(NamedTuple):
     """A line of `TEMPLATES`: pairs of a role and an attribute, the roles that must be filled, and a key."""
 
     atoms: tuple[tuple[str, str], ...]
@@ -119,21 +123,15 @@ class Template(NamedTuple):
     key: int
 
 
-def _parse(line: str) -> Template:
-    atoms = [(role, attribute) for role, attribute in (atom.split(".") for atom in line.split())]
+def _compile(template: Template) -> TreeTemplate:
+    atoms = [(atom.role, atom.attribute) for atom in template.atoms]
     named = {role for role, _ in atoms}
     atoms += [(modifier, "side") for head, modifier in ARCS if head in named]
     innermost = [role for role in SIBLINGS if role in named][-1:]
-    return Template(tuple(atoms), frozenset(named - {*innermost}), _hash(" ".join(line.split())))
+    return TreeTemplate(tuple(atoms), frozenset(named - {*innermost}), hash_text(str(template)))
 
 
-def _hash(text: str) -> int:
-    """Return a key for a text, the same in every run."""
-    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8)
-    return int.from_bytes(digest.digest(), "little")
-
-
-PARSED = [_parse(line) for line in TEMPLATES.splitlines() if line.strip()]
+PARSED = [_compile(template) for template in LANGUAGE.parse(TEMPLATES)]
 ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
 
 
@@ -278,7 +276,7 @@ class _Rows:
         """How many candidates the longest list has."""
         return int(self._n_in_list.max(initial=0))
 
-    def make_keys(self, template: Template) -> tuple[Keys, Integers]:
+    def make_keys(self, template: TreeTemplate) -> tuple[Keys, Integers]:
         """Return the keys of the features of one template, and the place of each."""
         there = np.ones(len(self._row_of), dtype=np.bool_)
         for role in template.needed:
@@ -287,7 +285,7 @@ class _Rows:
         rows = self._row_of[places]
         keys = np.full(len(rows), template.key, dtype=np.uint64)
         for role, attribute in template.atoms:
-            keys = mix(keys, self._attributes[attribute][self._roles[role][rows]])
+            keys = mix_arrays(keys, self._attributes[attribute][self._roles[role][rows]])
         return keys, places
 
     def find_telling(self) -> _Telling:
@@ -295,7 +293,7 @@ class _Rows:
         made = [self.make_keys(template) for template in PARSED]
         keys, places = (np.concatenate(parts) for parts in zip(*made, strict=True))
         lists = self._list_of[self._candidate[self._row_of[places]]]
-        codes = mix(keys, lists.astype(np.uint64))
+        codes = mix_arrays(keys, lists.astype(np.uint64))
         order = np.argsort(codes)
         first = find_first(codes[order])
         masks = np.array([join_bits(bits[places[order]], first) for bits in self._masks])
@@ -312,7 +310,7 @@ class _Rows:
         pairs = np.sort(candidates * n_columns + columns[number])
         return pairs // n_columns, pairs % n_columns
 
-    def describe(self, template: Template, place: int) -> str:
+    def describe(self, template: TreeTemplate, place: int) -> str:
         """Write the feature of a template at a place as text."""
         row = self._row_of[place]
         names = ROLES if len(template.needed) > 1 else {"m": "word"}
@@ -321,13 +319,13 @@ class _Rows:
             for role, attribute in template.atoms
         )
 
-    def find_words(self, template: Template, place: int) -> tuple[str, ...]:
+    def find_words(self, template: TreeTemplate, place: int) -> tuple[str, ...]:
         """Return the words that the feature of a template at a place names, each once."""
         row = self._row_of[place]
         rows = [int(self._roles[role][row]) for role, attribute in template.atoms if attribute == "word"]
         return tuple(dict.fromkeys(self._string("word", each) for each in rows))
 
-    def find_arcs(self, template: Template, place: int) -> list[int]:
+    def find_arcs(self, template: TreeTemplate, place: int) -> list[int]:
         """Return the words, from 1, to which the arcs of a feature lead: its own, and those it tells of."""
         row = int(self._row_of[place])
         rows = {row}
@@ -447,14 +445,14 @@ class _Rows:
         bounds = np.cumsum(np.bincount(self._ranks))
         for begin, end in itertools.pairwise(bounds.tolist()):
             rows = order[begin:end]
-            keys[rows] = mix(keys[self._siblings[rows]], tag[rows])
+            keys[rows] = mix_arrays(keys[self._siblings[rows]], tag[rows])
         return keys
 
     def _find_places(self) -> tuple[Integers, Integers]:
         """Return a row of each place, and the place of each row but the first."""
         looks = self._token.astype(np.uint64)
         for role, attribute in ATOMS:
-            looks = mix(looks, self._attributes[attribute][self._roles[role]])
+            looks = mix_arrays(looks, self._attributes[attribute][self._roles[role]])
         _, rows, places = np.unique(looks[1:], return_index=True, return_inverse=True)
         return rows + 1, places
 
@@ -470,7 +468,7 @@ class _Hashes(dict[str, int]):
     """The hashes of strings, each made once."""
 
     def __missing__(self, text: str) -> int:
-        self[text] = _hash(text)
+        self[text] = hash_text(text)
         return self[text]
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright.data.templates import Template
 from treewright.model import Array, Model, Part, expect, saved
+from treewright.native.hashing import mix_arrays
 from treewright.srl.linear import LinearMachine
 
 Codes = npt.NDArray[np.uint32]
 FloatArray = npt.NDArray[np.float64]
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 NO, YES = "no", "yes"
 CERTAIN = 10.0
@@ -34,7 +35,7 @@ def encode(rows: Iterable[Sequence[str]], n_columns: int) -> Codes:
     return flat.reshape(-1, n_columns)
 
 
-def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Sequence[str]]) -> Codes:
+def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Template]) -> Codes:
     """Return a column for each template, made of those of `values` that it names.
 
     Parameters
@@ -42,16 +43,15 @@ def join_codes(values: Codes, names: Sequence[str], templates: Sequence[Sequence
     values : ndarray of uint32, (n, n_names)
     names : sequence of str
         Of the columns.
-    templates : sequence of sequences of names
+    templates : sequence of Template
     """
     places = {name: column for column, name in enumerate(names)}
     joined = np.empty((len(values), len(templates)), dtype=np.uint32)
     for number, template in enumerate(templates):
-        mixed = np.full(len(values), crc32(" ".join(template).encode()), dtype=np.uint64)
-        for name in template:
-            mixed = (mixed ^ values[:, places[name]]) * MULTIPLIER
-            mixed ^= mixed >> HALF
-        joined[:, number] = mixed.astype(np.uint32)
+        keys = np.full(len(values), crc32(str(template).encode()), dtype=np.uint64)
+        for name in template.attributes:
+            keys = mix_arrays(keys, values[:, places[name]], HALF)
+        joined[:, number] = keys.astype(np.uint32)
     return joined
 
 

@@ -1,4 +1,6 @@
-"""Features of arguments that people have thought of.
+"""Features of arguments that people have thought of, as templates (see `treewright.data.templates`).
+
+All features speak of one argument, so that there are no roles: atoms are the names of functions.
 
 The standard set is that of the CoNLL-2005 shared task, after D. Gildea and D. Jurafsky (2002), Automatic
 labeling of semantic roles; the extended one adds neighbours, prepositions, the frame of the predicate (N. Xue
@@ -12,6 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from treewright.data.templates import Template, TemplateLanguage
 from treewright.errors import InputError
 from treewright.model import Model, Value, saved
 from treewright.progress import track
@@ -376,6 +379,7 @@ VALUES: dict[str, Callable[[ArgumentView], str]] = {
     )
 }  # fmt: skip
 """What features are made of, by name."""
+LANGUAGE = TemplateLanguage(VALUES, sets=SETS)
 
 
 class FeatureTable(Model):
@@ -426,18 +430,13 @@ class FeatureTable(Model):
         self._columns = {name: column for column, name in enumerate(names)}
 
     def _list(self, arguments: Iterable[Argument]) -> list[list[str]]:
-        used = {name: VALUES[name] for template in self._templates for name in template}
-        heads = [" ".join(template) for template in self._templates]
+        used = {name: VALUES[name] for template in self._templates for name in template.attributes}
+        heads = [(str(template), template.attributes) for template in self._templates]
         found = []
         for argument, shape in track(iter_shapes(arguments), "describing arguments", unit="arguments"):
             view = view_argument(argument, shape)
             values = {name: function(view) for name, function in used.items()}
-            found.append(
-                [
-                    "|".join([head, *(values[name] for name in template)])
-                    for head, template in zip(heads, self._templates, strict=True)
-                ]
-            )
+            found.append(["|".join([head, *(values[name] for name in names)]) for head, names in heads])
         return found
 
     def _make_rows(self, found: list[list[str]]) -> csr_matrix:
@@ -451,18 +450,8 @@ class FeatureTable(Model):
         self._set_names(self.names_)
 
 
-def read_templates(features: str) -> list[list[str]]:
-    """Return what each feature of a set is made of."""
-    if not isinstance(features, str):
-        raise InputError(f"features is {features!r}; expected 'standard', 'extended' or lines of names")
-    templates = [line.split() for line in SETS.get(features, features).splitlines() if line.strip()]
-    for template in templates:
-        for name in template:
-            if name not in VALUES:
-                known = ", ".join(VALUES)
-                raise InputError(
-                    f"features have {name!r}; expected 'standard', 'extended' or lines of {known}"
-                )
-    if not templates:
-        raise InputError("features has no line; expected 'standard', 'extended' or lines of names")
-    return templates
+def read_templates(features: str) -> list[Template]:
+    """Return the templates of a set by its name, or of lines."""
+    if not isinstance(features, str) or not features.strip():
+        raise InputError(f"features is {features!r}; expected standard, extended or templates, a line each")
+    return LANGUAGE.parse(features)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from treewright.data.consttree import ConstTree
 from treewright.data.propbank import Proposition
+from treewright.data.templates import TemplateLanguage
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Argument, Shape, find_candidates, iter_shapes
 from treewright.srl.codes import Codes, encode, join_codes
@@ -36,7 +37,7 @@ between voice subject
 predicate_tag path
 predicate_tag subject between phrase
 """
-"""Asked of constituents beside what is asked of arguments; all values of a line together."""
+"""Asked of constituents beside what is asked of arguments."""
 LIMIT = 3
 """More phrases than this are so many."""
 
@@ -107,6 +108,7 @@ ALL_VALUES: dict[str, Callable[[ArgumentView], str]] = {
     "between": between,
 }
 """What features are made of, by name."""
+LANGUAGE = TemplateLanguage(ALL_VALUES)
 
 
 def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> list[Argument]:
@@ -119,8 +121,8 @@ def list_candidates(tree: ConstTree, shape: Shape, proposition: Proposition) -> 
 
 def encode_candidates(candidates: Sequence[Argument], features: str) -> Codes:
     """Return the features of candidates as numbers: those of arguments and `TEMPLATES`."""
-    templates = read_templates(features) + [line.split() for line in TEMPLATES.splitlines() if line]
-    names = sorted({name for template in templates for name in template})
+    templates = read_templates(features) + LANGUAGE.parse(TEMPLATES)
+    names = sorted({name for template in templates for name in template.attributes})
     functions = [ALL_VALUES[name] for name in names]
     shaped = track(iter_shapes(candidates), "describing constituents", total=len(candidates), unit="places")
     views = (view_argument(argument, shape) for argument, shape in shaped)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
+from treewright.data.templates import TemplateLanguage
 from treewright.errors import InputError, quote
 from treewright.model import Model, Part, Value, saved
 from treewright.progress import track
@@ -59,7 +60,7 @@ tag after_tag second_after_tag
 tag complement grandparent
 suffix tag parent
 """
-"""Features of a word by which it is told whether it is a predicate; all values of a line together."""
+"""Features of a word by which it is told whether it is a predicate."""
 
 
 class TreeWord(NamedTuple):
@@ -151,6 +152,7 @@ VALUES: dict[str, Callable[[TreeWord], str]] = {
     "particle": TreeWord.particle,
 }
 """What features are made of, by name."""
+LANGUAGE = TemplateLanguage(VALUES)
 
 
 class LemmaTable:
@@ -299,10 +301,9 @@ def _check_senses(senses: object) -> dict[str, str]:
 
 
 def _encode(words: Sequence[TreeWord]) -> Codes:
-    templates = [line.split() for line in TEMPLATES.split("\n") if line]
     described = track(words, "describing words", unit="words")
     values = encode(([function(word) for function in VALUES.values()] for word in described), len(VALUES))
-    return join_codes(values, list(VALUES), templates)
+    return join_codes(values, list(VALUES), LANGUAGE.parse(TEMPLATES))
 
 
 def _common_senses(predicates: Iterable[tuple[TreeWord, str]]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
+from treewright.data.templates import TemplateLanguage
 from treewright.learn.weights import Packed, average, pack, unpack
 from treewright.model import Array, Model, expect, saved
 from treewright.native.tagging.classifier import (
@@ -52,9 +53,11 @@ ATTRIBUTES = {
     "tag": TAG,
     "label": LABEL,
 }
-"""Names of attributes in templates; an offset follows for another word than the one in question."""
+"""Names of attributes in templates."""
 LEXICAL = {(WORD, 0), (LOWER, 0), (CLASS, 0)}
 MAX_PARTS = 3
+LANGUAGE = TemplateLanguage(ATTRIBUTES, roles=("w",), max_offset=2, max_atoms=MAX_PARTS)
+"""Templates (see `treewright.data.templates`) name the word in question, ``w``, and its neighbours."""
 KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Nd": "0"}
 """What stands for the letters of a category in a shape; other letters are c, marks m, the rest themselves."""
 
@@ -208,8 +211,11 @@ class WordClassifier(Model):
 
 
 def compile_templates(text: str, *, first: int = 0) -> Templates:
-    """Turn lines of attributes into arrays; the templates are numbered from `first`."""
-    lines = [[_parse_part(part) for part in line.split()] for line in text.split("\n") if line]
+    """Turn lines of atoms into arrays; the templates are numbered from `first`."""
+    lines = [
+        [(ATTRIBUTES[atom.attribute], atom.offset) for atom in template.atoms]
+        for template in LANGUAGE.parse(text)
+    ]
     parts = np.zeros((len(lines), MAX_PARTS, 2), dtype=np.int32)
     for number, line in enumerate(lines):
         parts[number, : len(line)] = line
@@ -219,13 +225,6 @@ def compile_templates(text: str, *, first: int = 0) -> Templates:
         parts,
         np.array([not LEXICAL.isdisjoint(line) for line in lines], dtype=np.bool_),
     )
-
-
-def _parse_part(text: str) -> tuple[int, int]:
-    """Return the attribute and the offset of, say, ``"lower-1"``."""
-    if text[-2] in "+-":
-        return ATTRIBUTES[text[:-2]], int(text[-2:])
-    return ATTRIBUTES[text], 0
 
 
 def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.uint64]:

@@ -18,29 +18,29 @@ from treewright.native.tagging.classifier import Text
 from treewright.tagging.classifier import IntArray, WordClassifier
 
 TEMPLATES = """
-label
-word label
-lower label
-lower
-shape label
-shape
-shape suffix3 upos
-suffix1 label
-suffix2 label
-suffix3 label
-suffix4 label
-suffix5 label
-suffix6 label
-suffix1
-suffix2
-suffix3
-suffix4
-suffix5
-suffix6
-prefix1 upos
-prefix2 upos
-prefix3 upos
-prefix4 upos
+w.label
+w.word w.label
+w.lower w.label
+w.lower
+w.shape w.label
+w.shape
+w.shape w.suffix3 w.upos
+w.suffix1 w.label
+w.suffix2 w.label
+w.suffix3 w.label
+w.suffix4 w.label
+w.suffix5 w.label
+w.suffix6 w.label
+w.suffix1
+w.suffix2
+w.suffix3
+w.suffix4
+w.suffix5
+w.suffix6
+w.prefix1 w.upos
+w.prefix2 w.upos
+w.prefix3 w.upos
+w.prefix4 w.upos
 """
 """Features of a word and its label that scripts are chosen by."""
 

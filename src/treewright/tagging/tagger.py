@@ -30,47 +30,47 @@ from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, 
 from treewright.tagging.lemmas import Lemmatizer
 
 FIXED_TEMPLATES = """
-word
-lower
-lower-1
-lower+1
-lower-2
-lower+2
-lower-1 lower
-lower lower+1
-prefix2
-prefix3
-prefix4
-suffix1
-suffix2
-suffix3
-suffix4
-suffix5
-suffix6
-suffix3-1
-suffix3+1
-shape
-shape-1
-shape+1
-shape shape-1
-shape shape+1
-suffix3 shape
-class
-class-1
-class+1
-class+2
-class class+1
-class+1 class+2
+w.word
+w.lower
+w-1.lower
+w+1.lower
+w-2.lower
+w+2.lower
+w-1.lower w.lower
+w.lower w+1.lower
+w.prefix2
+w.prefix3
+w.prefix4
+w.suffix1
+w.suffix2
+w.suffix3
+w.suffix4
+w.suffix5
+w.suffix6
+w-1.suffix3
+w+1.suffix3
+w.shape
+w-1.shape
+w+1.shape
+w.shape w-1.shape
+w.shape w+1.shape
+w.suffix3 w.shape
+w.class
+w-1.class
+w+1.class
+w+2.class
+w.class w+1.class
+w+1.class w+2.class
 """
 
 MOVING_TEMPLATES = """
-tag-1
-label-1
-tag-1 tag-2
-label-1 label-2
-tag-1 lower
-label-1 suffix3
-tag-1 class class+1
+w-1.tag
+w-1.label
+w-1.tag w-2.tag
+w-1.label w-2.label
+w-1.tag w.lower
+w-1.label w.suffix3
+w-1.tag w.class w+1.class
 """
 """A tag is the two parts of speech together, a label those and the features."""
 

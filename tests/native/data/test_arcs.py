@@ -92,20 +92,23 @@ def test_values_are_packed_from_the_highest_bits_down(values):
 
 def test_each_tag_in_between_counts_once():
     sentences = plain_sentence([3, 5, 6, 5, 5, 7, 4])
-    keys = arc_keys(sentences, 0, 1, 7, compile_templates(["ph pb pm"]))
-    assert keys == [as_key(("ph pb pm", (3, 4, tag), None)) for tag in (5, 6, 7)]
+    keys = arc_keys(sentences, 0, 1, 7, compile_templates(["h.tag b.tag m.tag"]))
+    assert keys == [as_key(("h.tag b.tag m.tag", (3, 4, tag), None)) for tag in (5, 6, 7)]
 
 
 def test_neighbours_have_no_tags_in_between():
-    assert arc_keys(plain_sentence([3, 4]), 0, 2, 1, compile_templates(["ph pb pm"])) == []
+    assert arc_keys(plain_sentence([3, 4]), 0, 2, 1, compile_templates(["h.tag b.tag m.tag"])) == []
 
 
 def test_the_next_sentence_is_outside():
     drawn = twin.random_sentences(np.random.default_rng(4), [2, 2])
-    templates = compile_templates(["ph pm+1", "ph-1 pm"])
+    templates = compile_templates(["h.tag m+1.tag", "h-1.tag m.tag"])
     keys = arc_keys(make_sentences(drawn), 0, 0, 2, templates)
     tag = drawn[0][1][2]
-    assert keys == [as_key(("ph-1 pm", (OUTSIDE, tag), None)), as_key(("ph pm+1", (1, OUTSIDE), None))]
+    assert keys == [
+        as_key(("h-1.tag m.tag", (OUTSIDE, tag), None)),
+        as_key(("h.tag m+1.tag", (1, OUTSIDE), None)),
+    ]
 
 
 def test_features_of_many_arcs_stand_one_after_another():

@@ -23,7 +23,7 @@ CASES = [(name, root) for name in LISTS for root in (True, False)]
 
 def make_space(lists, root):
     trees = [DepTree(["a"] * heads.shape[1]) for heads in lists]
-    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["ph pm"])
+    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["h.tag m.tag"])
     return SubtreeSpace(trees, lists, encoder=encoder, root=root)
 
 

@@ -29,7 +29,7 @@ CASES = [(name, root) for name in LISTS for root in (True, False)]
 def make_space(lists, features, *, root=True, jobs=1):
     """Make a space whose arcs have the features that are given."""
     trees = [DepTree(["a"] * heads.shape[1]) for heads in lists]
-    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["ph pm"])
+    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["h.tag m.tag"])
     space = SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs)
     forest = space.forest
     arcs = zip(forest.owners, forest.heads.tolist(), forest.modifiers.tolist(), strict=True)

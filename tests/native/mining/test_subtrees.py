@@ -25,7 +25,7 @@ CASES = [(seed, degree, seed % 4, seed % 3 > 0) for seed in range(8) for degree 
 def make_space(lists, features, *, root=True, n_jobs=1):
     """Make a space whose arcs have the features that are given."""
     trees = [DepTree(["a"] * heads.shape[1]) for heads in lists]
-    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["ph pm"])
+    encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["h.tag m.tag"])
     space = SubtreeSpace(trees, lists, encoder=encoder, root=root, n_jobs=n_jobs)
     forest = space.forest
     arcs = zip(forest.owners, forest.heads.tolist(), forest.modifiers.tolist(), strict=True)
@@ -253,13 +253,13 @@ def figure_space(templates):
 
 
 def test_figure_1_has_11_subtrees():
-    growths = grow(figure_space(["wh wm"]), [(0, 0, 1)], 0, 5)
+    growths = grow(figure_space(["h.word m.word"]), [(0, 0, 1)], 0, 5)
     assert [growth.n_instances for growth in growths] == [4, 3, 3, 1, 0]
     assert [len(growth.features) for growth in growths] == [4, 3, 3, 1, 0]
 
 
 def test_figure_1_has_60_sub_feature_trees_59_of_them_different():
-    growths = grow(figure_space(["wh wm", "ph pm"]), [(0, 0, 1)], 0, 4)
+    growths = grow(figure_space(["h.word m.word", "h.tag m.tag"]), [(0, 0, 1)], 0, 4)
     assert sum(growth.n_instances for growth in growths) == 60
     assert sum(growth.n_candidates for growth in growths) == 59
     assert sum(len(growth.features) for growth in growths) == 59

@@ -11,8 +11,8 @@ from treewright.tagging.classifier import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
-FIXED = "lower\nlower-1 shape+1\nsuffix2\nclass class+1\nprefix3-2"
-MOVING = "tag-1\nlabel-1 label-2 lower\nupos-1 suffix1"
+FIXED = "w.lower\nw-1.lower w+1.shape\nw.suffix2\nw.class w+1.class\nw-2.prefix3"
+MOVING = "w-1.tag\nw-1.label w-2.label w.lower\nw-1.upos w.suffix1"
 FEATURES = [
     twin.Feature(0, [(1, 0)]),
     twin.Feature(1, [(1, -1), (3, 1)]),

@@ -3,21 +3,21 @@
 import numpy as np
 
 TABLE = [
-    *("wh wm", "ph pm", "wh pm", "ph wm"),
-    *("ph-1 pm", "ph-1 wm", "ph pm-1", "wh pm-1"),
-    *("ph+1 pm", "ph+1 wm", "ph pm+1", "wh pm+1"),
-    *("ph-1 ph pm", "ph ph+1 pm", "ph pm-1 pm", "ph pm pm+1"),
+    *("h.word m.word", "h.tag m.tag", "h.word m.tag", "h.tag m.word"),
+    *("h-1.tag m.tag", "h-1.tag m.word", "h.tag m-1.tag", "h.word m-1.tag"),
+    *("h+1.tag m.tag", "h+1.tag m.word", "h.tag m+1.tag", "h.word m+1.tag"),
+    *("h-1.tag h.tag m.tag", "h.tag h+1.tag m.tag", "h.tag m-1.tag m.tag", "h.tag m.tag m+1.tag"),
 ]
 OUTSIDE = "outside"
 
 
 def look(words, tags, head, modifier, symbol):
-    """Return what a symbol such as ``ph-1`` stands for; position 0 of words and tags is the root."""
-    kind, end, offset = symbol[0], symbol[1], int(symbol[2:] or 0)
-    position = (head if end == "h" else modifier) + offset
+    """Return what a symbol such as ``h-1.tag`` stands for; position 0 of words and tags is the root."""
+    place, kind = symbol.split(".")
+    position = (head if place[0] == "h" else modifier) + int(place[1:] or 0)
     if not 0 <= position < len(tags):
         return OUTSIDE
-    return (words if kind == "w" else tags)[position]
+    return (words if kind == "word" else tags)[position]
 
 
 def bin_length(length):
@@ -36,7 +36,7 @@ def features(words, tags, head, modifier):
     placed = [(f"{row} *", values, distance) for row, values, _ in plain]
     low, high = sorted((head, modifier))
     inner = dict.fromkeys(tags[low + 1 : high])
-    return plain + placed + [("ph pb pm", (tags[head], tags[modifier], tag), None) for tag in inner]
+    return plain + placed + [("h.tag b.tag m.tag", (tags[head], tags[modifier], tag), None) for tag in inner]
 
 
 def random_sentences(rng, sizes, n_words=6, n_tags=4):

@@ -17,7 +17,7 @@ from treewright.parsing.dependency.features import (
 )
 
 EXPECTED = (
-    "expected one of h, m, an offset from -2 to +2, and one of "
+    "expected ROLE[OFFSET].ATTRIBUTE with a role of h, m, an offset from -2 to +2, an attribute of "
     "pos, tag, word, lemma, feats, suffix, prefix, shape"
 )
 
@@ -89,7 +89,7 @@ def test_most_keys_are_those_of_the_kind_with_most_templates():
 def test_an_atom_that_means_nothing_is_named_with_its_line(line, atom):
     with pytest.raises(InputError) as error:
         compile_templates(f"h.tag m.tag\n  {line}", "arc")
-    assert str(error.value) == f"template {line!r}: {atom!r}; {EXPECTED}"
+    assert str(error.value) == f"template {line!r} has {atom!r}; {EXPECTED}"
 
 
 def test_all_templates_that_come_with_the_library_compile():
@@ -226,5 +226,5 @@ def test_blank_lines_between_templates_mean_nothing():
 
 
 def test_an_atom_without_a_word_is_refused():
-    with pytest.raises(InputError, match=r"template '\.word': '\.word'; expected one of h, m"):
+    with pytest.raises(InputError, match=r"template '\.word' has '\.word'; expected ROLE"):
         compile_templates(".word", "arc")

@@ -366,14 +366,14 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"table_bits": 18.5}, "table_bits is 18.5; expected an integer from 10 to 28"),
         ({"bound": "x"}, "bound is 'x'; expected a number of at least 0"),
         ({"templates": "h.tag"}, "templates is 'h.tag'; expected a TemplateSet"),
-        ({"templates": tw.TemplateSet(arc="h.tag\n*")}, "template '.'; expected an atom at least, as h.word"),
+        ({"templates": tw.TemplateSet(arc="h.tag\n*")}, "template '.' has no atom; expected ROLE"),
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
         ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),
         (
             {"templates": tw.TemplateSet(arc="h.tag x.tag")},
-            "template 'h.tag x.tag': 'x.tag'; expected one of h, m",
+            "template 'h.tag x.tag' has 'x.tag'; expected ROLE.* with a role of h, m, an offset",
         ),
     ],
 )

@@ -9,12 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import in_place, inlined
+from treewright.native.hashing import FOLD, PRIME
 
 LABEL, WORD, TAG, CLASS, FIRST, LAST, FORM, WIDTH, INNER = range(9)
 """Predicates. The first and last child, by label; the form is a number for label and children, or the ending
 of a word; inner is the headword of the last child."""
 N_PREDICATES = 9
 N_FORMS = 1 << 15
+SCRAMBLE = np.uint64(0xBF58476D1CE4E5B9)
+"""Forms are not made by `hashing.mix`: only 15 bits are kept, so that with another hash other forms would
+coincide, and models could decide otherwise."""
 NO_STEP = 255
 TOP = 0
 """The label that ends a parse."""
@@ -145,9 +149,9 @@ def make_item(items, number, frontier, begin, size, label, head):
     governor, last = frontier[begin + head], frontier[begin + size - 1]
     form = np.uint64(label + 1)
     for at in range(begin, begin + size):
-        form = form * np.uint64(0x9E3779B97F4A7C15) + np.uint64(values[frontier[at], LABEL] + 1)
-        form ^= form >> np.uint64(29)
-    form *= np.uint64(0xBF58476D1CE4E5B9)
+        form = form * PRIME + np.uint64(values[frontier[at], LABEL] + 1)
+        form ^= form >> FOLD
+    form *= SCRAMBLE
     values[number, LABEL] = label
     for predicate in (WORD, TAG, CLASS):
         values[number, predicate] = values[governor, predicate]

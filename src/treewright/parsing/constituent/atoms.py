@@ -2,7 +2,9 @@
 
 J. Turian and I. D. Melamed (2006), section 4: "is there an item in group J whose label, headword, headtag or
 class of headtag is X?" Groups that hold one item tell more than the paper asks: its first and last child, a
-number for its label and all of its children (for a word, its ending), and its width.
+number for its label and all of its children (for a word, its ending), and its width. The table is not in the
+language of `treewright.data.templates`, where a line is one conjunction: here a line asks one group many
+questions, each a feature of its own, and trees find the conjunctions.
 """
 
 from collections.abc import Sequence

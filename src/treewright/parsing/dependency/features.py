@@ -1,28 +1,28 @@
 """Features of dependency parsing: templates as data, and sentences as arrays.
 
-A template is a line of atoms; an atom names a word of the part, perhaps a neighbour of it, and one of its
-attributes: ``h.word m-1.tag`` is the head's form with the tag before the modifier. The words of a part are
-``h`` the head, ``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and
-``g`` the head's head; labels are told by these and by ``n`` the sibling after the modifier, ``f`` and ``l``
-the modifier's first and last child. Every feature knows the directions of its arcs; a line that ends in
-``*`` is used a second time together with the distance. Arcs have two kinds of feature besides: each tag
-between head and modifier with both tags, and each pair of morphological features of head and modifier.
+Templates are written in the language of `treewright.data.templates`. The roles of a part are ``h`` the head,
+``m`` the modifier, ``s`` the sibling before the modifier, ``t`` the one before that, and ``g`` the head's
+head; labels are told by these and by ``n`` the sibling after the modifier, ``f`` and ``l`` the modifier's
+first and last child. Every feature knows the directions of its arcs; a line that ends in ``*`` is used twice,
+without and with the distance. Arcs have two kinds of feature besides: each tag between head and modifier with
+both tags, and each pair of morphological features of head and modifier.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
+from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
-from treewright.errors import InputError
 from treewright.model import Model, Value, saved
 from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.native.hashing import hash_text
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
 """Universal tag, treebank's own tag, form, lemma, whole morphology, last and first letters, and shape."""
@@ -40,6 +40,10 @@ KINDS = {
     "label_sibling": "hmt",
 }
 """Kinds of parts and the words that they have; the last three are what labels are told by."""
+LANGUAGES = {
+    kind: TemplateLanguage(ATTRIBUTES, roles=tuple(roles), max_offset=2, has_distance=True)
+    for kind, roles in KINDS.items()
+}
 
 ARC_TEMPLATES = """
 h.word *
@@ -218,43 +222,19 @@ TEMPLATES = Value(
 
 def compile_templates(text: str, kind: str) -> Templates:
     """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
-    roles = KINDS[kind]
-    first_atom, with_distance = [0], list[bool]()
-    role, offset, attribute = list[int](), list[int](), list[int]()
-    seeds, factors = list[int](), list[int]()
-    for line in filter(str.strip, text.splitlines()):
-        atoms = line.split()
-        with_distance.append(atoms[-1] == "*")
-        if atoms == ["*"]:
-            raise InputError(f"template {line.strip()!r}; expected an atom at least, as h.word")
-        seed, *numbers = _numbers(f"{kind} {len(seeds)}", len(atoms) + 1)
-        seeds.append(seed)
-        # Atoms of one word stand together, so that their shares are added once for all parts.
-        for at, atom in enumerate(sorted(atoms[: len(atoms) - with_distance[-1]], key=lambda atom: atom[0])):
-            word, _, name = atom.partition(".")
-            if (
-                not word
-                or word[0] not in roles
-                or name not in ATTRIBUTES
-                or (word[1:] and not _is_offset(word[1:]))
-            ):
-                expected = (
-                    f"one of {', '.join(roles)}, an offset from -2 to +2, and one of {', '.join(ATTRIBUTES)}"
-                )
-                raise InputError(f"template {line.strip()!r}: {atom!r}; expected {expected}")
-            role.append(ROLES[word[0]])
-            offset.append(int(word[1:] or 0))
-            attribute.append(ATTRIBUTES.index(name))
-            factors.append(numbers[at])
-        first_atom.append(len(role))
+    parsed = LANGUAGES[kind].parse(text)
+    # Atoms of one word stand together, so that their shares are added once for all parts.
+    lines = [sorted(template.atoms, key=lambda atom: atom.role) for template in parsed]
+    numbers = [_numbers(f"{kind} {at}", len(line) + 1) for at, line in enumerate(lines)]
+    atoms = list(chain.from_iterable(lines))
     return Templates(
-        np.array(first_atom, dtype=np.int32),
-        np.array(role, dtype=np.int32),
-        np.array(offset, dtype=np.int32),
-        np.array(attribute, dtype=np.int32),
-        np.array(factors, dtype=np.uint64),
-        np.array(seeds, dtype=np.uint64),
-        np.array(with_distance, dtype=np.bool_),
+        np.cumsum([0, *map(len, lines)], dtype=np.int32),
+        np.array([ROLES[atom.role] for atom in atoms], dtype=np.int32),
+        np.array([atom.offset for atom in atoms], dtype=np.int32),
+        np.array([ATTRIBUTES.index(atom.attribute) for atom in atoms], dtype=np.int32),
+        np.array([factor for _, *factors in numbers for factor in factors], dtype=np.uint64),
+        np.array([seed for seed, *_ in numbers], dtype=np.uint64),
+        np.array([template.with_distance for template in parsed], dtype=np.bool_),
         np.array(_numbers(f"{kind} between", 4), dtype=np.uint64),
         np.array(_numbers(f"{kind} morphs", 5), dtype=np.uint64),
     )
@@ -262,17 +242,12 @@ def compile_templates(text: str, kind: str) -> Templates:
 
 def _numbers(name: str, n: int) -> list[int]:
     """Return odd numbers of 64 bits that are always the same for a name and have no order."""
-    digests = (hashlib.blake2b(f"{name} {at}".encode(), digest_size=8).digest() for at in range(n))
-    return [int.from_bytes(digest, "little") | 1 for digest in digests]
+    return [hash_text(f"{name} {at}") | 1 for at in range(n)]
 
 
 def max_keys(*templates: Templates) -> int:
     """Return how many features a part can have at the most."""
     return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
-
-
-def _is_offset(text: str) -> bool:
-    return text in ("-2", "-1", "+1", "+2")
 
 
 class Corpus(NamedTuple):

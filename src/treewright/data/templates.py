@@ -1,0 +1,130 @@
+"""Feature templates: one language for the features of arcs, words, trees and arguments.
+
+A template is a line of atoms; its feature is the conjunction of their values. An atom is
+``ROLE[OFFSET].ATTRIBUTE``: a word by its role, perhaps a neighbour of it in the sentence, and what is asked
+of it. ``h.word m-1.tag`` is the form of the head with the tag of the word before the modifier. A line that
+ends in ``*`` includes the binned distance. Blank lines are ignored.
+
+Each set of features declares its roles and attributes as a `TemplateLanguage`. Where all features are about
+one thing, there are no roles and atoms are attributes alone, as in ``predicate path``.
+
+========================================  ===========================================================
+module                                    features of
+========================================  ===========================================================
+`treewright.parsing.dependency.features`  parts of dependency trees, and their labels
+`treewright.tagging.classifier`           words, for tags and lemmas
+`treewright.data.arcs`                    arcs, for dependency tree kernels and subtree mining
+`treewright.rerank.templates`             whole dependency trees
+`treewright.srl.features`                 arguments; more in `srl.identification` and `srl.predicates`
+========================================  ===========================================================
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from treewright.errors import InputError, quote
+
+DISTANCE = "*"
+ATOM = re.compile(r"(?:([a-z]+)([+-][1-9])?\.)?(\w+)")
+
+
+class Atom(NamedTuple):
+    """An attribute of the word at an offset from that of a role; the role is empty where there are none."""
+
+    role: str
+    offset: int
+    attribute: str
+
+    def __str__(self) -> str:
+        word = self.role + (f"{self.offset:+}" if self.offset else "")
+        return f"{word}.{self.attribute}" if word else self.attribute
+
+
+class Template(NamedTuple):
+    """The atoms of a line, and whether the distance is part of it."""
+
+    atoms: tuple[Atom, ...]
+    with_distance: bool = False
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes of its atoms."""
+        return [atom.attribute for atom in self.atoms]
+
+    def __str__(self) -> str:
+        return " ".join([*map(str, self.atoms), *([DISTANCE] if self.with_distance else [])])
+
+
+@dataclass(frozen=True)
+class TemplateLanguage:
+    """What the templates of a set of features may name.
+
+    Parameters
+    ----------
+    attributes : collection of str
+    roles : collection of str
+        The words that features are about; none if there is only one.
+    max_offset : int
+        How far neighbours may be away, up to 9.
+    max_atoms : int, optional
+        How many atoms a line may have.
+    has_distance : bool
+        Whether a line may end in ``*``.
+    sets : mapping of str to str
+        Templates that can be asked for by a name.
+
+    Examples
+    --------
+    >>> language = TemplateLanguage(["word", "tag"], roles=["h", "m"], max_offset=1)
+    >>> language.parse("h.tag m-1.word")[0].atoms[1]
+    Atom(role='m', offset=-1, attribute='word')
+    >>> language.parse("h.tag m.lemma")
+    Traceback (most recent call last):
+    treewright.errors.InputError: template 'h.tag m.lemma' has 'm.lemma'; expected ...
+    """
+
+    attributes: Collection[str]
+    roles: Collection[str] = ()
+    max_offset: int = 0
+    max_atoms: int | None = None
+    has_distance: bool = False
+    sets: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: str) -> list[Template]:
+        """Return the templates of lines, or of a set by its name."""
+        return [self._parse(line.strip()) for line in self.sets.get(text, text).splitlines() if line.strip()]
+
+    def _parse(self, line: str) -> Template:
+        words = line.split()
+        with_distance = self.has_distance and words[-1] == DISTANCE
+        atoms = [self._parse_atom(word, line) for word in words[: len(words) - with_distance]]
+        if not atoms:
+            raise InputError(f"template {quote(line)} has no atom; expected {self._expected()}")
+        if self.max_atoms is not None and len(atoms) > self.max_atoms:
+            raise InputError(
+                f"template {quote(line)} has {len(atoms)} atoms; expected at most {self.max_atoms}"
+            )
+        return Template(tuple(atoms), with_distance)
+
+    def _parse_atom(self, text: str, line: str) -> Atom:
+        match = ATOM.fullmatch(text)
+        if match:
+            role, offset, attribute = match.groups(default="")
+            atom = Atom(role, int(offset or 0), attribute)
+            if (
+                role in (tuple(self.roles) or ("",))
+                and abs(atom.offset) <= self.max_offset
+                and attribute in self.attributes
+            ):
+                return atom
+        raise InputError(f"template {quote(line)} has {quote(text)}; expected {self._expected()}")
+
+    def _expected(self) -> str:
+        names = ", ".join(self.attributes)
+        if not self.roles:
+            return f"{', '.join(self.sets)} or lines of {names}" if self.sets else f"some of {names}"
+        form = "ROLE[OFFSET].ATTRIBUTE" if self.max_offset else "ROLE.ATTRIBUTE"
+        offset = f" an offset from -{self.max_offset} to +{self.max_offset}," if self.max_offset else ""
+        return f"{form} with a role of {', '.join(self.roles)},{offset} an attribute of {names}"
