@@ -105,6 +105,7 @@ from .mining.subtree import SubtreeSpace as SubtreeSpace
 from .model import load as load
 from .parsing.constituent.parser import ConstituentParser as ConstituentParser
 from .parsing.constituent.parser import Parse as Parse
+from .parsing.contract import PartScorer as PartScorer
 from .parsing.dependency.features import TemplateSet as TemplateSet
 from .parsing.dependency.lattice import Lattice as Lattice
 from .parsing.dependency.parser import Candidate as Candidate

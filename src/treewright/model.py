@@ -230,7 +230,7 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     except MissingDependencyError:
         raise
     except UnknownModelError as error:
-        raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", str(error)) from error
+        raise FormatError(os.fspath(path), 1, f"a file of kind {error.kind!r}", str(error)) from error
     except Exception as error:  # values that somebody has changed can go wrong anywhere
         found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
@@ -239,6 +239,10 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
 class UnknownModelError(InputError):
     """There is no class of models of a name."""
 
+    def __init__(self, kind: str) -> None:
+        super().__init__("a model of treewright, or one whose module is imported before (--import MODULE)")
+        self.kind = kind
+
 
 def find_class(kind: str) -> type[Model]:
     """Return the class of models of a name: one that has been imported, or one of the package."""
@@ -246,10 +250,7 @@ def find_class(kind: str) -> type[Model]:
     if kind not in REGISTRY and kind in package.__all__:
         getattr(package, kind)  # importing a class registers it
     if kind not in REGISTRY:
-        public = sorted(name for name in package.__all__ if name[0].isupper())
-        raise UnknownModelError(
-            f"a model of treewright, or of a module that is imported (has {', '.join(public)})"
-        )
+        raise UnknownModelError(kind)
     return REGISTRY[kind]
 
 

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +22,7 @@ from treewright.commands.interruption import (
 )
 from treewright.errors import InputError, quote
 
-QUIET, LOG_JSON = "--quiet", "--log-json"
+QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
 KEEPING = ("fetch", "reproduce")
 """Commands that go on when they are called again."""
 RESULTS, NO_FILE = ("out", "output"), (None, "-")
@@ -60,6 +62,22 @@ def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool) -
         context.meta[f"treewright.{parameter.name}"] = True
 
 
+def _import(names: list[str] | None) -> None:
+    """Import modules, from the current folder or wherever Python finds them."""
+    for name in names or ():
+        import_here(name)
+
+
+def import_here(name: str) -> ModuleType:
+    """Import a module, from the current folder or wherever Python finds it."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except (ImportError, SyntaxError) as error:
+        raise InputError(f"{name} cannot be imported ({error}); expected a module of Python") from error
+
+
 def _declare(
     quiet: Annotated[
         bool,
@@ -82,6 +100,18 @@ def _declare(
             rich_help_panel="Running",
         ),
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            IMPORT,
+            callback=_import,
+            is_eager=True,
+            expose_value=False,
+            metavar="MODULE",
+            help="Import a module of yours first, which defines models.",
+            rich_help_panel="Running",
+        ),
+    ] = None,
 ) -> None:
     """Have options from which Typer makes those that are added to commands."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from treewright._validate import check_params, constructor_hints
-from treewright.commands.options import LazyCommands, ToldCommand, make_command
+from treewright.commands.options import LazyCommands, ToldCommand, import_here, make_command
 from treewright.commands.signatures import Chosen, Options, model_types, parameter_texts, takes
 from treewright.commands.work import (
     begin_checkpoint,
@@ -20,6 +20,7 @@ from treewright.commands.work import (
     say,
 )
 from treewright.errors import InputError
+from treewright.model import REGISTRY
 
 
 class Kind(NamedTuple):
@@ -154,12 +155,12 @@ def _make_learner(
     """Return what is to be trained, with its options, none of which is without effect."""
     if reranker is None:
         chosen.refuse_without_effect()
-        return chosen.options.source(**chosen.values)
+        return _make_model(chosen)
     is_wanted = reranking.values["rerank"] if reranking else reranker.values[str(kind.rerank_by)] is not None
     if not is_wanted:
         reranker.refuse("without --rerank; expected --rerank with it")
         chosen.refuse_without_effect()
-        return chosen.options.source(**chosen.values)
+        return _make_model(chosen)
     if reranker.values["parser"] is not None:
         chosen.refuse("with --parser; expected it without", but=SHARED)
     chosen.refuse_without_effect()
@@ -173,9 +174,24 @@ def _make_learner(
                 wanted = (chosen.options.source,)
             values[name] = _load_parser(values[name], wanted)
     if values["parser"] is None:
-        values["parser"] = chosen.options.source(**chosen.values)
+        values["parser"] = _make_model(chosen)
         check_params(values["parser"])
     return reranker.options.source(**values)
+
+
+def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
+    """Return a model with its options; a model among these is named by ``module:Class``, or by its file."""
+    values = dict(chosen.values)
+    for name, hint in constructor_hints(chosen.options.source).items():
+        kinds, given = model_types(hint), values.get(name)
+        if kinds and given is not None:
+            module, is_class, attribute = given.partition(":")
+            kind: Any = getattr(import_here(module), attribute, None) if is_class else None
+            if is_class and not (kind in REGISTRY.values() and issubclass(kind, kinds)):
+                expected = " or ".join(each.__name__ for each in kinds)
+                raise InputError(f"{chosen.options.spell(name)} is {given}; expected a class of {expected}")
+            values[name] = kind() if kind else _load_parser(given, kinds).with_params()
+    return chosen.options.source(**values)
 
 
 def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chosen]) -> None:  # noqa: ANN401

@@ -24,7 +24,7 @@ from treewright.data.deptree import DepTree
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
-from treewright.model import Part, Value, saved
+from treewright.model import Part, Unfitted, Value, saved
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
@@ -117,7 +117,7 @@ class DependencyParser(DependencyAnnotator):
     templates : TemplateSet, optional
         Feature templates.
     scorer : PartScorer, optional
-        Scores the parts of trees instead of the linear model.
+        Scorer of the parts of trees (module:Class; a linear model by default).
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -140,7 +140,7 @@ class DependencyParser(DependencyAnnotator):
         "max_heads": {"decoder": ("projective",)},
     }
     fields = saved(
-        scorer=Part(PartScorer, optional=True),
+        scorer=Unfitted(PartScorer, optional=True),
         templates=TEMPLATES,
         tagger_=Part(Tagger, optional=True),
         encoder_=Part(Encoder),
@@ -425,8 +425,8 @@ class DependencyParser(DependencyAnnotator):
             raise InputError("patience counts epochs without a better dev score; expected a dev set")
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
-        if self.scorer is not None and not isinstance(self.scorer, PartScorer):
-            raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
+        if self.scorer is not None:
+            self._check_scorer(self.scorer)
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
@@ -438,6 +438,16 @@ class DependencyParser(DependencyAnnotator):
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
+
+    def _check_scorer(self, scorer: object) -> None:
+        """Check a scorer of the user's, and that no parameter of the linear model is changed beside it."""
+        if not isinstance(scorer, PartScorer):
+            raise InputError(f"scorer is {scorer!r}; expected a PartScorer")
+        defaults = type(self)()
+        for name in ("order", "k", "runs", "bound", "table_bits", "templates", "patience"):
+            is_spanning = name == "order" and self.decoder == "spanning"
+            if getattr(self, name) != getattr(defaults, name) and not is_spanning:
+                raise InputError(f"{name} has no effect with a scorer; expected its default")
 
     def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
         if self.tags == "gold":
