@@ -31,6 +31,7 @@ CAPABILITIES = [
     "roles",
 ]
 FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r'title="(?P<name>[^"]+)"')
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>[^>]+) -->\s*\Z")
 COMMAND = re.compile(r"^(?:\$ )?treewright (?P<arguments>.+)$", re.MULTILINE)
 ANYTHING = "\n...\n"
@@ -45,6 +46,8 @@ class Block(NamedTuple):
     is_run: bool
     shown: str | None
     """The block of text that follows at once: what this one prints."""
+    title: str | None
+    """The file that the block is, for others to import."""
 
 
 def blocks_of(page):
@@ -52,13 +55,16 @@ def blocks_of(page):
     fences = list(FENCE.finditer(text))
     for fence, following in zip_longest(fences, fences[1:]):
         line = text[: fence.start()].count("\n") + 1
-        is_run = fence["language"] in ("python", "sh") and not NOT_RUN.search(text[: fence.start()])
+        language, _, rest = fence["language"].partition(" ")
+        title = TITLE.search(rest)
+        is_run = language in ("python", "sh") and not NOT_RUN.search(text[: fence.start()])
         prints = (
             following
             and following["language"] == "text"
             and not text[fence.end() : following.start()].strip()
         )
-        yield Block(fence["language"], fence["body"], line, is_run, following["body"] if prints else None)
+        shown = following["body"] if prints else None
+        yield Block(language, fence["body"], line, is_run, shown, title and title["name"])
 
 
 def command_lines(body):
@@ -98,9 +104,12 @@ def agree(shown, printed):
 def test_examples_run_from_top_to_bottom_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.syspath_prepend(tmp_path)
     namespace = {"__name__": "example"}
     for block in blocks_of(page):
-        if block.is_run:
+        if block.title:
+            Path(block.title).write_text(block.body, encoding="utf-8")
+        elif block.is_run:
             is_python = block.language == "python"
             printed = run_python(block, page, namespace) if is_python else run_commands(block)
             assert block.shown is None or agree(block.shown, printed), f"line {block.line} prints\n{printed}"

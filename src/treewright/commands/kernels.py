@@ -20,26 +20,19 @@ from treewright.commands.work import (
     say,
 )
 from treewright.errors import InputError
-from treewright.kernels.convolution import (
-    PartialTreeKernel,
-    SmoothedPartialTreeKernel,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    TreeKernel,
-)
+from treewright.kernels.base import KERNELS
+from treewright.kernels.convolution import TreeKernel
 from treewright.kernels.gram import gram
 from treewright.progress import silenced
 
 if TYPE_CHECKING:
     from treewright.kernels.files import Examples
 
-KernelName: TypeAlias = Literal["st", "sst", "pt", "spt"]
-KERNELS: dict[str, type[TreeKernel]] = {
-    "st": SubtreeKernel,
-    "sst": SubsetTreeKernel,
-    "pt": PartialTreeKernel,
-    "spt": SmoothedPartialTreeKernel,
+TREE_KERNELS: dict[str, type[TreeKernel]] = {
+    name: kind for name, kind in KERNELS.items() if issubclass(kind, TreeKernel)
 }
+"""All that are registered: those of treewright, and those of modules that are imported before."""
+KernelName: TypeAlias = Literal[tuple(TREE_KERNELS)]  # type: ignore[valid-type]
 PYTHON_NAMES = {
     "normalize=True": "--normalize",
     "a call of logs": "--logs",
@@ -89,7 +82,7 @@ def settings(
 
 @takes(
     settings=Options(settings),
-    parameters=Options(join_signatures(KERNELS), "Kernel", leave_out=("similarity",)),
+    parameters=Options(join_signatures(TREE_KERNELS), "Kernel", leave_out=("similarity",)),
     limits=Options(gram, only=("memory_limit",)),
     how=Options(running),
 )
@@ -178,7 +171,7 @@ def _options_named() -> Iterator[None]:
 
 def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
     """Return the parameters of a kernel; others must not be given."""
-    having = {name: inspect.signature(each).parameters for name, each in KERNELS.items()}
+    having = {name: inspect.signature(each).parameters for name, each in TREE_KERNELS.items()}
     for name in parameters.given:
         if name not in having[kind]:
             expected = " or ".join(other for other, names in having.items() if name in names)
@@ -193,9 +186,9 @@ def _make_kernel(kind: str, own: dict[str, Any], vectors: str | None, groups: "l
     from treewright.kernels.files import read_vectors
 
     if vectors is None:
-        return KERNELS[kind](**own)
+        return TREE_KERNELS[kind](**own)
     known = {label for group in groups for tree in group.trees for label in tree.labels}
-    return SmoothedPartialTreeKernel(read_vectors(vectors, known), **own)
+    return TREE_KERNELS[kind](read_vectors(vectors, known), **own)
 
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:
