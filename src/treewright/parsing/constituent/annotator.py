@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from treewright._typing import Count, FileName
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.annotation.raw_text import iter_text
 from treewright.data.bracketed import format_line
@@ -12,6 +13,8 @@ from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
+from treewright.parsing.sentences import read_treebanks
+from treewright.tagging.tagger import Tagger
 
 Sentence: TypeAlias = ConstTree | DepTree
 
@@ -23,6 +26,29 @@ class ConstituentAnnotator(Annotator):
     can = frozenset({"k", "tags", "language"})
     n_at_once = 100
     n_sent = 50
+    tagger_: Tagger | None
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
+    ) -> tuple[list[ConstTree], list[ConstTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank in Penn brackets.
+        dev : str, optional
+            Treebank for early stopping (a tenth of TRAIN by default).
+        max_length : int, optional
+            Maximum number of words per sentence, with punctuation.
+        """
+        return read_treebanks(train, dev, max_length=max_length)
+
+    @property
+    def own_tagger(self) -> Tagger | None:
+        """The tagger inside the model, or None."""
+        return self.tagger_
 
     def kbest(self, sentences: Sequence[Any], k: int = 20, *, n_jobs: int | None = None) -> list[list[Any]]:
         """Return the best trees of each sentence, with their scores."""

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias, ge
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, FileName, Folds, Fraction, NonNegativeInt, Range, TagSource
+from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -42,7 +42,6 @@ from treewright.parsing.sentences import (
     learn_tags,
     list_sentences,
     read_sentences,
-    read_treebanks,
     split_dev,
     with_words,
 )
@@ -194,23 +193,6 @@ class ConstituentParser(ConstituentAnnotator):
         self.atoms = atoms
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    @staticmethod
-    def read_training(
-        train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
-    ) -> tuple[list[ConstTree], list[ConstTree] | None]:
-        """Read what `fit` learns from.
-
-        Parameters
-        ----------
-        train : str
-            Treebank in Penn brackets.
-        dev : str, optional
-            Treebank for early stopping (a tenth of TRAIN by default).
-        max_length : int, optional
-            Maximum number of words per sentence, with punctuation.
-        """
-        return read_treebanks(train, dev, max_length=max_length)
 
     def fit(
         self,
@@ -456,11 +438,6 @@ class ConstituentParser(ConstituentAnnotator):
             scores.append(scorer.score(tree))
             counted.advance()
         return scores
-
-    @property
-    def own_tagger(self) -> Tagger | None:
-        """The tagger inside the parser, or None."""
-        return self.tagger_
 
     @property
     def known_tags(self) -> list[str]:

@@ -5,7 +5,7 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ from treewright.parsing.dependency.pruning import Pruner, left_arcs
 
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
+Heads: TypeAlias = npt.NDArray[np.int32]
+Integers: TypeAlias = npt.NDArray[np.int64]
 FAR = 1000.0
 """Below any score, where exponentials are 0."""
 
@@ -138,7 +140,7 @@ class ChartDecoder(Model):
         flat = np.empty(int((sides**2).sum()))
         log_sums = np.zeros(corpus.n_sentences)
         if len(together):
-            self._fill_marginals(scorer, corpus, together, scale, log_sums, flat)
+            self._fill_marginals(scorer, corpus, together, scale, (log_sums, flat))
         pieces = np.split(flat, np.cumsum(sides**2)[:-1])
         squares = {
             number: piece.reshape(side, side)
@@ -153,38 +155,11 @@ class ChartDecoder(Model):
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> "Rival":
         """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
 
-    @abstractmethod
-    def _fill_best(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        heads: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float64],
-    ) -> None:
-        """Fill the best trees of some sentences and their scores, all in compiled code."""
-
-    @abstractmethod
-    def _fill_marginals(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        scale: float,
-        log_sums: npt.NDArray[np.float64],
-        flat: npt.NDArray[np.float64],
-    ) -> None:
-        """Fill the logs of sums over all trees of some sentences, and the probabilities of arcs."""
-
-    @abstractmethod
-    def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
-        """Return the heads and scores of the best trees of one sentence that have the fixed heads."""
-
-    @abstractmethod
-    def _find_marginals(
-        self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, scale: float
-    ) -> tuple[float, Square]:
-        """Return the log of the sum over the trees of a sentence that have the fixed heads, and a square."""
+    # Sentences in compiled loops, which fill the arrays, or one by one, as decoders define them:
+    _fill_best: Callable[..., None]
+    _fill_marginals: Callable[..., None]
+    _find_best: Callable[..., Trees]
+    _find_marginals: Callable[..., tuple[float, Square]]
 
 
 class ProjectiveDecoder(ChartDecoder):
@@ -256,28 +231,17 @@ class ProjectiveDecoder(ChartDecoder):
         return Rival(parts, gradient, int((heads != tree.heads).sum()), float(best) - gold)
 
     def _fill_best(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        heads: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float64],
+        self, scorer: PartScorer, corpus: Corpus, numbers: Integers, heads: Heads, scores: Square
     ) -> None:
         model, weights, _ = scorer.compiled()
         parse_corpus(self.pruner_.stages_, model, corpus, weights, numbers, self.single_root_, heads, scores)
 
     def _fill_marginals(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        scale: float,
-        log_sums: npt.NDArray[np.float64],
-        flat: npt.NDArray[np.float64],
+        self, scorer: PartScorer, corpus: Corpus, numbers: Integers, scale: float, into: tuple[Square, Square]
     ) -> None:
         model, weights, _ = scorer.compiled()
         options = (self.single_root_, scale)
-        measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, options, log_sums, flat)
+        measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, options, *into)
 
     def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
         return self.lattice(scorer, batch, number, fixed).best_trees(k)
@@ -314,26 +278,15 @@ class SpanningDecoder(ChartDecoder):
         return stage
 
     def _fill_best(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        heads: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float64],
+        self, scorer: PartScorer, corpus: Corpus, numbers: Integers, heads: Heads, scores: Square
     ) -> None:
         parse_crossing(self._stage(scorer), corpus, numbers, self.single_root_, heads, scores)
 
     def _fill_marginals(
-        self,
-        scorer: PartScorer,
-        corpus: Corpus,
-        numbers: npt.NDArray[np.int64],
-        scale: float,
-        log_sums: npt.NDArray[np.float64],
-        flat: npt.NDArray[np.float64],
+        self, scorer: PartScorer, corpus: Corpus, numbers: Integers, scale: float, into: tuple[Square, Square]
     ) -> None:
         options = (self.single_root_, scale)
-        measure_crossing(self._stage(scorer), corpus, numbers, options, log_sums, flat)
+        measure_crossing(self._stage(scorer), corpus, numbers, options, *into)
 
     def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
         scores, allowed = self._score(scorer, batch, number, fixed)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from treewright._typing import Count, FileName, Folds, Fraction, NonNegativeInt, Range, TagSource
+from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -33,7 +33,6 @@ from treewright.parsing.sentences import (
     learn_tags,
     list_sentences,
     read_sentences,
-    read_treebanks,
     split_dev,
 )
 from treewright.persist import State
@@ -194,23 +193,6 @@ class LeftCornerParser(ConstituentAnnotator):
         self.device = device
         self.n_jobs = n_jobs
 
-    @staticmethod
-    def read_training(
-        train: FileName, dev: FileName | None = None, *, max_length: Count | None = None
-    ) -> tuple[list[ConstTree], list[ConstTree] | None]:
-        """Read what `fit` learns from.
-
-        Parameters
-        ----------
-        train : str
-            Treebank in Penn brackets.
-        dev : str, optional
-            Treebank for early stopping (a tenth of TRAIN by default).
-        max_length : int, optional
-            Maximum number of words per sentence, with punctuation.
-        """
-        return read_treebanks(train, dev, max_length=max_length)
-
     def fit(
         self,
         trees: Sequence[ConstTree],
@@ -364,11 +346,6 @@ class LeftCornerParser(ConstituentAnnotator):
         """Return how probable trees are among themselves; scores are logarithms of probabilities."""
         shares = np.exp(np.array(scores) - max(scores))
         return [*(shares / shares.sum()).tolist()]
-
-    @property
-    def own_tagger(self) -> Tagger | None:
-        """The tagger inside the parser, or None."""
-        return self.tagger_
 
     @property
     def known_tags(self) -> list[str]:
