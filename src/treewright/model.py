@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -277,8 +277,9 @@ class Value:
         """Remove and return the value."""
         value = state.values.pop(name)
         if self.hint is not None:
-            if self.hint in (int, float, bool, str) and type(value) is not self.hint:
-                raise InputError(f"{name} is {value!r}; expected {self.hint.__name__}")
+            plain = get_args(self.hint)[0] if get_origin(self.hint) is Annotated else self.hint
+            if plain in (int, float, bool, str) and type(value) is not plain:
+                raise InputError(f"{name} is {value!r}; expected {plain.__name__}")
             check_param(name, value, self.hint)
         return self.decode(value) if self.decode else value
 
