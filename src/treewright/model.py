@@ -230,7 +230,8 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     except MissingDependencyError:
         raise
     except UnknownModelError as error:
-        raise FormatError(os.fspath(path), 1, f"a file of kind {state.kind!r}", str(error)) from error
+        owner = "a file" if error.kind == state.kind else f"a {state.kind} with a part"
+        raise FormatError(os.fspath(path), 1, f"{owner} of kind {error.kind!r}", error.expected) from error
     except Exception as error:  # values that somebody has changed can go wrong anywhere
         found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
@@ -239,6 +240,11 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
 class UnknownModelError(InputError):
     """There is no class of models of a name."""
 
+    def __init__(self, kind: str, expected: str) -> None:
+        super().__init__(f"a model of kind {kind!r}; expected {expected}")
+        self.kind = kind
+        self.expected = expected
+
 
 def find_class(kind: str) -> type[Model]:
     """Return the class of models of a name: one that has been imported, or one of the package."""
@@ -246,10 +252,9 @@ def find_class(kind: str) -> type[Model]:
     if kind not in REGISTRY and kind in package.__all__:
         getattr(package, kind)  # importing a class registers it
     if kind not in REGISTRY:
-        public = sorted(name for name in package.__all__ if name[0].isupper())
-        raise UnknownModelError(
-            f"a model of treewright, or of a module that is imported (has {', '.join(public)})"
-        )
+        public = [name for name in package.__all__ if name[0].isupper()]
+        models = sorted(name for name in public if hasattr(getattr(package, name), "save"))
+        raise UnknownModelError(kind, f"one of {', '.join(models)}, or of a module that is imported")
     return REGISTRY[kind]
 
 
