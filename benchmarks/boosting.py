@@ -184,7 +184,7 @@ def main():
     parser.add_argument("--active", type=int, default=200)
     parser.add_argument("--sample", type=int, default=20_000)
     parser.add_argument("--trees", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", dest="random_state", type=int, default=0)
     parser.add_argument("--no-lightgbm", action="store_true")
     parser.add_argument("--json", help="file for the figures")
     options = parser.parse_args()

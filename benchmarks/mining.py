@@ -617,7 +617,7 @@ def parse_arguments():
         # Without a default, which would hide one that stands before the mode.
         parsers[name].add_argument("--json", default=argparse.SUPPRESS, help="file for the figures")
         if name != "questions":
-            parsers[name].add_argument("--seed", type=int, default=0)
+            parsers[name].add_argument("--seed", dest="random_state", type=int, default=0)
             shape = ("FEATURES", "ACTIVE")
             parsers[name].add_argument("--shape", type=int, nargs=2, default=(2000, 30), metavar=shape)
             orders = (3,) * 8 + (4,) * 4

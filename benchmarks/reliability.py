@@ -252,7 +252,7 @@ def main():
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="begin nothing more after so long"
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", dest="random_state", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", nargs="*", help="commands that are killed, or jobs whose workers are")
     parser.add_argument(

@@ -73,9 +73,9 @@ def measure_mining(options, base, lists, gold, clock):
 def measure_reranking(reranker, parser, trees, clock):
     """Rerank lists that are there, on one thread, and print how many a second."""
     lists = CandidateLists.from_structures(parser.structures(trees, reranker.k))
-    reranker._scorer.score(lists.select(range(10)))
+    reranker.scorer_.score(lists.select(range(10)))
     clock.tick("lists of test sentences")
-    reranker._scorer.score(lists)
+    reranker.scorer_.score(lists)
     seconds = clock.tick("reranked on one thread, features included")
     print(f"{'':18}{len(trees) / seconds:.0f} sentences a second")
 
@@ -111,7 +111,7 @@ def main():
     with tw.progress.messages_to(print):
         reranker.fit(train, dev, cache=cache)
     clock.tick("the whole reranker")
-    reranker.n_jobs = reranker._scorer.features.n_jobs = 1
+    reranker.n_jobs = reranker.scorer_.features.n_jobs = 1
     measure_reranking(reranker, parser, test, clock)
     base, reranked = parser.predict(test), reranker.predict(test)
     found = tw.metrics.significance(test, reranked, base)

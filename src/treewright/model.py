@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from treewright.persist import State, load_state, save_state
 
 REGISTRY: dict[str, type["Model"]] = {}
 """Every class of models that has been imported, by its name."""
+EXPECTED = "a model of treewright, or one whose module is imported before (--import MODULE)"
 PARAMS = "params"
 """The value under which parameters are saved."""
 
@@ -230,7 +231,8 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     except MissingDependencyError:
         raise
     except UnknownModelError as error:
-        raise FormatError(os.fspath(path), 1, f"a file of kind {error.kind!r}", str(error)) from error
+        owner = "a file" if error.kind == state.kind else f"a {state.kind} with a part"
+        raise FormatError(os.fspath(path), 1, f"{owner} of kind {error.kind!r}", EXPECTED) from error
     except Exception as error:  # values that somebody has changed can go wrong anywhere
         found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
@@ -240,7 +242,7 @@ class UnknownModelError(InputError):
     """There is no class of models of a name."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__("a model of treewright, or one whose module is imported before (--import MODULE)")
+        super().__init__(f"a model of kind {kind!r}; expected {EXPECTED}")
         self.kind = kind
 
 
@@ -278,8 +280,9 @@ class Value:
         """Remove and return the value."""
         value = state.values.pop(name)
         if self.hint is not None:
-            if self.hint in (int, float, bool, str) and type(value) is not self.hint:
-                raise InputError(f"{name} is {value!r}; expected {self.hint.__name__}")
+            plain = get_args(self.hint)[0] if get_origin(self.hint) is Annotated else self.hint
+            if plain in (int, float, bool, str) and type(value) is not plain:
+                raise InputError(f"{name} is {value!r}; expected {plain.__name__}")
             check_param(name, value, self.hint)
         return self.decode(value) if self.decode else value
 

@@ -5,7 +5,6 @@ from random import Random
 import numpy as np
 import pytest
 from mutations import mutate_bytes, mutate_state
-from treewright._soundness import check_state
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
@@ -13,6 +12,7 @@ from treewright.kernels.examples import examples_from_state
 from treewright.learn.trees import ForestField
 from treewright.model import REGISTRY
 from treewright.persist import State, identify, load_state, save_state
+from treewright.rerank.linear import LinearScorer
 
 N_DAMAGED = 1500
 N_CHANGED = 150
@@ -165,70 +165,93 @@ def test_sizes_that_are_those_of_no_tree_are_refused(sizes):
         examples_from_state(State("ConstTree", {"labels": ["a"]}, arrays))
 
 
+def part_of(state, path):
+    """Return a model inside a model."""
+    for name in path:
+        state = state.parts[name]
+    return state
+
+
+@pytest.fixture(scope="module")
+def parser():
+    bank = tw.make_treebank(n_sentences=20, random_state=0).dependencies
+    return tw.DependencyParser(order=1, epochs=1, runs=1, table_bits=10).fit(bank)
+
+
+PRUNER, SCORER = ("decoder", "pruner"), ("scorer_",)
+
+
 @pytest.mark.parametrize(
-    ("state", "message"),
+    ("path", "name", "array", "message"),
     [
+        (PRUNER, "coarse_weights.codes", np.zeros(1, "u1"), "a table of at least 2 weights"),
         (
-            State("Stage", {}, {"book": np.zeros(255, "f4"), "codes": np.zeros(1, "u1")}),
-            "two weights at least",
+            PRUNER,
+            "coarse_weights.codes",
+            np.zeros(4),
+            "coarse_weights.codes has 1 dimensions of float64; exp",
         ),
-        (State("Stage", {}, {"book": np.zeros(255, "f4"), "codes": np.zeros(4)}), "codes of Stage has 1 dim"),
-        (State("Stage", {}, {"pairs": np.zeros(1)}), "array 'pairs' of Stage; expected none of that name"),
-        (State("Strange", {}, {"pairs": np.zeros(1)}), "array 'pairs' of Strange"),
-        (State("LinearScorer", {}, {"coef": np.zeros((2, 2))}), "2 dimensions of float64; expected 1 of f"),
+        (PRUNER, "pairs", np.zeros(1), "array 'pairs' of Pruner; expected none of that name"),
+        (PRUNER, "coarse_weights.book", np.full(255, np.nan), "book has NaN or infinity; expected finite"),
+        (SCORER, "weights.book", np.full(255, -np.inf), "book has NaN or infinity; expected finite numbers"),
+        (SCORER, "weights.book", np.full(255, -1e30), r"weights.book of at least -1e\+09"),
+        (SCORER, "weights.book", np.full(255, 1e30), r"weights.book of at most 1e\+09"),
+        (SCORER, "weights.codes", np.zeros(512, "u1"), r"a table of 2 \*\* table_bits weights"),
+        (("labeler",), "weights.codes", np.zeros(1, "u1"), "a table of at least 2 weights"),
+        (("labeler",), "pairs", np.array([2, 1]), "pairs in increasing order"),
+        (("labeler",), "pairs", np.array([-1, 1]), "pairs of at least 0"),
     ],
 )
-def test_arrays_that_a_kind_does_not_have_are_refused(state, message):
+def test_arrays_that_lead_compiled_code_of_parsers_astray_are_refused(path, name, array, message, parser):
+    state = parser.get_state()
+    part_of(state, path).arrays[name] = array
     with pytest.raises(InputError, match=message):
-        check_state(State("Outer", {}, {}, {"inner": state}))
-
-
-def stage(weight, n_slots=4):
-    book = np.zeros(255, "f4")
-    book[7] = weight
-    return {"book": book, "codes": np.zeros(n_slots, "u1")}
+        tw.DependencyParser.from_state(state)
 
 
 @pytest.mark.parametrize(
-    ("weight", "message"),
+    ("path", "name", "value", "message"),
     [
-        (np.nan, "book of Stage has numbers without a value or an end; expected finite ones"),
-        (-np.inf, "book of Stage has numbers without a value or an end; expected finite ones"),
-        (-1e30, r"expected weights up to 1e\+09"),
+        (SCORER, "order", 4, "order is 4; expected one of 1, 2, 3"),
+        (SCORER, "order", True, "order is True; expected one of 1, 2, 3"),
+        (SCORER, "table_bits", 1, "table_bits is 1; expected an integer from 10 to 28"),
+        (SCORER, "table_bits", 10**9, "table_bits is 1000000000; expected an integer from 10 to 28"),
+        (SCORER, "table_bits", 11, r"a table of 2 \*\* table_bits weights"),
+        (PRUNER, "max_heads", 0, "max_heads is 0; expected an integer of at least 1"),
+        (PRUNER, "threshold", 2, "threshold is 2; expected a number from 0 to 1"),
+        (PRUNER, "single_root", 1, "single_root is 1; expected "),
+        (PRUNER, "fine", None, "fine is None; expected "),
+        (PRUNER, "fine", True, "weights of each stage"),
     ],
 )
-def test_weights_by_which_no_tree_is_the_best_are_refused(weight, message):
+def test_parameters_that_no_parser_has_are_refused(path, name, value, message, parser):
+    state = parser.get_state()
+    part = part_of(state, path)
+    part.values["params"] = part.values["params"] | {name: value}
     with pytest.raises(InputError, match=message):
-        check_state(State("Stage", {}, stage(weight)))
+        tw.DependencyParser.from_state(state)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"order": 4}, "an order of 1, 2 or 3"),
-        ({"order": True}, "an order of 1, 2 or 3"),
-        ({"table_bits": 1}, "a table of so many bits"),
-        ({"table_bits": 10**9}, "a table of so many bits"),
-    ],
-)
-def test_a_table_that_is_not_of_the_size_that_is_said_is_refused(changed, message):
-    values = {"order": 1, "table_bits": 2, "single_root": True}
-    check_state(State("StructureModel", values, stage(1.0)))
-    with pytest.raises(InputError, match=message):
-        check_state(State("StructureModel", values | changed, stage(1.0)))
+@pytest.mark.parametrize(("path", "name", "value"), [((), "scale", 1), (("decoder",), "single_root", 1)])
+def test_values_of_other_types_that_code_would_be_compiled_for_are_refused(path, name, value, parser):
+    state = parser.get_state()
+    part_of(state, path).values[name] = value
+    with pytest.raises(InputError, match=f"{name} is {value}; expected "):
+        tw.DependencyParser.from_state(state)
 
 
-def test_a_part_of_another_kind_than_is_used_is_refused():
-    pruner = State("Pruner", {"max_heads": 4, "threshold": 0.1}, {}, {"stage0": State("Lemmatizer")})
-    with pytest.raises(InputError, match="stage0 of Pruner is a Lemmatizer; expected Stage"):
-        check_state(pruner)
+def test_a_part_of_another_kind_than_is_used_is_refused(parser):
+    state = parser.get_state()
+    state.parts["decoder"].parts["pruner"] = state.parts["labeler"]
+    with pytest.raises(InputError, match="pruner is a Labeler; expected Pruner"):
+        tw.DependencyParser.from_state(state)
 
 
-def test_features_of_another_space_than_is_said_are_refused():
-    features = State("TemplateFeatures", {}, {"keys": np.zeros(1, "u8")})
-    scorer = State("LinearScorer", {"space": "subtree"}, {"coef": np.zeros(1)}, {"features": features})
-    with pytest.raises(InputError, match="features of the space"):
-        check_state(scorer)
+def scorer_of_subtrees(codes, n_weights):
+    values = {"encoder": [["a"], ["b"], "xpos"], "features": 1}
+    arrays = {"keys": np.arange(2, dtype="u8"), "features0": np.array(codes, dtype="i4")}
+    parts = {"features": State("SubtreeFeatures", values, arrays)}
+    return State("LinearScorer", {}, {"coef": np.zeros(n_weights)}, parts)
 
 
 @pytest.mark.parametrize(
@@ -237,22 +260,32 @@ def test_features_of_another_space_than_is_said_are_refused():
         ([[0, 1]], 2, "a weight for each feature"),
         ([[1, 1]], 1, "arcs under those before them"),
         ([[0, 2]], 1, "arcs under those before them"),
-        ([[*range(8), 0]], 1, "features of 8 arcs at the most"),
+        ([[*range(8), 0]], 1, "features of at most 8 arcs"),
         ([[16, 1]], 1, "features that have keys"),
+        ([[[0, 1]]], 1, "features0 has 3 dimensions of int32; expected 2 of i"),
     ],
 )
 def test_subtrees_that_lead_out_of_the_arrays_are_refused(codes, n_weights, message):
-    def scorer(codes, n_weights):
-        arrays = {"keys": np.arange(2, dtype="u8"), "features0": np.array(codes, dtype="i4")}
-        parts = {"features": State("SubtreeFeatures", {"column": "xpos"}, arrays)}
-        return State("LinearScorer", {"space": "subtree"}, {"coef": np.zeros(n_weights)}, parts)
-
-    check_state(scorer([[0, 1]], 1))
+    LinearScorer.from_state(scorer_of_subtrees([[0, 1]], 1))
     with pytest.raises(InputError, match=message):
-        check_state(scorer(codes, n_weights))
+        LinearScorer.from_state(scorer_of_subtrees(codes, n_weights))
 
 
-@pytest.mark.parametrize(("name", "value"), [("scale", 1), ("single_root", 1), ("fine", None)])
-def test_values_of_other_types_that_code_would_be_compiled_for_are_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} is {value}; expected "):
-        check_state(State("DependencyParser", {name: value}))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"space": "polynomial"}, "features of the space"),
+        ({"learner": "kernel"}, "the scorer of the learner"),
+    ],
+)
+def test_features_of_another_space_than_is_said_are_refused(options, message, parser):
+    learnt = {"beta": 1.0, "scale": 1.0, "oracle": 1.0, "jackknife_uas": 1.0, "is_trusted": True}
+
+    def reranker(**params):
+        values = {"params": params, "gain": None, "p_value": None, **learnt}
+        parts = {"parser": parser.get_state(), "scorer": scorer_of_subtrees([[0, 1]], 1)}
+        return State("DependencyReranker", values, {}, parts)
+
+    tw.DependencyReranker.from_state(reranker())
+    with pytest.raises(InputError, match=message):
+        tw.DependencyReranker.from_state(reranker(**options))

@@ -7,6 +7,7 @@ from sklearn.svm import SVC, SVR
 from treewright.errors import InputError
 from treewright.kernels.base import PackedExamples
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem, solve
+from treewright.progress import messages_to
 
 TOL, PEER_TOL = 1e-3, 1e-6
 
@@ -145,17 +146,12 @@ def test_a_round_limit_ends_the_work():
     matrix, scores, _ = draw(1)
     signs = np.where(scores > 0, 1.0, -1.0)
     problem = classification_problem(np.arange(len(signs)), signs, np.full(len(signs), 10.0))
-    told = []
-    found = solve(
-        problem,
-        RowCache(PackedMatrix(matrix)),
-        max_iter=1,
-        working_size=4,
-        report=lambda *line: told.append(line),
-    )
+    lines = []
+    with messages_to(lines.append):
+        found = solve(problem, RowCache(PackedMatrix(matrix)), max_iter=1, working_size=4)
     assert found.n_iter == 1
     assert found.violation > TOL
-    assert told == [(1, found.violation)]
+    assert [line.partition(",")[0] for line in lines] == ["machine: 1 rounds"]
 
 
 def test_rows_are_those_of_the_kernel_whatever_has_left():

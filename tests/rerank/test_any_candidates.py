@@ -150,6 +150,12 @@ def test_rerankers_of_features_are_saved(options, tmp_path):
     assert clone(reranker).get_params()["base_weights"] == (1.0,)
 
 
+def without_kernel(state):
+    """Have a reranker that compares examples say that it has no kernel."""
+    del state.parts["kernel"]
+    state.values["kernel"] = None
+
+
 @pytest.mark.parametrize(
     ("kernel", "change", "message"),
     [
@@ -165,9 +171,9 @@ def test_rerankers_of_features_are_saved(options, tmp_path):
         (None, lambda state: state.parts.update(ranker=State("Tagger")), "Tagger"),
         (None, lambda state: state.parts.pop("ranker"), "ranker"),
         (None, lambda state: spoil(state, "coef", np.nan), "coef has NaN or infinity; expected finite"),
-        (None, lambda state: spoil(state, "course.right", 99), "expected updates by the support"),
-        (None, lambda state: spoil(state, "course.lives", -1), "lives of at least 0"),
-        (VectorKernel(), lambda state: state.parts.pop("kernel"), "a view that goes with the kernel"),
+        (None, lambda state: spoil(state, "updates.right", 99), "expected updates by the support"),
+        (None, lambda state: spoil(state, "updates.lives", -1), "lives of at least 0"),
+        (VectorKernel(), without_kernel, "a view that goes with the kernel"),
         (VectorKernel(), lambda state: state.parts["view"].parts.clear(), "examples|NoneType"),
         (VectorKernel(), lambda state: spoil(state, "support", -1), "support of at least 0"),
     ],

@@ -65,7 +65,7 @@ def test_the_features_of_all_arcs_are_those_by_which_trees_are_scored(reranker, 
     for trees in candidates:
         heads, zeros = [np.array([tree.heads for tree in trees])], [np.zeros(len(trees))]
         lists = CandidateLists(trees[:1], heads, zeros, zeros)
-        scores = reranker._scorer.score(lists)[:, 0]
+        scores = reranker.scorer_.score(lists)[:, 0]
         reasons = reranker.arc_reasons(trees, n=ALL)
         n_reasons += sum(len(arc) for tree in reasons for arc in tree)
         sums = np.array([total(each) for each in reasons])
@@ -89,7 +89,7 @@ def test_reasons_come_weightiest_first_and_so_many_at_the_most(reranker, candida
 @pytest.mark.parametrize("space", ["subtree", "polynomial"])
 def test_each_reason_names_a_basic_feature_of_its_arc(rerankers, candidates, space):
     reranker = rerankers[space]
-    encoder = reranker._scorer.features.encoder
+    encoder = reranker.scorer_.features.encoder
     for trees in candidates:
         tree = trees[0]
         for word, arc in enumerate(reranker.arc_reasons([tree], n=ALL)[0], start=1):
@@ -103,7 +103,7 @@ def test_each_reason_names_a_basic_feature_of_its_arc(rerankers, candidates, spa
 
 def test_each_template_that_tells_of_an_arc_names_a_word_or_tag_of_it(rerankers, candidates):
     reranker = rerankers["template"]
-    column = reranker._scorer.features._templates.column_
+    column = reranker.scorer_.features.templates_.column_
     for trees in candidates:
         tree = trees[0]
         for word, arc in enumerate(reranker.arc_reasons([tree], n=ALL)[0], start=1):
@@ -115,7 +115,7 @@ def test_each_template_that_tells_of_an_arc_names_a_word_or_tag_of_it(rerankers,
 
 
 def test_a_feature_of_several_arcs_is_under_each_of_them(rerankers, candidates):
-    features, coef = rerankers["subtree"]._scorer.features, rerankers["subtree"]._scorer.coef
+    features, coef = rerankers["subtree"].scorer_.features, rerankers["subtree"].scorer_.coef
     n_several = 0
     for trees in candidates[:3]:
         texts = [{one.text for one in arc} for arc in rerankers["subtree"].arc_reasons(trees[:1], n=ALL)[0]]

@@ -74,7 +74,7 @@ def test_purity_is_the_excess_of_one_side_over_the_other(random_state, few_at_on
 @pytest.mark.parametrize("ranker", ["loglinear", "perceptron"])
 def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
     rows, problem = draw(2)
-    scorer = LinearScorer("subtree", Drawn(rows), ranker=ranker, epochs=3)
+    scorer = LinearScorer(Drawn(rows), ranker=ranker, epochs=3)
     scorer.fit(None, problem, checkpoint=None)
     purity = measure_purity(rows, problem)
     kept = np.flatnonzero(purity >= linear.MIN_PURITY)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import treewright as tw
-from treewright.errors import InputError
+from treewright.errors import FormatError, InputError
+from treewright.persist import save_state
 from treewright.progress import messages_to
 from treewright.rerank.reranker import DependencyReranker
 
@@ -246,12 +247,13 @@ def test_without_a_level_the_reranker_is_trusted_whatever_it_gains(subtrees):
     assert subtrees.is_trusted_
 
 
-def test_a_model_that_says_nothing_of_its_gain_is_trusted(subtrees, test):
+@pytest.mark.parametrize("name", ["gain", "p_value", "is_trusted"])
+def test_a_model_that_says_nothing_of_its_gain_is_refused(name, subtrees, tmp_path):
     state = subtrees.get_state()
-    for name in ("gain_", "p_value_", "is_trusted_"):
-        del state.values["fitted"][name]
-    del state.values["options"]["significance_level"]
-    assert DependencyReranker.from_state(state).predict(test) == subtrees.predict(test)
+    del state.values[name]
+    save_state(state, tmp_path / "reranker.tw")
+    with pytest.raises(FormatError, match=f"a damaged DependencyReranker .'{name}'.; expected a model as"):
+        tw.load(tmp_path / "reranker.tw")
 
 
 @pytest.mark.slow
@@ -303,5 +305,5 @@ def test_bad_options_are_named(options, message, train):
 
 
 def test_an_untrained_reranker_says_so(test):
-    with pytest.raises(InputError, match="the reranker has learnt nothing yet"):
+    with pytest.raises(InputError, match="this DependencyReranker is not fitted"):
         DependencyReranker().predict(test)

@@ -5,7 +5,7 @@ import pytest
 
 import treewright as tw
 from treewright.data.deptree import DepTree
-from treewright.parsing.dependency import parser as dependency
+from treewright.parsing.dependency.decoders import ProjectiveDecoder
 from treewright.parsing.dependency.long_sentences import best_sums, cut
 
 
@@ -31,7 +31,7 @@ def long_sentence(bank):
 def cut_at(monkeypatch, long_sentence):
     """Have long sentences cut where the sentences of which they are made end."""
     sentence, bounds = long_sentence
-    monkeypatch.setattr(dependency, "LONGEST", len(sentence) - 1)
+    monkeypatch.setattr(ProjectiveDecoder, "longest", len(sentence) - 1)
     monkeypatch.setattr(
         "treewright.parsing.dependency.long_sentences.cut",
         lambda words, longest: bounds if len(words) > longest else [0, len(words)],

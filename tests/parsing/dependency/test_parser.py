@@ -370,7 +370,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
-        ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path"),
+        ({"lifting": "up"}, "lifting is 'up'; expected one of path, head, head.path, baseline"),
         (
             {"templates": tw.TemplateSet(arc="h.tag x.tag")},
             "template 'h.tag x.tag' has 'x.tag'; expected ROLE.* with a role of h, m, an offset",
@@ -397,10 +397,10 @@ def test_a_parser_that_has_learnt_nothing_says_so(test, tmp_path):
     parser = tw.DependencyParser()
     for use in (parser.predict, parser.kbest, parser.marginals, parser.lattices):
         with pytest.raises(
-            InputError, match="the parser has learnt nothing yet; call fit first, or load one"
+            InputError, match="this DependencyParser is not fitted; call fit first, or load one"
         ):
             use(test)
-    with pytest.raises(InputError, match="the parser has learnt nothing yet"):
+    with pytest.raises(InputError, match="this DependencyParser is not fitted"):
         parser.save(tmp_path / "parser")
 
 
