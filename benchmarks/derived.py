@@ -10,7 +10,7 @@ import argparse
 
 import treewright as tw
 from treewright.parsing.sentences import ignore
-from treewright.report.derived_bench import ListReranker
+from treewright.report.titov.candidates import ListReranker
 from treewright.rerank.parse_lists import count_brackets, f1_losses, list_parses
 
 KERNELS = ("efficient-top", "top-rerank", "fisher", "top", "efficient-top", "top-rerank")

@@ -12,7 +12,6 @@ from treewright.commands.choices import offer
 from treewright.data import centred, formats, heads, languages, projective
 from treewright.kernels import convolution
 from treewright.parsing import constituent, leftcorner, network, training
-from treewright.report import reproduce
 from treewright.rerank import constituents as rerankers
 from treewright.rerank import training as reranking
 from treewright.srl import features, predicates, roles
@@ -42,6 +41,8 @@ def complete(*words):
         (("evaluate", "--log"), ["--log-json"]),
         (("train", "dependency", "--space", "p"), ["polynomial"]),
         (("reproduce", "titov"), ["titov-table1", "titov-table2"]),
+        (("reproduce", "titov-table1", "--small"), ["--small-threshold"]),
+        (("reproduce", "titov-table1", "--cell", "t"), ["tanh"]),
         (("fetch", "UD_Hun"), ["UD_Hungarian-Szeged"]),
     ],
 )
@@ -72,7 +73,6 @@ def test_a_script_for_bash_can_be_shown():
         (choices.PREDICATES, predicates.KINDS),
         (choices.ROLE_KERNELS, roles.KERNELS),
         (choices.ROLE_FEATURES, features.SETS),
-        (choices.EXPERIMENTS, reproduce.EXPERIMENTS),
     ],
 )
 def test_what_is_offered_is_what_the_library_knows(offered, known):

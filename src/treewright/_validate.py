@@ -29,11 +29,11 @@ def check_number(name: str, value: object, *, low: float, high: float) -> None:
         raise InputError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
 
 
-def check_params(model: Any) -> None:
+def check_params(model: Any) -> None:  # noqa: ANN401
     """Check that the parameters of an estimator have values that the annotations of its constructor allow.
 
-    Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, and unions of
-    these with None; a parameter of any other type is left to the estimator.
+    Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, unions of these
+    with None, and tuples of any length; a parameter of any other type is left to the estimator.
     """
     hints = get_type_hints(type(model).__init__, include_extras=True)
     hints.pop("return", None)
@@ -53,6 +53,10 @@ def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
         return
     if get_origin(hint) is Literal:
         check_choice(name, value, get_args(hint))
+        return
+    if get_origin(hint) is tuple:
+        for each in value if isinstance(value, tuple) else ():
+            check_param(name, each, get_args(hint)[0])
         return
     plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     bounds = next((each for each in extras if isinstance(each, Range)), Range())

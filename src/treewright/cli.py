@@ -14,6 +14,7 @@ from treewright.commands import constituents, experiments, kernels, mining, pars
 from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
 from treewright.commands.options import LOG_JSON, ServingCommand, ToldCommand, ToldCommands, describe_misuse
+from treewright.commands.reproduce import reproduce
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
@@ -136,5 +137,5 @@ app.command(cls=ToldCommand)(parsing.explain)
 app.command(cls=ServingCommand)(serving.serve)
 app.command(cls=ToldCommand)(mining.mine)
 app.command(cls=ToldCommand)(kernels.kernel)
-app.command(cls=ToldCommand)(experiments.reproduce)
+app.add_typer(reproduce, name="reproduce")
 app.command(cls=ToldCommand)(treebanks.fetch)

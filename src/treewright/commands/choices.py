@@ -31,14 +31,6 @@ ROLE_KERNELS = (
     *("fragments", "linear+fragments", "mined"),
 )
 ROLE_FEATURES = ("standard", "extended")
-PUNCTUATION = ("all", "unicode", "penn")
-ADJUNCTS = ("merged", "separate", "both")
-EXPERIMENTS = (
-    *("qian-liu-table2", "qian-liu-table3", "qian-liu-table4"),
-    *("moschitti-figure4", "moschitti-table1", "moschitti-figure5", "moschitti-table2"),
-    *("question-classification", "turian-table1", "turian-figure1", "turian-table2"),
-    *("titov-table1", "titov-table2"),
-)
 
 
 def offer(values: Iterable[str]) -> Offer:

@@ -9,15 +9,13 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import partial, wraps
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-from treewright._typing import Range
-
-SPELLINGS = {"n_jobs": "jobs", "random_state": "seed"}
-"""Parameters that have a shorter name on the command line."""
+from treewright._typing import Range, option_name, show_value
+from treewright.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,15 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
             if name not in groups
         ]
         made: dict[str, tuple[str, str, str]] = {}
+        readers: dict[str, Callable[[Any], Any]] = {}
         parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         parameters += [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own if each.name != "context"
         ]
         for group, options in groups.items():
-            for name, parameter, spelling in _parameters(options):
+            for name, parameter, spelling, read in _parameters(options):
                 made[parameter.name] = (group, name, spelling)
+                readers[parameter.name] = read
                 parameters.append(parameter)
 
         @wraps(command)
@@ -75,7 +75,7 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
             context: typer.Context = values.pop("context")
             chosen = {group: Chosen() for group in groups}
             for key, (group, name, spelling) in made.items():
-                chosen[group].values[name] = values.pop(key)
+                chosen[group].values[name] = readers[key](values.pop(key))
                 source = context.get_parameter_source(key)
                 if source is not None and source.name != "DEFAULT":
                     chosen[group].given[name] = spelling
@@ -91,27 +91,67 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
     return decorate
 
 
-def _parameters(options: Options) -> list[tuple[str, inspect.Parameter, str]]:
-    """Return the parameters of a group: their names in the source, as Typer takes them, and their options."""
+def _parameters(options: Options) -> list[tuple[str, inspect.Parameter, str, Callable[[Any], Any]]]:
+    """Return the parameters of a group: names in the source, as Typer takes them, options, and readers."""
     source = options.source
     constructor = source.__init__ if inspect.isclass(source) else source
     hints = get_type_hints(constructor, include_extras=True)
-    texts = parameter_texts(inspect.getdoc(source) or "")
+    texts: dict[str, str] = {}
+    for each in reversed(inspect.getmro(source) if inspect.isclass(source) else [source]):
+        texts |= parameter_texts(inspect.cleandoc(each.__doc__ or ""))
     found = []
     for name, parameter in inspect.signature(source).parameters.items():
         if name in options.leave_out or name not in hints:
             continue
-        spelling = "--" + options.prefix + SPELLINGS.get(name, name).replace("_", "-")
-        declared = declare(hints[name], spelling, help_text=texts.get(name, ""), panel=options.panel)
-        key = spelling.removeprefix("--").replace("-", "_")
-        made = inspect.Parameter(
-            key, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=declared
+        spelling = option_name(name, options.prefix)
+        hint, default = hints[name], parameter.default
+        read: Callable[[Any], Any] = _as_it_is
+        metavar = None
+        if (member := _member_of_tuple(hint)) is not None:
+            read, metavar = partial(read_tuple, spelling, member), "A,B,..."
+            hint, default = (str | None, None) if default is None else (str, show_value(default))
+        declared = declare(
+            hint, spelling, help_text=texts.get(name, ""), panel=options.panel, metavar=metavar
         )
-        found.append((name, made, spelling))
+        key = spelling.removeprefix("--").replace("-", "_")
+        made = inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=declared)
+        found.append((name, made, spelling, read))
     return found
 
 
-def declare(hint: Any, spelling: str, *, help_text: str, panel: str) -> Any:  # noqa: ANN401
+def _as_it_is(value: Any) -> Any:  # noqa: ANN401
+    return value
+
+
+def _member_of_tuple(hint: Any) -> Any:  # noqa: ANN401
+    """Return what a tuple of any length has in it; None for other types."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return next((get_args(each)[0] for each in members if get_origin(each) is tuple), None)
+
+
+def read_tuple(spelling: str, member: Any, text: str | None) -> tuple[Any, ...] | None:  # noqa: ANN401
+    """Read values with commas between them; where one may be None, that is written as all.
+
+    Examples
+    --------
+    >>> read_tuple("--max-length", int | None, "15,all"), read_tuple("--systems", str, None)
+    ((15, None), None)
+    """
+    if not text:
+        return None
+    members = get_args(member) if get_origin(member) in (Union, types.UnionType) else (member,)
+    plain = get_args(members[0])[0] if get_origin(members[0]) is Annotated else members[0]
+    kind = plain if plain in (int, float) else str
+    try:
+        return tuple(
+            None if part == "all" and types.NoneType in members else kind(part) for part in text.split(",")
+        )
+    except ValueError:
+        wanted = "integers" if kind is int else "numbers"
+        raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
+
+
+def declare(hint: Any, spelling: str, *, help_text: str, panel: str, metavar: str | None = None) -> Any:  # noqa: ANN401
     """Return the annotation by which Typer makes an option of a type."""
     is_optional = False
     if get_origin(hint) in (Union, types.UnionType):
@@ -119,22 +159,12 @@ def declare(hint: Any, spelling: str, *, help_text: str, panel: str) -> Any:  # 
         is_optional, hint = len(members) < len(get_args(hint)), members[0]
     plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
-    settings: dict[str, Any] = {"help": help_text, "rich_help_panel": panel}
+    settings: dict[str, Any] = {"help": help_text, "rich_help_panel": panel, "metavar": metavar}
     if plain is bool:
         return Annotated[bool, typer.Option(f"{spelling}/--no-{spelling.removeprefix('--')}", **settings)]
-    if get_origin(plain) is Literal:
-        choices = get_args(plain)
-        plain = type(choices[0])
-        settings["click_type"] = _choice_of(choices)
-    elif plain in (int, float):
+    if plain in (int, float):
         settings |= {"min": bounds.low, "max": bounds.high, "metavar": "N" if plain is int else "X"}
     return Annotated[plain | None if is_optional else plain, typer.Option(spelling, **settings)]
-
-
-def _choice_of(choices: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    from click import Choice
-
-    return Choice(choices)
 
 
 def parameter_texts(docstring: str) -> dict[str, str]:
@@ -161,8 +191,6 @@ def refuse_without_effect(chosen: Chosen, names: Mapping[str, str]) -> None:
     names : mapping of str to str
         Parameters without effect, and what is expected for them to have one, such as ``"--rerank"``.
     """
-    from treewright.errors import InputError
-
     for name, spelling in chosen.given.items():
         if name in names:
             raise InputError(f"{spelling} has no effect here; expected {names[name]}")

@@ -25,7 +25,7 @@ GENERATOR = '<meta name="generator" content="treewright">'
 """What tells a page of ours from one that somebody else has put into the folder."""
 
 
-class Making(NamedTuple):
+class Provenance(NamedTuple):
     """How a result was made.
 
     Attributes
@@ -43,7 +43,7 @@ class Making(NamedTuple):
     settings: Mapping[str, str]
 
 
-def write_findings(name: str, findings: Findings, out: Path, *, made: Making) -> list[Path]:
+def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance) -> list[Path]:
     """Write the files of an experiment into a folder; return their names.
 
     Parameters
@@ -53,7 +53,7 @@ def write_findings(name: str, findings: Findings, out: Path, *, made: Making) ->
     findings : Findings
     out : Path
         Made if need be.
-    made : Making
+    made : Provenance
     """
     about = {
         "experiment": name,

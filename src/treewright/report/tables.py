@@ -144,6 +144,21 @@ def show_number(value: float) -> str:
     return f"{value:g}"
 
 
+def show_tenth(value: float) -> str:
+    """Show a number with one decimal."""
+    return f"{value:,.1f}"
+
+
+def show_three(value: float) -> str:
+    """Show a number with three digits."""
+    return f"{value:.3g}"
+
+
+def show_whole(value: float) -> str:
+    """Show a number without decimals."""
+    return f"{value:,.0f}"
+
+
 def show_time(seconds: float) -> str:
     """Show a time in the unit that suits it.
 
