@@ -111,7 +111,7 @@ def test_commands_that_are_not_run_have_arguments_that_exist(page):
         for found in [] if block.is_run else COMMAND.finditer(block.body.replace("\\\n", " ")):
             command, arguments = get_command(app), shlex.split(found["arguments"], comments=True)
             while hasattr(command, "commands"):
-                command, arguments = command.commands[arguments[0]], arguments[1:]
+                _, command, arguments = command.resolve_command(command.context_class(command), arguments)
             command.make_context("treewright", arguments)
 
 

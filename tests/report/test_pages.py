@@ -13,9 +13,10 @@ from commands import run
 import treewright as tw
 from treewright._typing import option_name
 from treewright.report import experiment as registry
+from treewright.report import show
 from treewright.report.experiment import find_experiment, list_experiments, reproduce, write_command
 from treewright.report.pages import Provenance, find_headline, write_findings, write_index
-from treewright.report.tables import Column, Findings, Table, show_difference, show_score
+from treewright.report.tables import Column, Findings, Table
 
 CHANGED = {
     "random_state": 3,
@@ -58,7 +59,7 @@ CHANGED = {
 
 
 def make_findings(title="A & B", score=91.25):
-    columns = (Column("title", "system"), Column("uas", "UAS", show_score, "here"))
+    columns = (Column("title", "system"), Column("uas", "UAS", show.score, "here"))
     rows = [{"title": "base", "uas": 90.0}, {"title": "<best>", "uas": score}]
     return Findings(
         title,
@@ -203,9 +204,9 @@ def test_an_index_of_somebody_else_is_left_alone(instant, data, tmp_path):
 def test_the_headline_is_the_best_score_that_is_no_paper_s():
     columns = (
         Column("title", "system"),
-        Column("gain", "gain", show_difference),
-        Column("paper", "F1", show_score, "paper"),
-        Column("f1", "F1", show_score, "dev"),
+        Column("gain", "gain", show.difference),
+        Column("paper", "F1", show.score, "paper"),
+        Column("f1", "F1", show.score, "dev"),
     )
     rows = [
         {"title": "a", "f1": 80.0, "paper": 99.0},

@@ -38,10 +38,12 @@ class Experiments(ToldCommands):
 
         return ExperimentCommand(cmd_name, help=describe_experiment(cmd_name))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:  # noqa: ANN401
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """Return the command of an experiment with all of its options."""
-        from treewright.report.experiment import find_experiment
+        from treewright.report.experiment import find_experiment, list_experiments
 
+        if ctx.resilient_parsing and args[0] not in list_experiments():  # a shell asks what to offer
+            return None, None, args
         return args[0], make_command(find_experiment(args[0])), args[1:]
 
 

@@ -72,7 +72,7 @@ def test_trees_are_grouped_by_their_sizes():
 
 
 def test_a_seed_chooses_the_same_trees(monkeypatch):
-    monkeypatch.setattr(moschitti, "N_TREES", 10)
+    monkeypatch.setattr(moschitti_figure4, "N_TREES", 10)
     one, same, other = (
         list(group_by_size(TREES, np.random.default_rng(random_state))) for random_state in (0, 0, 1)
     )

@@ -138,7 +138,7 @@ def test_figure_1_has_a_row_for_each_step_of_the_training(data, cache, tmp_path)
 
 
 def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data, cache, tmp_path):
-    options = {"tags": "both", "max_lengths": (None,), "penalty": 1.0, "sample_size": 300, "label": "NP"}
+    options = {"max_lengths": (None,), "penalty": 1.0, "sample_size": 300, "label": "NP"}
     text, (steps, costs) = run("turian-table2", data, cache, tmp_path, **options)
     assert [row["title"] for row in steps] == [
         *("sample", "extraction", "build tree", "percolation", "leaf updates", "total")
@@ -159,7 +159,7 @@ def test_table_2_profiles_the_steps_and_compares_samples_with_all_examples(data,
 def test_table_2_takes_the_penalty_of_the_best_parser_and_grows_its_trees_once(
     data, cache, tmp_path, monkeypatch
 ):
-    options = {"strategies": ("shift-reduce",), "max_lengths": (None,), "tags": "both", "sample_size": 300}
+    options = {"strategies": ("shift-reduce",), "max_lengths": (None,), "sample_size": 300}
     _, (_, costs) = run("turian-table2", data, cache, tmp_path, **options)
     assert costs[0]["penalty"] >= 5.0
     monkeypatch.setattr(profiling, "make_ensemble", lambda *arguments: pytest.fail("grown"))

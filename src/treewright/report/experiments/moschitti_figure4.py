@@ -23,9 +23,10 @@ from treewright.kernels.convolution import PartialTreeKernel, SubsetTreeKernel
 from treewright.kernels.files import count_things, read_examples
 from treewright.kernels.naive import Evaluate, naive_subset_trees
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, Settings, experiment
 from treewright.report.moschitti.times import DEPTH_DECAY, PAPER, PARTIAL_DECAY, SUBSET_DECAY, fit_exponent
-from treewright.report.tables import Column, Findings, Row, Table, show_count, show_tenth
+from treewright.report.tables import Column, Findings, Row, Table
 
 STEP = 10
 """From one size to the next, in nodes."""
@@ -152,9 +153,9 @@ def _summary(row: Row) -> str:
 def _times(rows: Sequence[Row], name: str) -> Table:
     columns = (
         Column("size", "nodes"),
-        Column("n_nodes", "mean", show_tenth),
-        Column("n_trees", "trees", show_count),
-        Column("n_pairs", "pairs", show_count),
+        Column("n_nodes", "mean", show.tenth),
+        Column("n_trees", "trees", show.count),
+        Column("n_pairs", "pairs", show.count),
         *(Column(key, title, _show_hundredth, "microseconds") for key, title in SYSTEMS.items()),
     )
     notes = (

@@ -7,22 +7,14 @@ from typing import Any
 
 from treewright._typing import NonNegativeFloat
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.moschitti.arguments import read_propbank
 from treewright.report.moschitti.role_systems import MERGED, SYSTEMS, RoleBench, RoleSettings
 from treewright.report.moschitti.tables import ABOUT_TIME, MARKS, counts_table, describe_settings
 from treewright.report.moschitti.times import LABEL, PAPER, fit_exponents, time_rows, timed
 from treewright.report.separate_process import Values
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_count,
-    show_score,
-    show_tenth,
-    show_time,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 
 CURVES = ("linear", "st", "sst", "pt", "linear+sst")
 N_SHARES = 10
@@ -52,10 +44,10 @@ def figure5(settings: Figure5Settings, inputs: Inputs) -> Findings:
     rows = [_share_row(bench, names, number) for number in shares]
     columns = (
         Column("share", "share", _show_percent),
-        Column("n_sentences", "sentences", show_count),
-        Column("n_arguments", "arguments", show_count),
-        *(Column(name, SYSTEMS[name].title, show_score, "accuracy") for name in names),
-        *(Column(f"{name}_seconds", SYSTEMS[name].title, show_time, "training") for name in names),
+        Column("n_sentences", "sentences", show.count),
+        Column("n_arguments", "arguments", show.count),
+        *(Column(name, SYSTEMS[name].title, show.score, "accuracy") for name in names),
+        *(Column(f"{name}_seconds", SYSTEMS[name].title, show.time, "training") for name in names),
     )
     notes = (
         "ArgM merged. The sentences to train on are the first in an order that the seed decides; those to "
@@ -96,12 +88,12 @@ def _time_table(found: Values) -> Table:
     rows = time_rows(found)
     columns = (
         Column("title", "times"),
-        Column("n_arguments", "arguments", show_count),
+        Column("n_arguments", "arguments", show.count),
         Column("fast", "fast SST", _show_seconds, "training"),
         Column("naive", "naive SST", _show_seconds, "training"),
-        Column("ratio", "naive / fast", show_tenth),
-        Column("fast_support", "fast SST", show_count, "support vectors"),
-        Column("naive_support", "naive SST", show_count, "support vectors"),
+        Column("ratio", "naive / fast", show.tenth),
+        Column("fast_support", "fast SST", show.count, "support vectors"),
+        Column("naive_support", "naive SST", show.count, "support vectors"),
     )
     notes = [
         f"One machine, {LABEL} against all other roles, with kernel values by either algorithm and the same "
@@ -126,7 +118,7 @@ def _time_table(found: Values) -> Table:
 
 def _show_seconds(seconds: float) -> str:
     """Show a time that may be short."""
-    return f"{seconds:.2g} s" if seconds < SHORT else show_time(seconds)
+    return f"{seconds:.2g} s" if seconds < SHORT else show.time(seconds)
 
 
 def _show_percent(value: int) -> str:

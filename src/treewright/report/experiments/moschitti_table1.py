@@ -10,11 +10,7 @@ from treewright.report.experiment import Inputs, experiment
 from treewright.report.moschitti.arguments import read_propbank
 from treewright.report.moschitti.role_systems import AdjunctSettings, RoleBench
 from treewright.report.moschitti.tables import (
-    ABOUT_ADJUNCTS,
-    ABOUT_ARGUMENTS,
-    ABOUT_SYSTEMS,
-    ABOUT_TESTS,
-    ABOUT_TIME,
+    NOTES,
     counts_table,
     describe_settings,
     draw_accuracies,
@@ -41,11 +37,7 @@ def table1(settings: AdjunctSettings, inputs: Inputs) -> Findings:
         f"paper: {PAPER}, Table 1: PropBank and gold trees of the Wall Street Journal (122,774 arguments to "
         "train on, 7,359 to test on), ArgM merged; it prints accuracies. Other data: what can be compared is "
         "the order of systems. It says of sums that they gain 2 to 3 points.",
-        ABOUT_ADJUNCTS,
-        ABOUT_ARGUMENTS,
-        ABOUT_TESTS,
-        ABOUT_SYSTEMS,
-        ABOUT_TIME,
+        *NOTES,
         *failures(rows),
     )
     columns = result_columns(settings.kinds, paper="paper, other data")

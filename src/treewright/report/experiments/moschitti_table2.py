@@ -17,11 +17,8 @@ from treewright.report.moschitti.parses import (
 )
 from treewright.report.moschitti.role_systems import SEPARATE, AdjunctSettings, RoleBench
 from treewright.report.moschitti.tables import (
-    ABOUT_ADJUNCTS,
-    ABOUT_ARGUMENTS,
-    ABOUT_SYSTEMS,
     ABOUT_TESTS,
-    ABOUT_TIME,
+    NOTES,
     counts_table,
     describe_settings,
     draw_accuracies,
@@ -77,11 +74,7 @@ def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
         "from.",
         f"Parser: {parser.describe()}. A parser that was trained on the sentences to train roles on makes "
         "fewer errors in them than in those to test on.",
-        ABOUT_ADJUNCTS,
-        ABOUT_ARGUMENTS,
-        ABOUT_TESTS,
-        ABOUT_SYSTEMS,
-        ABOUT_TIME,
+        *NOTES,
         *failures(rows),
     )
     columns = result_columns(settings.kinds, of_all=True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from treewright._typing import Count, NonNegativeFloat
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.corpora import find_corpus
 from treewright.report.experiment import Inputs, choose_rows, experiment
 from treewright.report.plots import Series, draw_gains
@@ -27,19 +28,7 @@ from treewright.report.qian_liu.bench import (
     column_of,
     describe_row,
 )
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    failures,
-    show_count,
-    show_difference,
-    show_memory,
-    show_p_value,
-    show_score,
-    show_time,
-)
+from treewright.report.tables import Column, Findings, Row, Table, failures
 
 PARSER = "third-order parser"
 
@@ -123,14 +112,14 @@ def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
         inputs.tell(describe_row(rows[-1]))
     columns = (
         Column("title", "system"),
-        Column("uas", "UAS", show_score, "here"),
-        Column("difference", "gain", show_difference, "here"),
-        Column("p_value", "p", show_p_value, "here"),
-        Column("n_features", "features", show_count, "here"),
-        Column("seconds", "time", show_time, "here"),
-        Column("memory", "memory", show_memory, "here"),
-        Column("paper_uas", "UAS", show_score, "paper"),
-        Column("paper_difference", "gain", show_difference, "paper"),
+        Column("uas", "UAS", show.score, "here"),
+        Column("difference", "gain", show.difference, "here"),
+        Column("p_value", "p", show.p_value, "here"),
+        Column("n_features", "features", show.count, "here"),
+        Column("seconds", "time", show.time, "here"),
+        Column("memory", "memory", show.memory, "here"),
+        Column("paper_uas", "UAS", show.score, "paper"),
+        Column("paper_difference", "gain", show.difference, "paper"),
         Column("paper_time", "time", group="paper"),
     )
     notes = [ABOUT_P, "Features of kernels are support trees.", ABOUT_TIME, ABOUT_PENN, *failures(rows)]
@@ -195,7 +184,7 @@ def _system_row(
 def _elsewhere() -> Table:
     columns = (
         Column("title", "system"),
-        Column("paper_uas", "UAS", show_score),
+        Column("paper_uas", "UAS", show.score),
         Column("paper_time", "time"),
     )
     rows = [

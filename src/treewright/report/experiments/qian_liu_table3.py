@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from treewright._typing import NonNegativeFloat
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.corpora import find_corpus
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.plots import Panel, Series, draw_panels
@@ -23,19 +24,7 @@ from treewright.report.qian_liu.bench import (
     column_of,
     describe_row,
 )
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    failures,
-    show_count,
-    show_memory,
-    show_number,
-    show_p_value,
-    show_score,
-    show_time,
-)
+from treewright.report.tables import Column, Findings, Row, Table, failures
 
 
 @dataclass(frozen=True)
@@ -83,18 +72,18 @@ def table3(settings: Table3Settings, inputs: Inputs) -> Findings:
         rows.append(_threshold_row(threshold, bench, outcome, base))
         inputs.tell(describe_row(rows[-1]))
     columns = (
-        Column("threshold", "C", show_number),
-        Column("n_features", "features", show_count, "here"),
-        Column("n_templates", "templates", show_count, "here"),
-        Column("seconds", "time", show_time, "here"),
-        Column("memory", "memory", show_memory, "here"),
-        Column("uas", "UAS", show_score, "here"),
-        Column("p_value", "p", show_p_value, "here"),
+        Column("threshold", "C", show.number),
+        Column("n_features", "features", show.count, "here"),
+        Column("n_templates", "templates", show.count, "here"),
+        Column("seconds", "time", show.time, "here"),
+        Column("memory", "memory", show.memory, "here"),
+        Column("uas", "UAS", show.score, "here"),
+        Column("p_value", "p", show.p_value, "here"),
         Column("paper_features", "features", group="paper"),
         Column("paper_templates", "templates", group="paper"),
         Column("paper_time", "time", group="paper"),
         Column("paper_memory", "memory", group="paper"),
-        Column("paper_uas", "UAS", show_score, "paper"),
+        Column("paper_uas", "UAS", show.score, "paper"),
     )
     notes = [
         f"UAS of the parser without reranking: {bench.score(base):.2f} here, {PAPER_BASE} in the paper.",

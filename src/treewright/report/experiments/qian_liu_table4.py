@@ -7,6 +7,7 @@ from typing import Any
 
 from treewright._typing import NonNegativeFloat
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.corpora import find_corpora
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.plots import Series, draw_gains
@@ -20,17 +21,7 @@ from treewright.report.qian_liu.bench import (
     column_of,
     describe_row,
 )
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    failures,
-    show_count,
-    show_difference,
-    show_p_value,
-    show_score,
-)
+from treewright.report.tables import Column, Findings, Row, Table, failures
 
 
 @dataclass(frozen=True)
@@ -69,15 +60,15 @@ def table4(settings: Table4Settings, inputs: Inputs) -> Findings:
         inputs.tell(describe_row(rows[-1]))
     columns = (
         Column("title", "treebank"),
-        Column("n_sentences", "sentences", show_count),
-        Column("base_uas", "parser", show_score, "UAS"),
-        Column("uas", "reranked", show_score, "UAS"),
-        Column("difference", "gain", show_difference, "UAS"),
-        Column("p_value", "p", show_p_value, "UAS"),
-        Column("base_las", "parser", show_score, "LAS"),
-        Column("las", "reranked", show_score, "LAS"),
-        Column("las_difference", "gain", show_difference, "LAS"),
-        Column("las_p_value", "p", show_p_value, "LAS"),
+        Column("n_sentences", "sentences", show.count),
+        Column("base_uas", "parser", show.score, "UAS"),
+        Column("uas", "reranked", show.score, "UAS"),
+        Column("difference", "gain", show.difference, "UAS"),
+        Column("p_value", "p", show.p_value, "UAS"),
+        Column("base_las", "parser", show.score, "LAS"),
+        Column("las", "reranked", show.score, "LAS"),
+        Column("las_difference", "gain", show.difference, "LAS"),
+        Column("las_p_value", "p", show.p_value, "LAS"),
     )
     notes = [ABOUT_P.replace("systems", "treebanks"), *failures(rows)]
     result = Table(
@@ -106,8 +97,8 @@ def _treebank_row(bench: Bench, outcome: Outcome, base: Outcome) -> dict[str, An
 def _paper_languages() -> Table:
     columns = (
         Column("title", "language"),
-        Column("paper_las", "LAS", show_score),
-        Column("paper_best", "best official LAS", show_score),
+        Column("paper_las", "LAS", show.score),
+        Column("paper_best", "best official LAS", show.score),
     )
     rows = [
         dict(zip(("title", "paper_las", "paper_best"), reported, strict=True))

@@ -30,22 +30,13 @@ from treewright.kernels.platt import deal_folds
 from treewright.kernels.svm import RowCache, classification_problem, solve
 from treewright.learn.vectors import learn_vectors
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, choose_rows, experiment
 from treewright.report.questions.focus import lemma_of, list_features
 from treewright.report.questions.parses import Parses, Question, QuestionSettings, Readers
 from treewright.report.separate_process import Progress, Values
 from treewright.report.store import make_name
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_count,
-    show_difference,
-    show_number,
-    show_p_value,
-    show_score,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 
 COSTS = (0.3, 1.0, 3.0, 10.0)
 N_GRAM = 2
@@ -369,12 +360,12 @@ def _row(trial: Trial, name: str, found: dict[str, Values]) -> dict[str, Any]:
 
 def _table(rows: Sequence[Row], trial: Trial) -> Table:
     groups = {"unseen": f"{trial.readers.settings.folds}-fold", "test": "test"}
-    columns = [Column("title", "kernel"), Column("cost", "C", show_number)]
+    columns = [Column("title", "kernel"), Column("cost", "C", show.number)]
     for part, group in groups.items():
         columns += [
-            Column(part, "accuracy", show_score, group),
-            Column(f"{part}_difference", "gain", show_difference, group),
-            Column(f"{part}_p", "p", show_p_value, group),
+            Column(part, "accuracy", show.score, group),
+            Column(f"{part}_difference", "gain", show.difference, group),
+            Column(f"{part}_p", "p", show.p_value, group),
         ]
     notes = (
         f"Gains and p-values (McNemar's exact test, two-sided) are against {SYSTEMS[BASE].title}.",
@@ -409,9 +400,9 @@ def _class_table(rows: Sequence[Row]) -> Table:
     columns = [Column("label", "class")]
     for part, group in {"unseen": "train", "test": "test"}.items():
         columns += [
-            Column(f"{part}_n", "questions", show_count, group),
-            Column(f"{part}_base", "B", show_score, group),
-            Column(f"{part}_best", "best", show_score, group),
+            Column(f"{part}_n", "questions", show.count, group),
+            Column(f"{part}_base", "B", show.score, group),
+            Column(f"{part}_best", "best", show.score, group),
         ]
     return Table("Percent of each class that are found", columns, rows)
 
@@ -423,7 +414,7 @@ def _facts(trial: Trial) -> dict[str, str]:
         "questions": f"{len(readers.questions.train):,} to train, {len(readers.questions.test):,} to test",
         "vectors of lemmas": f"{VECTOR_SIZE} dimensions, window {WINDOW}, learnt from {origin}",
         "decay": f"{SUBSET_DECAY} (SST), {PARTIAL_DECAY} and {DEPTH_DECAY} (PT, SPT)",
-        "C tried": ", ".join(map(show_number, COSTS)),
+        "C tried": ", ".join(map(show.number, COSTS)),
         "folds": str(settings.folds),
         "random_state": str(settings.random_state),
     }

@@ -12,19 +12,9 @@ from typing import Any, NamedTuple
 
 from treewright._typing import Count
 from treewright.progress import task
+from treewright.report import show
 from treewright.report.experiment import Inputs, choose_rows, experiment
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_difference,
-    show_number,
-    show_p_value,
-    show_score,
-    show_time,
-    show_whole,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 from treewright.report.titov.candidates import (
     ASIDE,
     SAMPLE,
@@ -185,18 +175,18 @@ def _paper_gain(system: DerivedKernelRow) -> float | None:
 def _kernel_columns() -> tuple[Column, ...]:
     return (
         Column("title", "model"),
-        Column("recall", "LR", show_score),
-        Column("precision", "LP", show_score),
-        Column("f1", "F1", show_score),
-        Column("exact", "exact", show_score),
-        Column("difference", "gain", show_difference),
-        Column("p_value", "p", show_p_value),
-        Column("tuning_evidence", "evidence times", show_number),
-        Column("n_nonzero", "features", show_whole),
-        Column("seconds", "all", show_time, "training"),
-        Column("network_seconds", "network", show_time, "training"),
-        Column("paper_f1", "F1", show_number, "paper"),
-        Column("paper_gain", "gain", show_difference, "paper"),
+        Column("recall", "LR", show.score),
+        Column("precision", "LP", show.score),
+        Column("f1", "F1", show.score),
+        Column("exact", "exact", show.score),
+        Column("difference", "gain", show.difference),
+        Column("p_value", "p", show.p_value),
+        Column("tuning_evidence", "evidence times", show.number),
+        Column("n_nonzero", "features", show.whole),
+        Column("seconds", "all", show.time, "training"),
+        Column("network_seconds", "network", show.time, "training"),
+        Column("paper_f1", "F1", show.number, "paper"),
+        Column("paper_gain", "gain", show.difference, "paper"),
     )
 
 

@@ -9,19 +9,10 @@ from typing import Any, NamedTuple
 from treewright._typing import Count
 from treewright.metrics.parseval import parseval
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, choose_rows, experiment
 from treewright.report.plots import draw_scores
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Table,
-    show_count,
-    show_difference,
-    show_number,
-    show_p_value,
-    show_score,
-    show_time,
-)
+from treewright.report.tables import Column, Findings, Table
 from treewright.report.titov.candidates import Candidates, DerivedBench, DerivedSettings, Outcome
 from treewright.report.titov.scores import (
     ABOUT_SCORES,
@@ -186,17 +177,17 @@ def _parser_columns() -> tuple[Column, ...]:
     return (
         Column("title", "parser"),
         Column("data", "treebank"),
-        Column("n_sentences", "sentences", show_count),
-        Column("recall", "LR", show_score),
-        Column("precision", "LP", show_score),
-        Column("f1", "F1", show_score),
-        Column("exact", "exact", show_score),
-        Column("difference", "gain", show_difference),
-        Column("p_value", "p", show_p_value),
-        Column("oracle", "best of lists", show_score),
-        Column("tuning_evidence", "evidence times", show_number),
-        Column("tuning_second", "second times", show_number),
-        Column("seconds", "training", show_time),
+        Column("n_sentences", "sentences", show.count),
+        Column("recall", "LR", show.score),
+        Column("precision", "LP", show.score),
+        Column("f1", "F1", show.score),
+        Column("exact", "exact", show.score),
+        Column("difference", "gain", show.difference),
+        Column("p_value", "p", show.p_value),
+        Column("oracle", "best of lists", show.score),
+        Column("tuning_evidence", "evidence times", show.number),
+        Column("tuning_second", "second times", show.number),
+        Column("seconds", "training", show.time),
     )
 
 

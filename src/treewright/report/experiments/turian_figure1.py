@@ -5,17 +5,9 @@ from functools import partial
 from typing import Any
 
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, experiment
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_count,
-    show_score,
-    show_three,
-    show_time,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 from treewright.report.turian.bench import ABOUT_LENGTH, PAPER, PENN, ConstituentBench, TaggedSettings
 
 ABOUT_TREES = (
@@ -35,12 +27,12 @@ def figure1(settings: TaggedSettings, inputs: Inputs) -> Findings:
     ]
     columns = (
         Column("title", "parser"),
-        Column("penalty", "penalty", show_three),
-        Column("seconds", "time", show_time),
-        Column("n_trees", "trees", show_count),
-        Column("n_nonzero", "parameters", show_count),
-        Column("f1", "dev F1", show_score),
-        Column("lost", "weight lost (%)", show_score),
+        Column("penalty", "penalty", show.three),
+        Column("seconds", "time", show.time),
+        Column("n_trees", "trees", show.count),
+        Column("n_nonzero", "parameters", show.count),
+        Column("f1", "dev F1", show.score),
+        Column("lost", "weight lost (%)", show.score),
     )
     notes = [
         ABOUT_TREES,

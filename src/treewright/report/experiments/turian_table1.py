@@ -6,18 +6,10 @@ from typing import Any, NamedTuple
 
 from treewright._typing import Count
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.plots import draw_scores
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_count,
-    show_score,
-    show_time,
-    show_whole,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 from treewright.report.turian.bench import (
     ABOUT_LENGTH,
     PAPER,
@@ -113,15 +105,15 @@ def _result_columns() -> tuple[Column, ...]:
         Column("data", "treebank"),
         Column("trained_on", "trained on"),
         Column("tested_on", "tested on"),
-        Column("n_sentences", "sentences", show_count),
-        Column("f1", "F1", show_score),
-        Column("recall", "recall", show_score),
-        Column("precision", "precision", show_score),
-        Column("tagging", "tags right", show_score),
-        Column("seconds", "training", show_time),
-        Column("rate", "sentences/s", show_whole),
-        Column("n_trees", "trees", show_count),
-        Column("n_nonzero", "parameters", show_count),
+        Column("n_sentences", "sentences", show.count),
+        Column("f1", "F1", show.score),
+        Column("recall", "recall", show.score),
+        Column("precision", "precision", show.score),
+        Column("tagging", "tags right", show.score),
+        Column("seconds", "training", show.time),
+        Column("rate", "sentences/s", show.whole),
+        Column("n_trees", "trees", show.count),
+        Column("n_nonzero", "parameters", show.count),
     )
 
 

@@ -7,19 +7,10 @@ from typing import Annotated, Any
 
 from treewright._typing import NonNegativeFloat, Range
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.separate_process import Values
-from treewright.report.tables import (
-    Column,
-    Findings,
-    Row,
-    Table,
-    show_count,
-    show_number,
-    show_tenth,
-    show_three,
-    show_whole,
-)
+from treewright.report.tables import Column, Findings, Row, Table
 from treewright.report.turian.bench import (
     PAPER,
     PENN,
@@ -132,10 +123,10 @@ def _profile_table(found: Sequence[Row]) -> Table:
         Column("parser", "parser"),
         Column("mean", "mean (ms)", _show_milliseconds, "here"),
         Column("deviation", "stddev (ms)", _show_milliseconds, "here"),
-        Column("percent", "%", show_tenth, "here"),
-        Column("paper_mean", "mean (s)", show_number, "paper"),
-        Column("paper_deviation", "stddev (s)", show_number, "paper"),
-        Column("paper_percent", "%", show_number, "paper"),
+        Column("percent", "%", show.tenth, "here"),
+        Column("paper_mean", "mean (s)", show.number, "paper"),
+        Column("paper_deviation", "stddev (s)", show.number, "paper"),
+        Column("paper_percent", "%", show.number, "paper"),
     )
     notes = [
         *(
@@ -152,17 +143,17 @@ def _cost_table(found: Sequence[Row]) -> Table:
     columns = (
         Column("title", "parser"),
         Column("label", "label"),
-        Column("n_examples", "examples", show_count),
-        Column("sample_size", "sample", show_count),
-        Column("n_splits", "splits", show_tenth),
-        Column("extractions", "extractions an example", show_tenth),
-        Column("uncached", "all examples (s)", show_three),
-        Column("sampled", "sample (s)", show_three),
-        Column("speed_up", "building", show_tenth, "times faster"),
-        Column("iteration_speed_up", "whole iteration", show_tenth, "times faster"),
-        Column("n_features", "features", show_tenth, "of an example"),
-        Column("direct_bytes", "bytes of these", show_whole, "of an example"),
-        Column("bytes", "bytes kept", show_tenth, "of an example"),
+        Column("n_examples", "examples", show.count),
+        Column("sample_size", "sample", show.count),
+        Column("n_splits", "splits", show.tenth),
+        Column("extractions", "extractions an example", show.tenth),
+        Column("uncached", "all examples (s)", show.three),
+        Column("sampled", "sample (s)", show.three),
+        Column("speed_up", "building", show.tenth, "times faster"),
+        Column("iteration_speed_up", "whole iteration", show.tenth, "times faster"),
+        Column("n_features", "features", show.tenth, "of an example"),
+        Column("direct_bytes", "bytes of these", show.whole, "of an example"),
+        Column("bytes", "bytes kept", show.tenth, "of an example"),
         Column("shared_bytes", "shared by all labels (MB)", _show_megabytes),
     )
     paper = {"title": f"{PAPER}, estimate", "label": "NP", **REPORTED_COSTS}

@@ -13,11 +13,11 @@ import numpy as np
 
 from treewright.metrics.roles import RoleScore
 from treewright.metrics.significance import SignificanceResult, accuracy_significance
+from treewright.report import show
 from treewright.report.experiment import Inputs, ThreadedSettings, choose_rows
 from treewright.report.moschitti.arguments import KeptArguments, RoleCorpus, read_arguments, write_arguments
 from treewright.report.separate_process import LostProcessError, Progress, Values, peak_memory, run_alone
 from treewright.report.store import make_name
-from treewright.report.tables import show_time
 from treewright.srl.arguments import Argument, merge_adjuncts
 from treewright.srl.features import SETS
 from treewright.srl.linear import MOST_ROUNDS
@@ -44,10 +44,8 @@ class RoleSystem(NamedTuple):
 
     def make(self, adjuncts: str, *, random_state: int, n_jobs: int = 1) -> RoleClassifier:
         """Return a classifier that has learnt nothing yet."""
-        features = self.features or "standard"
-        return RoleClassifier(
-            self.kernel, features=features, adjuncts=adjuncts, random_state=random_state, n_jobs=n_jobs
-        )
+        options: Values = {"features": self.features or "standard", "adjuncts": adjuncts}
+        return RoleClassifier(self.kernel, random_state=random_state, n_jobs=n_jobs, **options)
 
 
 SYSTEMS = {
@@ -155,7 +153,7 @@ class RoleBench:
         except LostProcessError as error:
             return {"failure": str(error)}
         accuracy = self.accuracy(found["predicted"], adjuncts)
-        self.tell(f"{title}: {accuracy:.2f} after {show_time(found['seconds'])}")
+        self.tell(f"{title}: {accuracy:.2f} after {show.time(found['seconds'])}")
         return self.store.put(kept_as, found)
 
     def labels(self, adjuncts: str) -> list[str]:

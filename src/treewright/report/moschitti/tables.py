@@ -5,21 +5,11 @@ from typing import Any
 
 from treewright.kernels.base import Kernel
 from treewright.progress import track
+from treewright.report import show
 from treewright.report.moschitti.arguments import RoleCorpus
 from treewright.report.moschitti.role_systems import MERGED, SEPARATE, SYSTEMS, RoleBench, RoleSettings
 from treewright.report.separate_process import Values
-from treewright.report.tables import (
-    Column,
-    Row,
-    Table,
-    show_count,
-    show_difference,
-    show_memory,
-    show_p_value,
-    show_score,
-    show_tenth,
-    show_time,
-)
+from treewright.report.tables import Column, Row, Table
 from treewright.srl.roles import TREE_KERNELS
 
 ROLES = ("ARG0", "ARG1", "ARG2", "ARG3", "ARG4", "ARG5", "ARGA", "ARGM")
@@ -45,6 +35,7 @@ ABOUT_ARGUMENTS = (
     "Arguments of verbs, gold boundaries and predicates. Those whose words no constituent has for itself are "
     "not learnt from; accuracy is that of the others, unless it is said to be of all."
 )
+NOTES = (ABOUT_ADJUNCTS, ABOUT_ARGUMENTS, ABOUT_TESTS, ABOUT_SYSTEMS, ABOUT_TIME)
 
 
 def try_systems(
@@ -101,16 +92,16 @@ def result_columns(
     columns = [Column("title", "system")]
     for kind in kinds:
         heading = group or kind
-        columns.append(Column(f"{kind}_accuracy", "accuracy", show_score, heading))
-        columns += [Column(f"{kind}_of_all", "of all", show_score, heading)] if of_all else []
+        columns.append(Column(f"{kind}_accuracy", "accuracy", show.score, heading))
+        columns += [Column(f"{kind}_of_all", "of all", show.score, heading)] if of_all else []
         columns += [
-            Column(f"{kind}_gain", "gain", show_difference, heading),
-            Column(f"{kind}_p", "p", show_p_value, heading),
-            Column(f"{kind}_seconds", "training", show_time, heading),
-            Column(f"{kind}_memory", "memory", show_memory, heading),
-            Column(f"{kind}_size", "size", show_count, heading),
+            Column(f"{kind}_gain", "gain", show.difference, heading),
+            Column(f"{kind}_p", "p", show.p_value, heading),
+            Column(f"{kind}_seconds", "training", show.time, heading),
+            Column(f"{kind}_memory", "memory", show.memory, heading),
+            Column(f"{kind}_size", "size", show.count, heading),
         ]
-    return [*columns, *([Column("paper", paper, show_tenth)] if paper else [])]
+    return [*columns, *([Column("paper", paper, show.tenth)] if paper else [])]
 
 
 def role_tables(bench: RoleBench, names: Sequence[str], found: dict[tuple[str, str], Values]) -> list[Table]:
@@ -133,8 +124,8 @@ def role_tables(bench: RoleBench, names: Sequence[str], found: dict[tuple[str, s
         ]
         columns = [
             Column("role", "role"),
-            Column("n", "in test", show_count),
-            *(Column(name, SYSTEMS[name].title, show_score) for name in scores),
+            Column("n", "in test", show.count),
+            *(Column(name, SYSTEMS[name].title, show.score) for name in scores),
         ]
         tables.append(Table(f"F1 of roles, {TITLES[kind]}", columns, rows))
     return tables
@@ -144,11 +135,11 @@ def counts_table(corpora: Sequence[RoleCorpus]) -> Table:
     """Return the numbers of arguments."""
     columns = (
         Column("title", "part"),
-        Column("n_sentences", "sentences", show_count),
-        Column("n_predicates", "predicates", show_count),
-        Column("n_arguments", "arguments", show_count),
-        Column("n_unmatched", "without a constituent", show_count),
-        Column("matched", "with one (%)", show_score),
+        Column("n_sentences", "sentences", show.count),
+        Column("n_predicates", "predicates", show.count),
+        Column("n_arguments", "arguments", show.count),
+        Column("n_unmatched", "without a constituent", show.count),
+        Column("matched", "with one (%)", show.score),
     )
     return Table("Arguments", columns, [row for corpus in corpora for row in corpus.rows()])
 

@@ -17,10 +17,10 @@ from treewright.kernels.base import FloatArray, Packed
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.naive import naive_subset_trees
 from treewright.kernels.svm import RowCache, Solution, classification_problem, solve
+from treewright.report import show
 from treewright.report.moschitti.arguments import read_arguments
 from treewright.report.moschitti.role_systems import RoleBench
 from treewright.report.separate_process import LostProcessError, Progress, Values, run_alone
-from treewright.report.tables import show_time
 from treewright.srl.arguments import argument_trees
 from treewright.srl.roles import TREE_COST
 
@@ -115,7 +115,7 @@ def time_kernels(task: Values, tell: Progress) -> Values:
     while size < len(trees) and (not rows or GROWTH * rows[-1]["naive"] <= left):
         rows.append(measure(size, tuple(MAKERS)))
         left -= rows[-1]["naive"] + rows[-1]["fast"]
-        shown = ", ".join(f"{kind} {show_time(rows[-1][kind])}" for kind in MAKERS)
+        shown = ", ".join(f"{kind} {show.time(rows[-1][kind])}" for kind in MAKERS)
         tell(f"{LABEL} against all others, {size:,} arguments: {shown}")
         size *= 2
     if len(rows) >= LEAST_POINTS:

@@ -65,13 +65,8 @@ class DependencySettings(ThreadedSettings):
 
     def make_parser(self, tags: str = "predicted") -> DependencyParser:
         """Make the third-order parser that experiments start from."""
-        return DependencyParser(
-            order=3,
-            tags=tags,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            **given_options(self, ("epochs", "runs")),
-        )
+        options = given_options(self, ("random_state", "n_jobs", "epochs", "runs"))
+        return DependencyParser(order=3, **{"tags": tags, **options})
 
     def parser_name(self, corpus: Corpus, tags: str = "predicted") -> str:
         """Return the name of that parser, trained on a treebank."""

@@ -314,17 +314,9 @@ class Candidates:
 
     def _reranker(self, kernel: str, weights: str = "output") -> ListReranker:
         settings = self._bench.settings
-        reranker = ListReranker(
-            parser=self.parser,
-            second=self.second,
-            kernel=kernel,
-            weights=weights,
-            epochs=settings.reranker_epochs,
-            k=settings.k,
-            folds=settings.folds,
-            random_state=settings.random_state,
-            n_jobs=settings.n_jobs,
-        )
+        options: Values = {"kernel": kernel, "weights": weights, "epochs": settings.reranker_epochs}
+        options |= {name: getattr(settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
+        reranker = ListReranker(parser=self.parser, second=self.second, **options)
         reranker.parser_ = self.parser
         return reranker
 

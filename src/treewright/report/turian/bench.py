@@ -143,7 +143,7 @@ class ConstituentBench:
 
     def make_parser(self, system: System) -> ConstituentParser:
         """Return a parser that has learnt nothing yet."""
-        return ConstituentParser(strategy=system.strategy, tags=system.tags, **self._options)
+        return ConstituentParser(**{"strategy": system.strategy, "tags": system.tags, **self._options})
 
     def sentences(self, max_length: int | None) -> Treebank:
         """Return the sentences of up to some length."""
