@@ -78,6 +78,9 @@ def make_command(experiment: "Experiment") -> Any:  # noqa: ANN401
     return typer.main.get_command(app)
 
 
-reproduce = typer.Typer(
-    cls=Experiments, help="Run an experiment of a paper, and write its table beside the paper's figures."
-)
+reproduce = typer.Typer(cls=Experiments, add_completion=False)
+
+
+@reproduce.callback()
+def _describe() -> None:
+    """Run an experiment of a paper, and write its table beside the paper's figures."""

@@ -44,8 +44,12 @@ class RoleSystem(NamedTuple):
 
     def make(self, adjuncts: str, *, random_state: int, n_jobs: int = 1) -> RoleClassifier:
         """Return a classifier that has learnt nothing yet."""
-        options: Values = {"features": self.features or "standard", "adjuncts": adjuncts}
-        return RoleClassifier(self.kernel, random_state=random_state, n_jobs=n_jobs, **options)
+        options: Values = {
+            "kernel": self.kernel,
+            "features": self.features or "standard",
+            "adjuncts": adjuncts,
+        }
+        return RoleClassifier(random_state=random_state, n_jobs=n_jobs, **options)
 
 
 SYSTEMS = {
