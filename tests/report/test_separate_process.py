@@ -28,7 +28,7 @@ def helper(tmp_path, monkeypatch):
         "    raise MemoryError",
     ]
     Path(tmp_path, "helper_of_alone.py").write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     return "helper_of_alone"
 
 
