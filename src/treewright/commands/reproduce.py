@@ -74,9 +74,14 @@ def make_experiment_command(experiment: "Experiment") -> Any:  # noqa: ANN401
     return make_command(experiment.name, run, ExperimentCommand)
 
 
-reproduce = typer.Typer(cls=Experiments, add_completion=False)
+reproduce = typer.Typer(cls=Experiments, add_completion=False, rich_markup_mode="markdown")
 
 
 @reproduce.callback()
 def _describe() -> None:
-    """Run an experiment of a paper, and write its table beside the paper's figures."""
+    """Run an experiment of a paper.
+
+    Writes its table beside the paper's figures.
+
+    Example: `treewright reproduce qian-liu-table2 --data ewt --out results`
+    """

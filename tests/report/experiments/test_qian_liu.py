@@ -32,7 +32,7 @@ class FakeReranker(DependencyReranker):
 
     n_features_ = 1234
     n_templates_ = 56
-    reached_ = ""
+    coverage_ = ""
     beta_ = 5.0
     oracle_ = 99.0
 

@@ -285,6 +285,7 @@ def test_an_example_is_its_number_sign_bias_confidence_weight_and_leaf(learnt):
 def test_examples_are_those_that_the_parser_learns_from(strategy, monkeypatch):
     made = []
     monkeypatch.setattr(ConstituentParser, "_learn", lambda parser, training, *rest: made.append(training))
+    monkeypatch.setattr(ConstituentParser, "take_fitted", lambda parser, fresh: parser)
     parser = ConstituentParser(strategy=strategy)
     parser.fit(TREES[:10], TREES[10:12])
     found = parser.make_training(TREES[:10])

@@ -186,8 +186,9 @@ class Matrices:
     def __getitem__(self, name: str) -> Matrix:
         if name not in self._made:
             report(f"kernel values: {name}")
+            kernel, examples = self._kernels[name], self._examples  # may train parsers, which is told
             with silenced():
-                self._made[name] = gram(self._kernels[name], self._examples, dtype=np.float32)
+                self._made[name] = gram(kernel, examples, dtype=np.float32)
         return self._made[name]
 
     @cached_property
