@@ -20,8 +20,8 @@ import treewright as tw
 from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent.parser import STRATEGIES
 from treewright.parsing.constituent.training import MOST_TREES
-from treewright.report.profiling import choose_label, compare_trees, make_ensemble, measure_memory
 from treewright.report.separate_process import peak_memory
+from treewright.report.turian.profiling import choose_label, compare_trees, make_ensemble, measure_memory
 
 HELD_OUT_EVERY = 10
 COLUMNS = {

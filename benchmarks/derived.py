@@ -9,8 +9,7 @@ not zero, and seconds of training on these lists, with the part in which the net
 import argparse
 
 import treewright as tw
-from treewright.parsing.sentences import ignore
-from treewright.report.derived_bench import ListReranker
+from treewright.report.titov.candidates import ListReranker
 from treewright.rerank.parse_lists import count_brackets, f1_losses, list_parses
 
 KERNELS = ("efficient-top", "top-rerank", "fisher", "top", "efficient-top", "top-rerank")
@@ -26,7 +25,7 @@ def main(model, path, n_sentences):
     for name in KERNELS:
         reranker = ListReranker(parser=parser, kernel=name)
         reranker.parser_ = parser
-        found = reranker.learn(lists, losses, ignore)
+        found = reranker.learn(lists, losses)
         times = f"{found.seconds:.1f} s, {found.network_seconds:.1f} s of it the network"
         print(f"{name}: {found.n_nonzero:,.0f} features, {times}", flush=True)
 

@@ -7,12 +7,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from treewright.commands.experiments import EXPERIMENTS
 from treewright.commands.parse import offer_languages
 from treewright.commands.signatures import offer
 from treewright.commands.treebanks import offer_treebanks
 from treewright.data import languages
-from treewright.report import reproduce
 
 PROGRAM = "import sys; sys.argv[0] = 'treewright'; from treewright.__main__ import main; main()"
 
@@ -43,6 +41,8 @@ def complete(*words):
         (("kernel", "--words", "n"), ["nodes", "none"]),
         (("convert", "--from", "conllu"), ["conllu"]),
         (("reproduce", "titov"), ["titov-table1", "titov-table2"]),
+        (("reproduce", "titov-table1", "--small"), ["--small-threshold"]),
+        (("reproduce", "titov-table1", "--cell", "t"), ["tanh"]),
         (("fetch", "UD_Hun"), ["UD_Hungarian-Szeged"]),
     ],
 )
@@ -54,10 +54,6 @@ def test_a_script_for_bash_can_be_shown():
     command = [sys.executable, "-c", PROGRAM, "--show-completion", "bash"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "complete -o default -F _treewright_completion treewright" in done.stdout
-
-
-def test_experiments_that_are_offered_are_those_that_there_are():
-    assert sorted(EXPERIMENTS) == sorted(reproduce.EXPERIMENTS)
 
 
 def test_treebanks_are_offered_by_both_of_their_names():

@@ -19,6 +19,7 @@ from treewright.commands.kernels import KERNELS
 from treewright.commands.signatures import Options, format_size, parameter_texts, parse_size, takes
 from treewright.errors import InputError
 from treewright.mining.miner import ConjunctionMiner
+from treewright.report.experiment import list_experiments
 from treewright.srl.roles import RoleClassifier
 
 NAMES = {"n_jobs": "--jobs", "random_state": "--seed", "C": "--cost"}
@@ -27,6 +28,7 @@ PYTHON_ONLY = {"templates", "similarity"}
 COMMANDS = [
     *([name] for name in cli.COMMANDS if name != "train"),
     *(["train", name] for name in train.KINDS),
+    *(["reproduce", name] for name in list_experiments()),
 ]
 CLASSES = {
     train.locate(name) for kind in train.KINDS.values() for name in (kind.model, kind.reranker) if name

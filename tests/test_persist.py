@@ -127,7 +127,7 @@ def test_values_nested_without_end_are_refused(tmp_path):
 
 def test_load_refuses_kinds_it_does_not_know(tmp_path):
     save_state(State("Outer"), tmp_path / "model")
-    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected one of CandidateReranker, Conj"):
+    with pytest.raises(FormatError, match="a file of kind 'Outer'; expected a model of treewright"):
         tw.load(tmp_path / "model")
 
 
@@ -135,7 +135,7 @@ def test_load_names_the_kind_of_a_part_that_it_does_not_know(tmp_path):
     state = tw.Tagger(epochs=1).fit(tw.make_treebank(n_sentences=5, random_state=0).dependencies).get_state()
     state.parts["classifier"].kind = "Outer"
     save_state(state, tmp_path / "model")
-    with pytest.raises(FormatError, match="a Tagger with a part of kind 'Outer'; expected one of Cand"):
+    with pytest.raises(FormatError, match="a Tagger with a part of kind 'Outer'; expected a model"):
         tw.load(tmp_path / "model")
 
 

@@ -269,7 +269,7 @@ def test_a_model_of_another_kind_is_an_error(bank):
 
 def test_a_file_that_is_no_model_is_an_error(tmp_path):
     save_state(State("Nothing"), tmp_path / "odd.tw")
-    with pytest.raises(tw.errors.FormatError, match=r"odd\.tw:1: a file of kind 'Nothing'; expected one of"):
+    with pytest.raises(tw.errors.FormatError, match=r"odd\.tw:1: a file of kind 'Nothing'; expected a model"):
         pipeline(str(tmp_path / "odd.tw"))(TEXT)
 
 

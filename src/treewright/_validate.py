@@ -37,9 +37,9 @@ def _is_one_of(value: object, choices: Iterable[object]) -> bool:
 def check_params(model: object) -> None:
     """Check the parameters of an estimator by the annotations of its constructor.
 
-    Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, and unions of
-    these with None; a parameter of any other type is left to the estimator. A parameter that differs from its
-    default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
+    Understood are integers, floats, booleans and strings, `Literal`, `Range` in `Annotated`, unions of these
+    with None, and tuples of any length; a parameter of any other type is left to the estimator. A parameter
+    that differs from its default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
     """
     for name, hint in constructor_hints(type(model)).items():
         check_param(name, getattr(model, name), hint)
@@ -104,7 +104,11 @@ def _holds(value: object, allowed: Collection[object]) -> bool:
 
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
     """Check that a parameter has a value that its annotation allows."""
-    if not is_allowed(value, hint):
+    member = next((each for each in members_of(hint) if get_origin(each) is tuple), None)
+    if member and isinstance(value, tuple):
+        for each in value:
+            check_param(name, each, get_args(member)[0])
+    elif not is_allowed(value, hint):
         raise InputError(f"{name} is {value!r}; expected {describe_type(hint)}")
 
 

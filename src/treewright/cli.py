@@ -50,7 +50,7 @@ COMMANDS = {
     "serve": Entry("serving:serve", "Serve parsers: a web page and a JSON service.", ServingCommand),
     "mine": Entry("mining:mine", "Select conjunctions of binary features by gradient mining."),
     "kernel": Entry("kernels:kernel", "Compute the matrix of a tree kernel."),
-    "reproduce": Entry("experiments:reproduce", "Run an experiment of a paper."),
+    "reproduce": Entry("reproduce:reproduce", "Run an experiment of a paper."),
     "fetch": Entry("treebanks:fetch", "Download a Universal Dependencies treebank."),
 }
 """All commands; each is imported from `treewright.commands` when it is asked for."""

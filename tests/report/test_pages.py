@@ -11,12 +11,13 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright._typing import option_name
 from treewright.progress import messages_to
-from treewright.report import reproduce as registry
-from treewright.report.options import SHOWN, write_command
-from treewright.report.pages import Making, find_headline, write_findings, write_index
-from treewright.report.reproduce import EXPERIMENTS, SETTINGS, reproduce
-from treewright.report.tables import Column, Findings, Table, show_difference, show_score
+from treewright.report import experiment as registry
+from treewright.report import show
+from treewright.report.experiment import find_experiment, list_experiments, reproduce, write_command
+from treewright.report.pages import Provenance, find_headline, write_findings, write_index
+from treewright.report.tables import Column, Findings, Table
 
 CHANGED = {
     "random_state": 3,
@@ -59,7 +60,7 @@ CHANGED = {
 
 
 def make_findings(title="A & B", score=91.25):
-    columns = (Column("title", "system"), Column("uas", "UAS", show_score, "here"))
+    columns = (Column("title", "system"), Column("uas", "UAS", show.score, "here"))
     rows = [{"title": "base", "uas": 90.0}, {"title": "<best>", "uas": score}]
     return Findings(
         title,
@@ -71,8 +72,8 @@ def make_findings(title="A & B", score=91.25):
 
 
 def changed_settings(name):
-    used = EXPERIMENTS[name].options
-    return {each.name: CHANGED[each.name] for each in fields(SETTINGS[name]) if each.name in used}
+    settings = find_experiment(name).settings
+    return settings(**{each.name: CHANGED[each.name] for each in fields(settings)})
 
 
 @pytest.fixture
@@ -85,8 +86,9 @@ def data(tmp_path):
 @pytest.fixture
 def instant(monkeypatch):
     """Let every experiment find the same at once."""
-    for name, each in EXPERIMENTS.items():
-        monkeypatch.setitem(EXPERIMENTS, name, each._replace(run=lambda inputs: make_findings()))
+    for name in list_experiments():
+        found = find_experiment(name)._replace(run=lambda settings, inputs: make_findings())
+        monkeypatch.setitem(registry._REGISTERED, name, found)
 
 
 class Links(HTMLParser):
@@ -102,14 +104,14 @@ class Links(HTMLParser):
         self.links += [value for name, value in attrs if name in ("href", "src")]
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", list_experiments())
 def test_every_page_has_plot_tables_settings_seed_versions_and_command(instant, data, tmp_path, name):
-    settings = SETTINGS[name](**changed_settings(name))
+    settings = changed_settings(name)
     text, _, svg, page, record, _ = reproduce(name, data, tmp_path / "out", settings=settings)
     html = page.read_text(encoding="utf-8")
     found = json.loads(record.read_text(encoding="utf-8"))
     assert found["command"].startswith(f"treewright reproduce {name} --data '{data}' --out ")
-    assert set(found["settings"]) == {SHOWN[setting] for setting in changed_settings(name)}
+    assert set(found["settings"]) == {option_name(each.name) for each in fields(settings)}
     assert found["settings"]["--seed"] == "3"
     assert {"treewright", "python", "numpy", "scipy", "scikit-learn", "numba", "machine"} <= set(
         found["origin"]
@@ -123,7 +125,7 @@ def test_every_page_has_plot_tables_settings_seed_versions_and_command(instant, 
         assert told in text.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", list_experiments())
 def test_the_command_of_a_page_asks_for_the_same_again(name, data, tmp_path, monkeypatch):
     asked = []
 
@@ -135,17 +137,17 @@ def test_the_command_of_a_page_asks_for_the_same_again(name, data, tmp_path, mon
     changed = changed_settings(name)
     command = write_command(name, data, tmp_path / "o", changed, cache=tmp_path / "it's kept")
     run(*shlex.split(command)[1:])
-    assert asked == [(name, data, tmp_path / "o", SETTINGS[name](**changed), tmp_path / "it's kept")]
+    assert asked == [(name, data, tmp_path / "o", changed, tmp_path / "it's kept")]
 
 
 def test_settings_that_are_not_changed_are_not_in_the_command():
-    assert write_command("turian-table1", Path("a"), Path("b"), {}) == (
-        "treewright reproduce turian-table1 --data a --out b"
-    )
+    assert write_command(
+        "turian-table1", Path("a"), Path("b"), find_experiment("turian-table1").settings()
+    ) == ("treewright reproduce turian-table1 --data a --out b")
 
 
 def test_markup_in_what_is_told_is_shown_as_it_stands(tmp_path):
-    made = Making("do <it>", "<data>", {"--seed": "<0>"})
+    made = Provenance("do <it>", "<data>", {"--seed": "<0>"})
     *_, page, _ = write_findings("x", make_findings("A <b>"), tmp_path, made=made)
     html = page.read_text(encoding="utf-8")
     for told in ("do &lt;it&gt;", "&lt;data&gt;", "&lt;0&gt;", "A &lt;b&gt;", "&lt;best&gt;: UAS 91.25"):
@@ -154,7 +156,7 @@ def test_markup_in_what_is_told_is_shown_as_it_stands(tmp_path):
 
 def test_the_index_lists_all_pages_of_a_folder_the_latest_first(tmp_path):
     for name, title in {"one": "First", "two three": "Second"}.items():
-        made = Making(f"treewright reproduce {name}", "toy", {})
+        made = Provenance(f"treewright reproduce {name}", "toy", {})
         write_findings(name, make_findings(title), tmp_path, made=made)
     record = tmp_path / "one.json"
     older = json.loads(record.read_text(encoding="utf-8")) | {"date": "2001-02-03T04:05:06+00:00"}
@@ -185,7 +187,7 @@ def test_other_files_are_not_listed(tmp_path, content):
 
 
 def test_records_without_their_page_are_not_listed(tmp_path):
-    *_, page, _ = write_findings("x", make_findings(), tmp_path, made=Making("c", "d", {}))
+    *_, page, _ = write_findings("x", make_findings(), tmp_path, made=Provenance("c", "d", {}))
     page.unlink()
     write_index(tmp_path)
     assert not Links((tmp_path / "index.html").read_text(encoding="utf-8")).links
@@ -204,9 +206,9 @@ def test_an_index_of_somebody_else_is_left_alone(instant, data, tmp_path):
 def test_the_headline_is_the_best_score_that_is_no_paper_s():
     columns = (
         Column("title", "system"),
-        Column("gain", "gain", show_difference),
-        Column("paper", "F1", show_score, "paper"),
-        Column("f1", "F1", show_score, "dev"),
+        Column("gain", "gain", show.difference),
+        Column("paper", "F1", show.score, "paper"),
+        Column("f1", "F1", show.score, "dev"),
     )
     rows = [
         {"title": "a", "f1": 80.0, "paper": 99.0},

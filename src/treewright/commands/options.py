@@ -23,7 +23,7 @@ from treewright.commands.interruption import (
 from treewright.errors import InputError, quote
 
 QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
-KEEPING = ("fetch", "reproduce")
+KEEPING = ("fetch",)
 """Commands that go on when they are called again."""
 RESULTS, NO_FILE = ("out", "output"), (None, "-")
 """Parameters that name a result beside which unfinished work is kept, and what they are without one."""

@@ -7,21 +7,21 @@ a few.
 
 import inspect
 import re
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from treewright._typing import Shown
+from treewright._typing import Shown, option_name, show_value
 from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
 from treewright.errors import InputError, quote
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
-SPELLINGS = {"n_jobs": "jobs", "random_state": "seed", "C": "cost"}
-"""Parameters that have another name on the command line."""
 RUNNING = "Running"
 """The heading of options that are about how a command runs, not about what it computes."""
 RUNNING_PARAMETERS = frozenset(
@@ -76,12 +76,14 @@ class Options:
 
     def spell(self, name: str) -> str:
         """Return the option of a parameter."""
-        return "--" + self.spellings.get(name, SPELLINGS.get(name, name)).replace("_", "-")
+        return option_name(self.spellings.get(name, name))
 
     def declare(self) -> list["_Option"]:
         """Return the parameters as options."""
         hints = constructor_hints(self.source)
-        texts = parameter_texts(inspect.getdoc(self.source) or "")
+        texts: dict[str, str] = {}
+        for each in reversed(inspect.getmro(self.source) if inspect.isclass(self.source) else [self.source]):
+            texts |= parameter_texts(inspect.cleandoc(each.__doc__ or ""))
         declared = inspect.signature(self.source).parameters
         return [
             _Option(
@@ -222,13 +224,20 @@ class _Option:
     def _others(self) -> list[Any]:
         """The types that are no choices."""
         models = model_types(self.hint)
-        return [each for each in members_of(self.hint) if _plain(each) in (int, float, str) or each in models]
+        plain = (int, float, str, Path)
+        return [
+            each
+            for each in members_of(self.hint)
+            if _plain(each) in plain or each in models or get_origin(each) is tuple
+        ]
 
     def _show_default(self) -> Any:  # noqa: ANN401
         if self.default is None or self.default is inspect.Parameter.empty:
             return self.default
         if shown_as(self.hint) is Shown.MEMORY:
             return format_size(self.default)
+        if isinstance(self.default, tuple):
+            return show_value(self.default)
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     def read(self, given: Any) -> Any:  # noqa: ANN401
@@ -240,9 +249,11 @@ class _Option:
         for kind in self._others:
             if shown_as(kind) is Shown.MEMORY:
                 return parse_size(self.spelling, given)
+            if get_origin(kind) is tuple:
+                return read_tuple(self.spelling, get_args(kind)[0], given)
             plain = _plain(kind)
             if plain not in (int, float):
-                return given
+                return Path(given) if plain is Path else given
             value = _read_number(plain, given)
             if value is not None and is_allowed(value, kind):
                 return value
@@ -266,7 +277,30 @@ def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
 
 def _metavar(hint: Any) -> str:  # noqa: ANN401
     shown = shown_as(hint)
-    return shown.value if shown else {int: "N", float: "X", str: "TEXT"}.get(_plain(hint), "MODEL")
+    if get_origin(hint) is tuple:
+        return "A,B,..."
+    return (
+        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(_plain(hint), "MODEL")
+    )
+
+
+def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noqa: ANN401
+    """Read values with commas between them; where one may be None, that is written as all.
+
+    Examples
+    --------
+    >>> read_tuple("--max-length", int | None, "15,all")
+    (15, None)
+    """
+    kinds = members_of(member)
+    kind = next((plain for plain in map(_plain, kinds) if plain in (int, float)), str)
+    try:
+        return tuple(
+            None if part == "all" and types.NoneType in kinds else kind(part) for part in text.split(",")
+        )
+    except ValueError:
+        wanted = "integers" if kind is int else "numbers"
+        raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
 
 
 def _read_number(kind: type[int | float], text: str) -> float | None:

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from treewright.data.bracketed import read_brackets
+from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.formats import format_of_name, open_told
 from treewright.errors import InputError
+from treewright.metrics.parseval import sentence_length
 
 HELD_OUT_EVERY = 10
 """Where a treebank has no dev part, each training sentence of this number stands in for it."""
-LOOKED_FOR = "*train*.conllu or *train*.conll, with *test* for *train* beside it"
+BESIDE = "with *test* for *train* beside it"
 
 
 class CorpusFiles(NamedTuple):
@@ -41,14 +44,34 @@ class Corpus(NamedTuple):
         )
 
 
+class Treebank(NamedTuple):
+    """Constituency trees in three parts; without a dev part, the parser holds some training trees out."""
+
+    name: str
+    train: list[ConstTree]
+    dev: list[ConstTree]
+    test: list[ConstTree]
+
+    def up_to(self, max_length: int | None) -> "Treebank":
+        """Return the sentences of up to so many words, punctuation included."""
+        if max_length is None:
+            return self
+        parts = ([tree for tree in part if sentence_length(tree) <= max_length] for part in self[1:])
+        return Treebank(self.name, *parts)
+
+    def describe(self) -> str:
+        """Say how large the parts are."""
+        dev = (
+            f"{len(self.dev):,} dev" if self.dev else "no dev (a tenth of the training sentences is held out)"
+        )
+        return f"{self.name}: {len(self.train):,} sentences to train, {dev}, {len(self.test):,} test"
+
+
 def find_corpora(data: Path) -> list[CorpusFiles]:
     """Return the treebanks of a folder and the folders in it, by name; or of one file to train on."""
-    if not data.exists():
-        raise InputError(f"{data} does not exist; expected a folder with treebanks")
-    files = [data] if data.is_file() else sorted(data.rglob("*train*"))
-    found = sorted(_with_companions(files), key=lambda corpus: corpus.name)
+    found = sorted(_find_files(data, "dependencies", "treebanks"), key=lambda corpus: corpus.name)
     if not found:
-        raise InputError(f"{data} has no treebank; looked for {LOOKED_FOR}")
+        raise InputError(f"{data} has no treebank; looked for *train*.conllu or *train*.conll, {BESIDE}")
     return found
 
 
@@ -63,30 +86,59 @@ def find_corpus(data: Path) -> CorpusFiles:
     return found[0]
 
 
-def _with_companions(files: list[Path]) -> Iterator[CorpusFiles]:
-    """Yield the treebanks of those files that are to train on and have a test part."""
-    for train in files:
+def find_treebank(data: Path) -> CorpusFiles:
+    """Return the files of the one constituency treebank of a folder, or of the file to train on."""
+    found = list(_find_files(data, "constituents", "a treebank"))
+    if len(found) != 1:
+        names = f" ({', '.join(each.name for each in found)})" if found else ""
+        raise InputError(
+            f"{data} has {len(found)} constituency treebanks{names}; looked for one "
+            f"*train*.mrg, *train*.brackets or *train*.ptb, {BESIDE}"
+        )
+    return found[0]
+
+
+def _find_files(data: Path, kind: str, what: str) -> Iterator[CorpusFiles]:
+    """Yield the treebanks whose files to train on are of some kind and have a test part beside them."""
+    if not data.exists():
+        raise InputError(f"{data} does not exist; expected a folder with {what}")
+    for train in [data] if data.is_file() else sorted(data.rglob("*train*")):
         told = format_of_name(train.name)
         before, part, after = train.name.rpartition("train")
         test, dev = (train.with_name(before + other + after) for other in ("test", "dev"))
-        if told and told.kind == "dependencies" and part and test.is_file():
-            name = re.sub(r"([-_.]ud)?[-_.]?$", "", before) or train.absolute().parent.name
+        if told and told.kind == kind and part and test.is_file():
+            ending = r"([-_.]ud)?[-_.]?$" if kind == "dependencies" else r"[-_.]?$"
+            name = re.sub(ending, "", before) or train.absolute().parent.name
             yield CorpusFiles(name, train, dev if dev.is_file() else None, test)
 
 
 def read_corpus(files: CorpusFiles, n_sentences: int | None = None) -> Corpus:
     """Read a treebank, perhaps with the first sentences only to train on."""
-    train, test = _read(files.train)[:n_sentences], _read(files.test)
+    train, test = _read_dependencies(files.train)[:n_sentences], _read_dependencies(files.test)
     if files.dev:
-        return Corpus(files.name, train, _read(files.dev), test, holds_out=False)
+        return Corpus(files.name, train, _read_dependencies(files.dev), test, holds_out=False)
     dev = train[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
     rest = [tree for number, tree in enumerate(train, start=1) if number % HELD_OUT_EVERY]
     return Corpus(files.name, rest, dev, test, holds_out=True)
 
 
-def _read(path: Path) -> list[DepTree]:
+def _read_dependencies(path: Path) -> list[DepTree]:
     with open_told(str(path)) as (form, source):
         trees = list(form.read(source))
     if not trees:
         raise InputError(f"{path} has no sentences; expected at least one")
+    return trees
+
+
+def read_treebank(files: CorpusFiles, n_sentences: int | None = None) -> Treebank:
+    """Read a constituency treebank, perhaps with the first sentences only to train on."""
+    dev = _read_constituents(files.dev) if files.dev else []
+    train = _read_constituents(files.train)[:n_sentences]
+    return Treebank(files.name, train, dev, _read_constituents(files.test))
+
+
+def _read_constituents(path: Path) -> list[ConstTree]:
+    trees = read_brackets(str(path))
+    if not trees:
+        raise InputError(f"{path} has no trees; expected at least one")
     return trees

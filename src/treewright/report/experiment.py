@@ -1,342 +1,228 @@
-"""What experiments share: their settings, and a bench that trains, tests and keeps what it has found."""
+"""Experiments: how a module declares one, how one is found, and how it is run.
 
-import json
-import shutil
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+Each module in `treewright.report.experiments` is one experiment, with the name of its file, in hyphens. The
+first line of its docstring says what it is about. The module declares a dataclass of settings, whose fields
+become options of the command line, and decorates a function with `experiment`. There is no other list.
+"""
+
+import ast
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from treewright._validate import check_choice, check_integer, check_number
-from treewright._version import __version__
-from treewright.checkpoint import fingerprint
-from treewright.data.deptree import DepTree
-from treewright.data.files import replacing
-from treewright.metrics import SignificanceResult, attachment, significance
-from treewright.metrics.attachment import PUNCTUATION_RULES
-from treewright.parsing.dependency.parser import DependencyParser
-from treewright.persist import load_state
+from treewright._cache import cache_folder
+from treewright._typing import Count, NonNegativeInt, option_name, show_value
+from treewright._validate import check_params
+from treewright.errors import InputError
 from treewright.progress import report
-from treewright.report.corpora import CorpusFiles, read_corpus
-from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
-from treewright.report.tables import Findings
-from treewright.rerank.jackknife import jackknife_lists
-from treewright.rerank.reranker import DependencyReranker
+from treewright.report.pages import INDEX, Provenance, write_findings, write_index
+from treewright.report.store import Store
+from treewright.report.tables import Findings, check_extras
 
-NAME_LENGTH = 24
-"""Of the names of files that are kept: the beginning of a hash of all that they depend on."""
-
-
-PUNCTUATION_TEXTS: dict[bool | str, str] = {
-    True: "scored like words",
-    "unicode": "left out (words of Unicode punctuation alone)",
-    "penn": "left out (by Penn tags)",
-}
+MODULES = f"{__package__}.experiments"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of experiments; each experiment uses those that concern it.
+    """The settings that every experiment has.
 
-    Attributes
+    Parameters
     ----------
     random_state : int
-        Of the parser, the reranker and the tests of significance.
-    n_jobs : int
-        Threads; results do not depend on them.
-    epochs, runs : int, optional
-        Of the training of the parser; its own defaults without them.
-    k : int
-        Length of the candidate lists.
-    folds : int
-        Parts in which the training sentences are parsed as if they were new.
-    threshold : float
-        The paper's C, where it is not what is varied.
-    thresholds : tuple of float
-        The values of C to compare.
-    degrees : tuple of int
-        Of the polynomial kernels.
-    systems : tuple of str, optional
-        The rows to fill; all without it.
-    tags : {"predicted", "gold"}
-    punctuation : {True, "unicode", "penn"}
-        What is scored, as for `treewright.metrics.attachment`.
+        Seed of all random numbers.
     n_sentences : int, optional
-        Train on the first sentences only.
+        Train on the first N sentences only.
     """
 
-    random_state: int = 0
-    n_jobs: int = 1
-    epochs: int | None = None
-    runs: int | None = None
-    k: int = 10
-    folds: int = 10
-    threshold: float = 3.0
-    thresholds: tuple[float, ...] = (1.0, 2.0, 3.0, 5.0, 10.0)
-    degrees: tuple[int, ...] = (2, 4, 8)
-    systems: tuple[str, ...] | None = None
-    tags: str = "predicted"
-    punctuation: bool | str = True
-    n_sentences: int | None = None
+    random_state: NonNegativeInt = 0
+    n_sentences: Count | None = None
 
     def check(self) -> None:
         """Raise InputError for a value that cannot be used."""
-        check_integer("random_state", self.random_state)
-        for name, minimum in {
-            "n_jobs": 1,
-            "epochs": 1,
-            "runs": 1,
-            "k": 2,
-            "folds": 2,
-            "n_sentences": 1,
-        }.items():
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), minimum=minimum)
-        for threshold in (self.threshold, *self.thresholds):
-            check_number("threshold", threshold, low=0, high=float("inf"))
-        for degree in self.degrees:
-            check_integer("degree", degree, minimum=1)
-        check_choice("tags", self.tags, ("predicted", "gold"))
-        check_choice("punctuation", self.punctuation, PUNCTUATION_RULES)
+        check_params(self)
 
-    def make_parser(self) -> DependencyParser:
-        """Make the third-order parser that all experiments start from."""
-        names = ("epochs", "runs", "tags")
-        own: Values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return DependencyParser(order=3, random_state=self.random_state, n_jobs=self.n_jobs, **own)
+
+@dataclass(frozen=True)
+class ThreadedSettings(Settings):
+    """The settings of experiments that use threads.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of threads. Results do not depend on it.
+    """
+
+    n_jobs: Count = 1
 
 
 class Inputs(NamedTuple):
-    """What an experiment is given."""
+    """What an experiment is given beside its settings."""
 
     data: Path
-    settings: Settings
-    cache: Path
+    store: Store
+
+
+AnySettings = TypeVar("AnySettings", bound=Settings)
+Run = Callable[[AnySettings, Inputs], Findings]
 
 
 class Experiment(NamedTuple):
     """An experiment that can be asked for by name."""
 
-    description: str
-    run: Callable[[Inputs], Findings]
-    options: frozenset[str]
-    """The settings that it uses."""
+    name: str
+    settings: type[Settings]
+    run: Callable[[Any, Inputs], Findings]
 
 
-class Ranking(NamedTuple):
-    """What tells one reranker from another."""
-
-    space: str
-    learner: str
-    degree: int | None
-    threshold: float
+_REGISTERED: dict[str, Experiment] = {}
 
 
-@dataclass
-class Outcome:
-    """What a system has made of the test sentences, and facts about it.
+def experiment(name: str, settings: type[AnySettings]) -> Callable[[Run[AnySettings]], Run[AnySettings]]:
+    """Register the decorated function as an experiment, with the class of its settings."""
 
-    Attributes
-    ----------
-    trees : list of DepTree or None
-        None if its training failed.
-    facts : dict
-        Of a parser, `seconds` (None if its training was interrupted); of a reranker also `memory` in bytes,
-        `n_features`, `n_templates`, `reached`, `beta`, `oracle` and `test_seconds`.
-    failure : str
-        Why there are no trees.
-    """
+    def register(run: Run[AnySettings]) -> Run[AnySettings]:
+        _REGISTERED[name] = Experiment(name, settings, run)
+        return run
 
-    trees: list[DepTree] | None
-    facts: Values = field(default_factory=dict)
-    failure: str = ""
+    return register
 
 
-class Bench:
-    """A treebank on which systems are trained and tested.
-
-    Parsers, candidate lists and outcomes are kept in a folder, under names made of the sentences and all
-    options they depend on. What is there is not done again; what was interrupted goes on.
-    """
-
-    def __init__(self, files: CorpusFiles, inputs: Inputs) -> None:
-        self.settings = inputs.settings
-        self.corpus = read_corpus(files, self.settings.n_sentences)
-        self._files = files
-        self._cache = inputs.cache
-        self._has_lists = False
-
-    def base(self) -> Outcome:
-        """Return what the parser makes of the test sentences."""
-        name = self._name("base")
-        if (kept := self._kept(name)) is None:
-            path = self._trained_parser()
-            trees = _load_parser(path, self.settings.n_jobs).predict(self.corpus.test)
-            kept = self._keep(name, {**_columns(trees), **(self._kept(path.stem) or {"seconds": None})})
-        return self._outcome(kept)
-
-    def reranked(self, ranking: Ranking) -> Outcome:
-        """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
-        options = self._options(ranking)
-        reranker = DependencyReranker(**options)
-        name = self._name(
-            "reranked",
-            *(value for name, value in reranker.result_params().items() if name != "significance_level"),
-        )
-        if (kept := self._kept(name)) is None:
-            unfinished = self._folder("unfinished") / name
-            is_resumed = unfinished.exists()
-            task = self._task(options, unfinished)
-            try:
-                found = run_alone(f"{__name__}:train_reranker", task)
-            except LostProcessError as error:
-                return Outcome(None, failure=str(error))
-            kept = self._keep(name, {**found, "seconds": None} if is_resumed else found)
-            shutil.rmtree(unfinished, ignore_errors=True)
-        return self._outcome(kept)
-
-    def compare(self, outcome: Outcome, base: Outcome, metric: str = "uas") -> SignificanceResult:
-        """Test whether a system differs from another."""
-        assert outcome.trees
-        assert base.trees
-        return significance(
-            self.corpus.test,
-            outcome.trees,
-            base.trees,
-            metric=metric,
-            random_state=self.settings.random_state,
-            punctuation=self.settings.punctuation,
-        )
-
-    def score(self, outcome: Outcome, metric: str = "uas") -> float | None:
-        """Return a score of an outcome, in percent; None where there are no trees."""
-        if outcome.trees is None:
-            return None
-        found = attachment(self.corpus.test, outcome.trees, punctuation=self.settings.punctuation)
-        return float(getattr(found, metric))
-
-    @cached_property
-    def _parser_name(self) -> str:
-        parser = self.settings.make_parser()
-        options = [__version__, *parser.result_params().items()]
-        return fingerprint(options, self.corpus.train, self.corpus.dev)[:NAME_LENGTH]
-
-    def _name(self, *what: object) -> str:
-        """Return the name under which an outcome is kept."""
-        return fingerprint([__version__, self._parser_name, *what], self.corpus.test)[:NAME_LENGTH]
-
-    def _trained_parser(self) -> Path:
-        """Return the file of the parser, which is trained if it is not there."""
-        path = self._folder("parsers") / f"{self._parser_name}.tw"
-        if path.exists():
-            return path
-        unfinished = self._folder("unfinished") / self._parser_name
-        is_resumed = unfinished.exists()
-        report(f"{self.corpus.name}: training the parser")
-        start = time.perf_counter()
-        parser = self.settings.make_parser()
-        parser.fit(self.corpus.train, self.corpus.dev, checkpoint=unfinished)
-        self._keep(path.stem, {"seconds": None if is_resumed else time.perf_counter() - start})
-        parser.save(path)
-        shutil.rmtree(unfinished, ignore_errors=True)
-        return path
-
-    def _task(self, options: Values, unfinished: Path) -> Values:
-        """Return all that the process of a reranker needs to know; what all rerankers share is done first."""
-        settings, parser, lists = self.settings, self._trained_parser(), self._folder("lists")
-        if not self._has_lists:
-            report(f"{self.corpus.name}: candidate lists of the training sentences")
-            jackknife_lists(
-                _load_parser(parser, settings.n_jobs),
-                self.corpus.train,
-                k=settings.k,
-                folds=min(settings.folds, len(self.corpus.train)),
-                n_jobs=settings.n_jobs,
-                cache=lists,
-            )
-            self._has_lists = True
-        return {
-            "files": [part and str(part) for part in self._files],
-            "n_sentences": settings.n_sentences,
-            "parser": str(parser),
-            "cache": str(lists),
-            "checkpoint": str(unfinished),
-            "options": options,
-        }
-
-    def _options(self, ranking: Ranking) -> Values:
-        shared = {name: getattr(self.settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
-        options = ranking._asdict()
-        if ranking.learner == "kernel" or ranking.space == "template":
-            del options["threshold"]  # nothing is mined
-        return {**options, **shared}
-
-    def _outcome(self, kept: Values) -> Outcome:
-        columns = zip(self.corpus.test, kept.pop("heads"), kept.pop("deprels"), strict=True)
-        return Outcome([tree.with_heads(heads, relations) for tree, heads, relations in columns], kept)
-
-    def _folder(self, name: str) -> Path:
-        folder = self._cache / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    def _kept(self, name: str) -> Values | None:
-        path = self._folder("outcomes") / f"{name}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-    def _keep(self, name: str, values: Values) -> Values:
-        with replacing(self._folder("outcomes") / f"{name}.json") as stream:
-            stream.write(json.dumps(values).encode())
-        return values
-
-
-def train_reranker(task: Values) -> Values:
-    """Train and test a reranker, as told by JSON; `run_alone` calls this."""
-    name, train, dev, test = task["files"]
-    files = CorpusFiles(name, Path(train), dev and Path(dev), Path(test))
-    corpus = read_corpus(files, task["n_sentences"])
-    parser = _load_parser(Path(task["parser"]), task["options"]["n_jobs"])
-    # Tables show what a reranker does, be it good or bad.
-    reranker = DependencyReranker(parser=parser, significance_level=None, **task["options"])
-    start = time.perf_counter()
-    reranker.fit(corpus.train, corpus.dev, cache=task["cache"], checkpoint=task["checkpoint"])
-    trained = time.perf_counter()
-    trees = reranker.predict(corpus.test)
-    return {
-        **_columns(trees),
-        "seconds": trained - start,
-        "test_seconds": time.perf_counter() - trained,
-        "memory": peak_memory(),
-        "n_features": int(reranker.n_features_),
-        "n_templates": int(reranker.n_templates_),
-        "reached": reranker.coverage_,
-        "beta": float(reranker.beta_),
-        "oracle": float(reranker.oracle_),
+def list_experiments() -> list[str]:
+    """Return the names of all experiments in alphabetical order; none of them is imported."""
+    modules = (Path(each.name) for each in files(MODULES).iterdir())
+    found = {
+        path.stem.replace("_", "-") for path in modules if path.suffix == ".py" and path.stem != "__init__"
     }
+    return sorted(found | set(_REGISTERED))
 
 
-def _load_parser(path: Path, n_jobs: int) -> DependencyParser:
-    parser = DependencyParser.from_state(load_state(path))
-    parser.n_jobs = n_jobs
-    return parser
+def describe_experiment(name: str) -> str:
+    """Return the first line of the docstring of an experiment, which is not imported for that."""
+    source = files(MODULES).joinpath(f"{name.replace('-', '_')}.py")
+    if source.is_file():
+        text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+    else:
+        text = find_experiment(name).run.__doc__
+    return (text or "").strip().partition("\n")[0].rstrip(".")
 
 
-def _columns(trees: Sequence[DepTree]) -> Values:
-    return {"heads": [tree.heads.tolist() for tree in trees], "deprels": [tree.deprels for tree in trees]}
+def find_experiment(name: str) -> Experiment:
+    """Return the experiment of a name."""
+    if name not in _REGISTERED:
+        if name not in list_experiments():
+            raise InputError(f"experiment is {name!r}; expected one of {', '.join(list_experiments())}")
+        import_module(f"{MODULES}.{name.replace('-', '_')}")
+    return _REGISTERED[name]
 
 
-def describe_settings(settings: Settings) -> dict[str, str]:
-    """Return the settings as texts, by name."""
-    parser = settings.make_parser()
-    shown: dict[str, Any] = {**asdict(settings), "epochs": parser.epochs, "runs": parser.runs}
-    shown["punctuation"] = PUNCTUATION_TEXTS[settings.punctuation]
-    shown["training sentences"] = shown.pop("n_sentences")
-    return {name: _describe(value) for name, value in shown.items()}
+def reproduce(
+    name: str,
+    data: Path,
+    out: Path,
+    *,
+    settings: Settings | None = None,
+    cache: Path | None = None,
+) -> list[Path]:
+    """Run an experiment and write what it finds: text, CSV, JSON, a plot and a page.
+
+    The page says how it was made; ``index.html`` beside it lists all pages of the folder. What is finished is
+    kept: a second run does not train again, and an interrupted one goes on.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_experiments`.
+    data : Path
+        A folder with treebanks, or the file to train on of one that has others beside it.
+    out : Path
+        Folder for the result; made if need be.
+    settings : Settings, optional
+        Of the class that the experiment declares.
+    cache : Path, optional
+        Folder for what is kept; one in the user's cache without it.
+
+    Returns
+    -------
+    list of Path
+        The files of the experiment, and the index if it was written.
+    """
+    found = find_experiment(name)
+    settings = settings or found.settings()
+    if type(settings) is not found.settings:
+        raise InputError(
+            f"settings of {name} are {type(settings).__name__}; expected {found.settings.__name__}"
+        )
+    settings.check()
+    check_extras()
+    inputs = Inputs(data, Store(cache or cache_folder("reproduce")))
+    made = Provenance(
+        write_command(name, data, out, settings, cache=cache),
+        data.absolute().name,
+        describe_options(settings),
+    )
+    with _folder(out):
+        written = write_findings(name, found.run(settings, inputs), out, made=made)
+        if write_index(out):
+            return [*written, out / INDEX]
+        report(f"{out / INDEX} is not one of treewright; it was left as it is")
+        return written
 
 
-def _describe(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(_describe, value))
-    return "all" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def write_command(name: str, data: Path, out: Path, settings: Settings, *, cache: Path | None = None) -> str:
+    """Return the command line that runs an experiment with these settings."""
+    parts = ["treewright", "reproduce", name, "--data", str(data), "--out", str(out)]
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if value != each.default:
+            parts += [option_name(each.name), show_value(value)]
+    return shlex.join([*parts, *(["--cache", str(cache)] if cache else [])])
+
+
+def describe_options(settings: Settings) -> dict[str, str]:
+    """Return settings as texts, by their options."""
+    values = {option_name(each.name): getattr(settings, each.name) for each in fields(settings)}
+    return {name: "not given" if value is None else show_value(value) for name, value in values.items()}
+
+
+def given_options(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    """Return settings that replace a model's defaults, by name; those that are missing or None do not."""
+    values = {name: getattr(settings, name, None) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def choose_rows(
+    known: Sequence[str], wanted: Sequence[str] | None, *, always: Sequence[str] = ()
+) -> list[str]:
+    """Return the names of the rows of a table that are wanted, all without a choice, in their order.
+
+    Parameters
+    ----------
+    known : sequence of str
+        All names.
+    wanted : sequence of str, optional
+    always : sequence of str
+        Names of rows that others are compared with.
+    """
+    for name in wanted or ():
+        if name not in known:
+            raise InputError(f"system is {name!r}; expected some of {', '.join(known)}")
+    return [name for name in known if wanted is None or name in wanted or name in always]
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[None]:
+    """Make a folder before long work; after a failure, those that were made and are empty go again."""
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for each in made:
+                each.rmdir()
+        raise

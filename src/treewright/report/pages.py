@@ -16,7 +16,8 @@ from urllib.parse import quote
 from treewright._optional import require
 from treewright._version import __version__
 from treewright.data.files import replacing
-from treewright.report.tables import Column, Findings, Table, as_csv, as_text, render_plot, show_score
+from treewright.report import show
+from treewright.report.tables import Column, Findings, Table, as_csv, as_text, render_plot
 
 INDEX = "index.html"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -25,7 +26,7 @@ GENERATOR = '<meta name="generator" content="treewright">'
 """What tells a page of ours from one that somebody else has put into the folder."""
 
 
-class Making(NamedTuple):
+class Provenance(NamedTuple):
     """How a result was made.
 
     Attributes
@@ -43,7 +44,7 @@ class Making(NamedTuple):
     settings: Mapping[str, str]
 
 
-def write_findings(name: str, findings: Findings, out: Path, *, made: Making) -> list[Path]:
+def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance) -> list[Path]:
     """Write the files of an experiment into a folder; return their names.
 
     Parameters
@@ -53,7 +54,7 @@ def write_findings(name: str, findings: Findings, out: Path, *, made: Making) ->
     findings : Findings
     out : Path
         Made if need be.
-    made : Making
+    made : Provenance
     """
     about = {
         "experiment": name,
@@ -97,7 +98,7 @@ def write_index(out: Path) -> bool:
 
 def find_headline(table: Table) -> str:
     """Return the row with the highest of the scores that are not a paper's; nothing where there are none."""
-    scores = [column for column in table.columns if column.show is show_score and "paper" not in column.group]
+    scores = [column for column in table.columns if column.show is show.score and "paper" not in column.group]
     for column in scores[:1]:
         rows = [row for row in table.rows if row.get(column.key) is not None and not row.get("is_paper")]
         if rows:

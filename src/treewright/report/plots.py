@@ -1,7 +1,10 @@
-"""Plots of experiments: how much is gained, and what a threshold changes."""
+"""Plots of experiments: gains, scores, and what a threshold changes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
+
+from treewright.report.tables import Row
 
 HEIGHT_OF_A_ROW, HEIGHT_OF_THE_REST, WIDTH = 0.42, 1.1, 7.5
 """In inches."""
@@ -41,6 +44,26 @@ def draw_gains(figure: Any, names: Sequence[str], series: Sequence[Series], *, l
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel(label)
+    axes.legend()
+
+
+def draw_scores(
+    figure: Any,  # noqa: ANN401
+    *,
+    rows: Sequence[Row],
+    title: Callable[[Row], str] = itemgetter("title"),
+    height: float = HEIGHT_OF_A_ROW,
+) -> None:
+    """Draw the F1 of each row, those of the paper in another colour."""
+    figure.set_size_inches(WIDTH, HEIGHT_OF_THE_REST + height * len(rows))
+    axes = figure.subplots()
+    for kind, colour, label in ((False, "C0", "here"), (True, "C1", "paper, Penn Treebank")):
+        places = [at for at, row in enumerate(rows) if row.get("is_paper", False) == kind]
+        axes.scatter([rows[at]["f1"] for at in places], places, color=colour, marker="so"[kind], label=label)
+    axes.set_yticks(range(len(rows)), list(map(title, rows)))
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("F1")
+    axes.grid(axis="x", alpha=0.3)
     axes.legend()
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from treewright._optional import require
 
 MISSING = "–"
-SIGNIFICANT = 0.05
-MINUTE, HOUR, DAY = 60, 3600, 86400
 Row = Mapping[str, Any]
 
 
@@ -117,49 +115,6 @@ def render_plot(draw: Callable[[Any], None]) -> str:
     with require("matplotlib", "report").rc_context({"svg.fonttype": "none", "svg.hashsalt": "treewright"}):
         figure.savefig(stream, format="svg", metadata=unsaid)
     return stream.getvalue()
-
-
-def show_score(score: float) -> str:
-    """Show percent."""
-    return f"{score:.2f}"
-
-
-def show_difference(points: float) -> str:
-    """Show a difference of scores."""
-    return f"{points:+.2f}"
-
-
-def show_p_value(value: float) -> str:
-    """Show a p-value, with a star if it is small."""
-    return f"{value:.4f} {'*' if value < SIGNIFICANT else ' '}"
-
-
-def show_count(count: int) -> str:
-    """Show how many."""
-    return f"{count:,}"
-
-
-def show_number(value: float) -> str:
-    """Show a number without zeros that say nothing."""
-    return f"{value:g}"
-
-
-def show_time(seconds: float) -> str:
-    """Show a time in the unit that suits it.
-
-    Examples
-    --------
-    >>> show_time(8), show_time(754), show_time(130_000)
-    ('8.0 s', '12.6 min', '36.1 h')
-    """
-    units = ((DAY, "days", 3 * DAY), (HOUR, "h", 2 * HOUR), (MINUTE, "min", 2 * MINUTE), (1, "s", 0))
-    size, name = next((size, name) for size, name, least in units if seconds >= least)
-    return f"{seconds / size:.1f} {name}"
-
-
-def show_memory(n_bytes: int) -> str:
-    """Show bytes in GiB."""
-    return f"{n_bytes / (1 << 30):.2f} GiB"
 
 
 def failures(rows: Sequence[Row]) -> Iterator[str]:

@@ -1,0 +1,240 @@
+"""Titov & Henderson (2005), Table I: kernels derived from a left-corner parser.
+
+Deriving Kernels from MLP Probability Estimators. The kernels are compared on the dev set, with a small and a
+large vocabulary. The paper's figures are for another treebank than those that are free.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import floor, log10
+from typing import Any, NamedTuple
+
+from treewright._typing import Count
+from treewright.progress import report, task
+from treewright.report import show
+from treewright.report.experiment import Inputs, choose_rows, experiment
+from treewright.report.tables import Column, Findings, Row, Table
+from treewright.report.titov.candidates import (
+    ASIDE,
+    SAMPLE,
+    Candidates,
+    DerivedBench,
+    DerivedSettings,
+    Outcome,
+)
+from treewright.report.titov.scores import (
+    ABOUT_SCORES,
+    ABOUT_TEST,
+    PAPER,
+    PENN,
+    compare_trees,
+    describe_bench,
+    describe_row,
+    score_outcome,
+)
+
+SMALL, LARGE = "small", "large"
+
+
+class DerivedKernelRow(NamedTuple):
+    """A row of Table 1, with the paper's F1; without a kernel, it is the parser alone."""
+
+    name: str
+    title: str
+    vocabulary: str
+    kernel: str | None
+    weights: str
+    paper_f1: float | None
+
+
+TABLE1 = (
+    DerivedKernelRow("ssn-small", "SSN", SMALL, None, "output", 87.8),
+    DerivedKernelRow("fisher-small", "Fisher-Out", SMALL, "fisher", "output", 87.9),
+    DerivedKernelRow("top-small", "TOP-Out", SMALL, "top", "output", 87.9),
+    DerivedKernelRow("top-rerank-small", "TOP-Rerank-Out", SMALL, "top-rerank", "output", 88.1),
+    DerivedKernelRow("efficient-top-small", "Eff-TOP-Rerank-Out", SMALL, "efficient-top", "output", 88.1),
+    DerivedKernelRow("top-rerank-all-small", "TOP-Rerank-All", SMALL, "top-rerank", "all", 87.6),
+    DerivedKernelRow("ssn-large", "SSN", LARGE, None, "output", 88.6),
+    DerivedKernelRow("efficient-top-large", "Eff-TOP-Rerank-Out", LARGE, "efficient-top", "output", 88.9),
+    DerivedKernelRow("top-rerank-large", "TOP-Rerank-Out", LARGE, "top-rerank", "output", None),
+)
+EFFICIENT, PLAIN = "efficient-top-large", "top-rerank-large"
+
+
+@dataclass(frozen=True)
+class Table1Settings(DerivedSettings):
+    """The settings of Table I.
+
+    Parameters
+    ----------
+    small_threshold : int
+        Minimum count of words in the small vocabulary.
+    all_sentences : int
+        Train rerankers with derivatives by all weights on the lists of the first N training sentences.
+    """
+
+    small_threshold: Count = 50
+    all_sentences: Count = 1_000
+
+    @property
+    def fewer_lists(self) -> dict[str, int]:
+        """Numbers of sentences that the lists of some weights are limited to."""
+        return {"all": self.all_sentences}
+
+
+@experiment("titov-table1", Table1Settings)
+def table1(settings: Table1Settings, inputs: Inputs) -> Findings:
+    """Compare kernels derived from left-corner parsers with two vocabularies on the dev set."""
+    chosen = choose_rows([each.name for each in TABLE1], settings.systems)
+    systems = [each for each in TABLE1 if each.name in chosen]
+    bench = DerivedBench(settings, inputs, is_dev_scored=True)
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    with task("rows of the table", total=len(systems), unit="systems") as counted:
+        for vocabulary in dict.fromkeys(each.vocabulary for each in systems):
+            # The lists of a vocabulary are many; they are let go before the next.
+            found = _Vocabulary(bench, getattr(settings, f"{vocabulary}_threshold"))
+            for system in systems:
+                if system.vocabulary == vocabulary:
+                    rows.append(found.row(system))
+                    counted.advance()
+            notes += found.notes()
+    return Findings(
+        f"{PAPER}, Table I: derived kernels on the dev set",
+        (
+            Table(
+                f"Scores on {bench.treebank.name}",
+                _kernel_columns(),
+                rows,
+                [*notes, *_kernel_notes(bench, systems)],
+            ),
+        ),
+        partial(_draw_gains, rows=rows),
+        "Gain of F1 over the parser alone, here and, on other data, in the paper; features of a candidate "
+        "that are not zero.",
+        describe_bench(bench, small_threshold=settings.small_threshold),
+    )
+
+
+class _Vocabulary:
+    """A left-corner parser with one vocabulary, and its rerankers."""
+
+    def __init__(self, bench: DerivedBench, threshold: int) -> None:
+        self._bench, self._threshold = bench, threshold
+        self._parser = bench.leftcorner(threshold)
+        self._candidates = Candidates(bench, self._parser)
+        self._rows: dict[str, Row] = {}
+        self._outcomes: dict[str, Outcome] = {}
+
+    def row(self, system: DerivedKernelRow) -> dict[str, Any]:
+        base = self._candidates.alone()
+        outcome = self._candidates.reranked(system.kernel, system.weights) if system.kernel else base
+        row = {
+            **system._asdict(),
+            "title": f"{system.title}, Freq >= {self._threshold}",
+            "threshold": self._threshold,
+            "n_words": len(self._parser.vocabulary_.words),
+            **score_outcome(self._bench, outcome, base if system.kernel else None),
+            "paper_gain": _paper_gain(system),
+        }
+        self._rows[system.name], self._outcomes[system.name] = row, outcome
+        report(describe_row(row))
+        return row
+
+    def notes(self) -> Iterator[str]:
+        """Yield what there is to say of this vocabulary."""
+        yield (
+            f"Freq >= {self._threshold}: {len(self._parser.vocabulary_.words):,} tags with words; the best "
+            f"trees of its lists have F1 {self._candidates.oracle():.2f}."
+        )
+        if EFFICIENT in self._rows and PLAIN in self._rows:
+            yield self._compare(*(self._rows[each] for each in (EFFICIENT, PLAIN)))
+
+    def _compare(self, efficient: Row, plain: Row) -> str:
+        trees = [self._outcomes[each].trees for each in (EFFICIENT, PLAIN)]
+        test = compare_trees(self._bench, *trees)
+        return (
+            f"{efficient['title']} beside {plain['title']}: features "
+            f"{plain['n_nonzero'] / efficient['n_nonzero']:.1f} times sparser, training "
+            f"{plain['seconds'] / efficient['seconds']:.1f} times faster "
+            f"({_own_seconds(plain) / _own_seconds(efficient):.1f} times without the network), "
+            f"F1 {test['difference']:+.2f} (p = {test['p_value']:.4f})."
+        )
+
+
+def _own_seconds(row: Row) -> float:
+    return float(row["seconds"] - row["network_seconds"])
+
+
+def _paper_gain(system: DerivedKernelRow) -> float | None:
+    base = next(each.paper_f1 for each in TABLE1 if each.vocabulary == system.vocabulary)
+    return system.paper_f1 - base if system.kernel and system.paper_f1 and base else None
+
+
+def _kernel_columns() -> tuple[Column, ...]:
+    return (
+        Column("title", "model"),
+        Column("recall", "LR", show.score),
+        Column("precision", "LP", show.score),
+        Column("f1", "F1", show.score),
+        Column("exact", "exact", show.score),
+        Column("difference", "gain", show.difference),
+        Column("p_value", "p", show.p_value),
+        Column("tuning_kernel_weight", "evidence times", show.number),
+        Column("n_nonzero", "features", show.whole),
+        Column("seconds", "all", show.time, "training"),
+        Column("network_seconds", "network", show.time, "training"),
+        Column("paper_f1", "F1", show.number, "paper"),
+        Column("paper_gain", "gain", show.difference, "paper"),
+    )
+
+
+def _kernel_notes(bench: DerivedBench, systems: Sequence[DerivedKernelRow]) -> list[str]:
+    settings, treebank = bench.settings, bench.treebank
+    n_lists = min(settings.list_sentences or len(treebank.train), len(treebank.train))
+    fewer = min(settings.n_lists("top-rerank", "all") or n_lists, n_lists)
+    notes = [
+        f"{ABOUT_SCORES} Scored on the dev set, as in the paper. Of {ASIDE} training sentences one was set "
+        f"aside: the {len(treebank.dev):,} of them choose the epoch of a parser and how much the evidence of "
+        "a reranker counts beside the score of the parser. Nothing was learnt from the dev set, or tuned on "
+        "it.",
+        f"gain and p: beside the SSN of the same vocabulary, by a {ABOUT_TEST}. features: those of a "
+        f"candidate that are not zero, the mean over {SAMPLE} lists. training: of the reranker, its features "
+        f"made as it goes, from lists of {n_lists:,} sentences that were made before; network: the part in "
+        "which the network goes through the candidates, which all kernels need alike.",
+        f"paper: {PAPER}, {PENN}, section 24 (other data: not to be compared with the scores here), words "
+        "that occur 200 and 20 times. It had no memory for TOP-Rerank-Out with the large vocabulary.",
+    ]
+    if fewer < n_lists and any(each.weights == "all" for each in systems):
+        notes.append(
+            f"TOP-Rerank-All learns from the lists of the first {fewer:,} sentences only: its features, by "
+            "all weights of the network, are not sparse."
+        )
+    return notes
+
+
+def _draw_gains(figure: Any, *, rows: Sequence[Row]) -> None:  # noqa: ANN401
+    shown = [row for row in rows if row["kernel"]]
+    figure.set_size_inches(9, 1.4 + 0.42 * len(shown))
+    gains, sizes = figure.subplots(1, 2, sharey=True)
+    for key, colour, marker, label in (
+        ("difference", "C0", "s", "here"),
+        ("paper_gain", "C1", "o", f"paper, {PENN}"),
+    ):
+        places = [at for at, row in enumerate(shown) if row[key] is not None]
+        gains.scatter([shown[at][key] for at in places], places, color=colour, marker=marker, label=label)
+    gains.axvline(0, color="grey", linewidth=0.8)
+    gains.set_xlabel("gain of F1 over the parser alone")
+    if shown:
+        gains.set_yticks(range(len(shown)), [row["title"] for row in shown])
+        gains.set_ylim(len(shown) - 0.5, -0.5)
+        counts = [row["n_nonzero"] for row in shown]
+        sizes.scatter(counts, range(len(shown)), color="C0", marker="s")
+        # Whole decades, as others may have no tick with a label.
+        sizes.set(xscale="log", xlim=(10 ** floor(log10(min(counts))), 10 ** (1 + floor(log10(max(counts))))))
+        sizes.xaxis.set_minor_formatter("")
+    sizes.set_xlabel("features that are not zero")
+    for axes in (gains, sizes):
+        axes.grid(axis="x", alpha=0.3)
+    gains.legend()

@@ -1,0 +1,121 @@
+"""Turian & Melamed (2006), Table 1: scores of parsing by classification."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from treewright._typing import Count
+from treewright.progress import report, track
+from treewright.report import show
+from treewright.report.experiment import Inputs, experiment
+from treewright.report.plots import draw_scores
+from treewright.report.tables import Column, Findings, Row, Table
+from treewright.report.turian.bench import (
+    ABOUT_LENGTH,
+    PAPER,
+    PENN,
+    SHORT,
+    ConstituentBench,
+    System,
+    TaggedSettings,
+    show_length,
+)
+
+
+class Reported(NamedTuple):
+    """A row of the paper's Table 1."""
+
+    title: str
+    f1: float
+    recall: float
+    precision: float
+
+
+REPORTED = (
+    Reported("Turian and Melamed (2005)", 87.13, 86.47, 87.80),
+    Reported("Bikel (2004)", 88.30, 87.85, 88.75),
+    Reported("Taskar et al. (2004)", 89.12, 89.10, 89.14),
+    Reported(PAPER, 89.40, 89.26, 89.55),
+)
+
+
+@dataclass(frozen=True)
+class Table1Settings(TaggedSettings):
+    """The settings of Table 1."""
+
+    max_lengths: tuple[Count | None, ...] = (SHORT, None)
+
+
+@experiment("turian-table1", Table1Settings)
+def table1(settings: Table1Settings, inputs: Inputs) -> Findings:
+    """Test parsers of several strategies, tags and lengths of sentences."""
+    bench, systems = ConstituentBench(settings, inputs), settings.systems()
+    lengths = [system.max_length for system in systems]
+    rows = []
+    for system in track(systems, "rows of the table", unit="parsers"):
+        for length in dict.fromkeys(filter(partial(_is_within, system.max_length), lengths)):
+            rows.append(_result_row(bench, system, length))
+            report(_summary(rows[-1]))
+    # Results on the same test sentences stand together.
+    rows.sort(key=lambda row: lengths.index(row["max_length"]))
+    shown = [*rows, *_paper_rows()]
+    notes = [
+        f"{PENN}: as the paper prints them, for sections 02-21 to train and 23 to test, sentences of up to "
+        "15 words, tags of an outside tagger. Other data: not to be compared with the scores here.",
+        f"{ABOUT_LENGTH} Recall, precision and F1 as evalb with COLLINS.prm counts them.",
+        "Time is that of the whole training, with dev scores and, for predicted tags, taggers; a dash is for "
+        "one that was interrupted and went on. Parsing is on one core, tagging included.",
+    ]
+    return Findings(
+        f"{PAPER}, Table 1: scores on test sentences",
+        (Table(f"Scores on {bench.treebank.name}", _result_columns(), shown, notes),),
+        partial(draw_scores, rows=shown, title=lambda row: f"{row['title']}, {row['tested_on']}"),
+        "F1 on test sentences, here and, on other data, in the paper.",
+        bench.facts(settings),
+    )
+
+
+def _is_within(longest: int | None, length: int | None) -> bool:
+    return longest is None or (length is not None and length <= longest)
+
+
+def _result_row(bench: ConstituentBench, system: System, length: int | None) -> dict[str, Any]:
+    return {
+        "title": f"{system.strategy}, {system.tags} tags",
+        "data": bench.treebank.name,
+        **system._asdict(),
+        "trained_on": show_length(system.max_length),
+        "tested_on": show_length(length),
+        **bench.tested(system, length),
+        "max_length": length,
+    }
+
+
+def _paper_rows() -> list[dict[str, Any]]:
+    length = show_length(SHORT)
+    return [
+        {**each._asdict(), "data": PENN, "trained_on": length, "tested_on": length, "is_paper": True}
+        for each in REPORTED
+    ]
+
+
+def _result_columns() -> tuple[Column, ...]:
+    return (
+        Column("title", "parser"),
+        Column("data", "treebank"),
+        Column("trained_on", "trained on"),
+        Column("tested_on", "tested on"),
+        Column("n_sentences", "sentences", show.count),
+        Column("f1", "F1", show.score),
+        Column("recall", "recall", show.score),
+        Column("precision", "precision", show.score),
+        Column("tagging", "tags right", show.score),
+        Column("seconds", "training", show.time),
+        Column("rate", "sentences/s", show.whole),
+        Column("n_trees", "trees", show.count),
+        Column("n_nonzero", "parameters", show.count),
+    )
+
+
+def _summary(row: Row) -> str:
+    return f"{row['title']}, {row['tested_on']}: F1 {row['f1']:.2f}, {row['rate']:.0f} sentences a second"

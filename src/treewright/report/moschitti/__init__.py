@@ -1,0 +1,1 @@
+"""What the experiments of Moschitti (2006) share."""

@@ -1,0 +1,164 @@
+"""Arguments of predicates, in parts to train and to test on, as experiments with semantic roles need them."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from treewright.data.bracketed import read_brackets
+from treewright.data.consttree import ConstTree
+from treewright.data.propbank import PropSentence, read_props
+from treewright.errors import InputError
+from treewright.report.corpora import CorpusFiles, find_treebank
+from treewright.report.separate_process import Values
+from treewright.report.store import NAME_LENGTH, Store
+from treewright.srl.arguments import Argument, FoundArguments, find_arguments, is_verbal
+
+PARTS = ("train", "dev", "test")
+
+
+class RolePart(NamedTuple):
+    """Sentences and their arguments.
+
+    Attributes
+    ----------
+    trees : list of ConstTree
+        Of all sentences.
+    arguments : list of Argument
+        In some of these trees, in their order.
+    n_unmatched : int
+        Arguments that are left out, as no constituent has their words.
+    n_predicates : int
+    """
+
+    trees: list[ConstTree]
+    arguments: list[Argument]
+    n_unmatched: int
+    n_predicates: int
+
+    @property
+    def n_all(self) -> int:
+        """How many arguments there are, those without a constituent included."""
+        return len(self.arguments) + self.n_unmatched
+
+    @property
+    def matched(self) -> float:
+        """The percentage of arguments that have a constituent."""
+        return FoundArguments(self.arguments, self.n_unmatched).matched
+
+
+class RoleCorpus(NamedTuple):
+    """Arguments in three parts, of which dev is not learnt from."""
+
+    name: str
+    train: RolePart
+    dev: RolePart
+    test: RolePart
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row of counts for each part."""
+        return [
+            {
+                "title": f"{self.name}, {name}",
+                "n_sentences": len(part.trees),
+                "n_predicates": part.n_predicates,
+                "n_arguments": part.n_all,
+                "n_unmatched": part.n_unmatched,
+                "matched": part.matched,
+            }
+            for name, part in zip(PARTS, self[1:], strict=True)
+        ]
+
+
+class PropBank(NamedTuple):
+    """A treebank with roles: for each part, gold trees and the propositions of their sentences."""
+
+    name: str
+    trees: dict[str, list[ConstTree]]
+    sentences: dict[str, list[PropSentence]]
+
+    def corpus(self, trees: dict[str, list[ConstTree]] | None = None) -> RoleCorpus:
+        """Return the arguments of verbs, in gold trees or in others of the same words."""
+        trees = trees or self.trees
+        parts = {name: make_part(trees[name], self.sentences[name]) for name in PARTS}
+        for name in ("train", "test"):
+            if not parts[name].arguments:
+                raise InputError(f"{self.name} has no arguments of verbs in {name}; expected at least one")
+        return RoleCorpus(self.name, parts["train"], parts["dev"], parts["test"])
+
+
+def make_part(trees: list[ConstTree], sentences: Sequence[PropSentence]) -> RolePart:
+    """Return the arguments of verbs."""
+    found = find_arguments(trees, sentences)
+    n_predicates = sum(is_verbal(each, one) for each in sentences for one in each.propositions)
+    return RolePart(trees, found.arguments, found.n_unmatched, n_predicates)
+
+
+def find_propbank(data: Path) -> tuple[CorpusFiles, CorpusFiles]:
+    """Return the files of the one constituency treebank of a folder, and those of its roles."""
+    trees = find_treebank(data)
+    return trees, CorpusFiles(
+        trees.name, _props_of(trees.train), trees.dev and _props_of(trees.dev), _props_of(trees.test)
+    )
+
+
+def _props_of(brackets: Path) -> Path:
+    path = brackets.with_name(re.sub(r"\.[a-z]+(\.gz)?$", ".props", brackets.name))
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; expected the roles of {brackets.name} beside it")
+    return path
+
+
+def read_propbank(data: Path, n_sentences: int | None = None) -> PropBank:
+    """Read trees and propositions, perhaps with the first sentences only to train on."""
+    brackets, columns = find_propbank(data)
+    ends = {"train": n_sentences}
+    trees, sentences = {}, {}
+    for name in PARTS:
+        tree_file, role_file = getattr(brackets, name), getattr(columns, name)
+        trees[name] = read_brackets(str(tree_file))[: ends.get(name)] if tree_file else []
+        sentences[name] = read_props(str(role_file))[: ends.get(name)] if role_file else []
+    return PropBank(brackets.name, trees, sentences)
+
+
+def write_arguments(corpus: RoleCorpus, store: Store) -> Path:
+    """Write the parts to train and to test on into a file that is named by what is in it; return its path."""
+    text = json.dumps({"train": _as_values(corpus.train), "test": _as_values(corpus.test)}).encode()
+    path = store.path("arguments", f"{hashlib.sha256(text).hexdigest()[:NAME_LENGTH]}.json")
+    if not path.exists():
+        store.write(path, text)
+    return path
+
+
+def _as_values(part: RolePart) -> Values:
+    numbers = {id(tree): number for number, tree in enumerate(part.trees)}
+    arguments = [(numbers[id(one.tree)], *one[1:]) for one in part.arguments]
+    return {"trees": list(map(str, part.trees)), "arguments": arguments}
+
+
+class KeptArguments(NamedTuple):
+    """Arguments as they were written: each with the number of its sentence."""
+
+    n_sentences: int
+    places: list[int]
+    arguments: list[Argument]
+
+    def take(self, sentences: Iterable[int]) -> list[Argument]:
+        """Return the arguments of some sentences."""
+        chosen = set(sentences)
+        return [one for place, one in zip(self.places, self.arguments, strict=True) if place in chosen]
+
+
+def read_arguments(path: Path) -> dict[str, KeptArguments]:
+    """Read the parts to train and to test on."""
+    kept: Values = json.loads(path.read_text(encoding="utf-8"))
+    return {name: _from_values(part) for name, part in kept.items()}
+
+
+def _from_values(values: Values) -> KeptArguments:
+    places = [place for place, *_ in values["arguments"]]
+    trees = {place: ConstTree.parse(values["trees"][place]) for place in dict.fromkeys(places)}
+    arguments = [Argument(trees[place], *rest) for place, *rest in values["arguments"]]
+    return KeptArguments(len(values["trees"]), places, arguments)

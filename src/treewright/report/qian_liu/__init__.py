@@ -1,0 +1,1 @@
+"""What the experiments of Qian & Liu (2015) share."""

@@ -1,0 +1,1 @@
+"""Questions with their classes, and their parses."""

@@ -1,0 +1,241 @@
+"""Questions with their classes, parsed by parsers that are given or trained, and kept so."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from treewright.data.bracketed import read_brackets, write_brackets
+from treewright.data.conllu import read_conllu, write_conllu
+from treewright.data.consttree import ConstTree
+from treewright.data.deptree import DepTree
+from treewright.errors import FormatError, InputError, quote
+from treewright.model import PARAMS
+from treewright.parsing.constituent.parser import ConstituentParser
+from treewright.parsing.dependency.parser import DependencyParser
+from treewright.persist import load_state
+from treewright.progress import report
+from treewright.report.corpora import (
+    Corpus,
+    Treebank,
+    find_corpora,
+    find_corpus,
+    find_treebank,
+    read_corpus,
+    read_treebank,
+)
+from treewright.report.experiment import Inputs
+from treewright.report.qian_liu.bench import DependencySettings
+from treewright.report.store import NAME_LENGTH, hash_file, load_parser, make_name
+
+Parser = TypeVar("Parser", ConstituentParser, DependencyParser)
+LINE = re.compile(r"([^\s:]+):(\S+)\s+(\S.*)")
+DESCRIBED = {"constituent": ("strategy", "runs", "lowest_penalty"), "dependency": ("order", "runs", "epochs")}
+"""Options of parsers that tables tell of."""
+EXPECTED = "a class, a colon, a finer class, a blank and a question, as in NUM:date When was Rome founded ?"
+
+
+@dataclass(frozen=True)
+class QuestionSettings(DependencySettings):
+    """The settings of the classification of questions.
+
+    Parameters
+    ----------
+    systems : tuple of str, optional
+        Rows of the table to fill, such as bag,bag+sst, if not all.
+    treebank : Path, optional
+        Folder of the treebank to train parsers and word vectors on, if not that of --data.
+    constituent_parser : Path, optional
+        Model of a constituency parser; one is trained without it.
+    dependency_parser : Path, optional
+        Model of a dependency parser with a tagger of its own; one is trained without it.
+    """
+
+    systems: tuple[str, ...] | None = None
+    treebank: Path | None = None
+    constituent_parser: Path | None = None
+    dependency_parser: Path | None = None
+
+
+class Question(NamedTuple):
+    """A question with its class, such as NUM, and its finer one."""
+
+    label: str
+    fine: str
+    words: tuple[str, ...]
+
+
+class Questions(NamedTuple):
+    """Questions in two parts."""
+
+    train: list[Question]
+    test: list[Question]
+
+    @property
+    def all(self) -> list[Question]:
+        """Those to train on, then those to test on."""
+        return [*self.train, *self.test]
+
+
+class Parses(NamedTuple):
+    """A tree of each kind for each question, those to train on first."""
+
+    constituents: list[ConstTree]
+    dependencies: list[DepTree]
+
+
+def find_questions(data: Path) -> tuple[Path, Path]:
+    """Return the files train.txt and test.txt of a folder or of the one in it that has both."""
+    if not data.exists():
+        raise InputError(f"{data} does not exist; expected a folder with train.txt and test.txt")
+    found = [path.parent for path in sorted(data.rglob("train.txt")) if path.with_name("test.txt").is_file()]
+    if len(found) != 1:
+        raise InputError(f"{data} has {len(found)} pairs of train.txt and test.txt; expected one")
+    return found[0] / "train.txt", found[0] / "test.txt"
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Read questions in UTF-8 or, if it is not that, in Latin 1; each line as in ``NUM:date When ... ?``."""
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    questions = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        match = LINE.fullmatch(line.strip())
+        if not match:
+            raise FormatError(str(path), number, f"the line is {quote(line.strip())}", EXPECTED)
+        questions.append(Question(match[1], match[2], tuple(match[3].split())))
+    if not questions:
+        raise InputError(f"{path} has no questions; expected at least one")
+    return questions
+
+
+class Readers:
+    """The two parsers of an experiment, and what they make of questions, which is kept."""
+
+    def __init__(self, settings: QuestionSettings, inputs: Inputs) -> None:
+        self.settings = settings
+        self.questions = self._read(inputs.data)
+        self._store = inputs.store
+        self._folder = settings.treebank or inputs.data
+
+    def _read(self, data: Path) -> Questions:
+        train, test = find_questions(data)
+        return Questions(read_questions(train)[: self.settings.n_sentences], read_questions(test))
+
+    @cached_property
+    def corpus(self) -> Corpus | None:
+        """The treebank that vectors and the dependency parser learn from; none if none is needed or there."""
+        is_needed = self.settings.dependency_parser is None or self.settings.treebank is not None
+        if not is_needed:
+            try:
+                find_corpora(self._folder)
+            except InputError:
+                return None
+        return read_corpus(find_corpus(self._folder), self.settings.n_sentences)
+
+    def parses(self) -> Parses:
+        """Return the trees of all questions, which are parsed if they are not kept."""
+        brackets, columns = (
+            self._store.path("parses", f"{self.name}.{suffix}") for suffix in ("mrg", "conllu")
+        )
+        if not (brackets.exists() and columns.exists()):
+            dependencies = self._parse_dependencies()
+            constituents = self._parse_constituents(dependencies)
+            write_conllu(dependencies, columns)
+            write_brackets(constituents, brackets)
+        return Parses(read_brackets(brackets, functions=True, traces=True), read_conllu(columns))
+
+    @cached_property
+    def name(self) -> str:
+        """Under which trees are kept: another one for other parsers or questions."""
+        words = [DepTree(question.words) for question in self.questions.all]
+        return make_name(*self._names.values(), trees=(words,))
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        names = {}
+        for kind in DESCRIBED:
+            path = getattr(self.settings, f"{kind}_parser")
+            names[kind] = hash_file(path) if path else getattr(self, f"_{kind}_identity")()
+        return names
+
+    def _constituent_identity(self) -> str:
+        treebank = self._treebank
+        return self._untrained_constituent().identity(treebank.train, treebank.dev)[:NAME_LENGTH]
+
+    def _dependency_identity(self) -> str:
+        assert self.corpus
+        return self.settings.parser_name(self.corpus)
+
+    @cached_property
+    def _treebank(self) -> Treebank:
+        return read_treebank(find_treebank(self._folder), self.settings.n_sentences)
+
+    def _untrained_constituent(self) -> ConstituentParser:
+        return ConstituentParser(
+            tags="predicted", random_state=self.settings.random_state, n_jobs=self.settings.n_jobs
+        )
+
+    def _parse_dependencies(self) -> list[DepTree]:
+        parser = self._parser("dependency", DependencyParser)
+        if parser.tags != "predicted":
+            path = self.settings.dependency_parser
+            raise InputError(
+                f"{path} is a parser that needs tags; expected one trained with --tags predicted"
+            )
+        report(f"{len(self.questions.all):,} questions: dependencies")
+        trees: list[DepTree] = parser.predict([DepTree(question.words) for question in self.questions.all])
+        return trees
+
+    def _parse_constituents(self, tagged: Sequence[DepTree]) -> list[ConstTree]:
+        """Parse questions; a parser that needs tags is given those of the other one's tagger."""
+        parser = self._parser("constituent", ConstituentParser)
+        report(f"{len(tagged):,} questions: constituents")
+        trees: list[ConstTree] = parser.predict(tagged)
+        return trees
+
+    def _parser(self, kind: str, model: type[Parser]) -> Parser:
+        """Return a parser: the one that is given, or one that is trained if it is not kept."""
+        path = getattr(self.settings, f"{kind}_parser") or self._store.train(
+            self._names[kind],
+            lambda: self._untrained(kind),
+            lambda: self._parts(kind),
+            about=f"training the {kind} parser",
+        )
+        return load_parser(path, model, n_jobs=self.settings.n_jobs)
+
+    def _parts(self, kind: str) -> tuple[Any, Any]:
+        """Return the trees to train a parser on, and the dev trees if there are some."""
+        if kind == "constituent":
+            return self._treebank.train, self._treebank.dev or None
+        assert self.corpus
+        return self.corpus.train, self.corpus.dev
+
+    def describe(self) -> dict[str, str]:
+        """Say how the parsers were made."""
+        told = {}
+        for kind, names in DESCRIBED.items():
+            path = getattr(self.settings, f"{kind}_parser")
+            options = load_state(path).values[PARAMS] if path else vars(self._untrained(kind))
+            origin = f"the model {path.name}, trained before" if path else self._describe_training(kind)
+            shown = [f"{name.replace('_', ' ')} {options[name]}" for name in names]
+            own = (
+                "its own tagger" if options["tags"] == "predicted" else "the tagger of the dependency parser"
+            )
+            told[f"{kind} parser"] = ", ".join([origin, *shown, f"tags by {own}"])
+        return told
+
+    def _untrained(self, kind: str) -> ConstituentParser | DependencyParser:
+        return self._untrained_constituent() if kind == "constituent" else self.settings.make_parser()
+
+    def _describe_training(self, kind: str) -> str:
+        bank = self._treebank if kind == "constituent" else self.corpus
+        assert bank
+        return f"trained on {bank.name}, {len(bank.train):,} sentences"

@@ -1,0 +1,1 @@
+"""What the experiments of Turian & Melamed (2006) share."""
