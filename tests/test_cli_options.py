@@ -15,7 +15,7 @@ import treewright as tw
 from treewright import cli
 from treewright._validate import check_params, constructor_hints, without_effect
 from treewright.commands import train
-from treewright.commands.kernels import KERNELS
+from treewright.commands.kernels import TREE_KERNELS
 from treewright.commands.signatures import Options, format_size, parameter_texts, parse_size, takes
 from treewright.errors import InputError
 from treewright.mining.miner import ConjunctionMiner
@@ -91,7 +91,7 @@ def test_every_parameter_of_a_miner_is_an_option_of_mine_with_its_default():
         assert found[spell(parameter, default, NAMES)] == show(default, hint)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values())
+@pytest.mark.parametrize("kernel", TREE_KERNELS.values())
 def test_every_parameter_of_a_tree_kernel_is_an_option_of_kernel(kernel):
     found = options_of("kernel")
     for parameter, (default, hint) in parameters_of(kernel).items():

@@ -220,10 +220,12 @@ def test_a_tagger_is_trained_and_tags_files(fail, folder, tmp_path):
     assert all(tag != "_" for tree in tagged for tag in tree.upos)
     message = fail("parse", model, folder / "test.conllu", "--kbest", "2")
     assert message == (
-        "treewright: the model is a tagger, which has no trees; expected a parser for these options"
+        "treewright: --kbest with a Tagger, which finds tags; expected a model that finds k-best trees"
     )
     message = fail("parse", model, folder / "test.conllu", "--fixed-heads")
-    assert "tagger.tw, which is a Tagger; expected a dependency parser" in message
+    assert (
+        "--fixed-heads with a Tagger, which finds tags; expected a model that finds dependencies" in message
+    )
 
 
 def test_a_file_that_is_no_model_is_one_line(fail, folder):
@@ -321,7 +323,8 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
 
 def test_a_damaged_model_is_one_line(fail, folder, tmp_path):
     state = load_state(folder / "parser.tw")
-    state.parts["structure"].arrays["book"] = state.parts["structure"].arrays["book"][:3]
+    weights = state.parts["scorer_"].arrays
+    weights["weights.book"] = weights["weights.book"][:3]
     save_state(state, tmp_path / "damaged.tw")
     message = fail("parse", tmp_path / "damaged.tw", folder / "test.conllu")
     assert message.startswith(f"treewright: {tmp_path / 'damaged.tw'}:1: a damaged DependencyParser (")

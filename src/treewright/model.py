@@ -398,14 +398,15 @@ class Part:
 
     Parameters
     ----------
-    *kinds : type
-        What it may be; subclasses are, too.
+    *kinds : type or str
+        What it may be; subclasses are, too. A class that takes long to import is given as ``"module:Class"``.
     optional : bool
         Whether it may be None.
     """
 
-    def __init__(self, *kinds: type[Model], optional: bool = False) -> None:
-        self.kinds = kinds
+    def __init__(self, *kinds: type[Model] | str, optional: bool = False) -> None:
+        self.kinds = tuple(kind for kind in kinds if not isinstance(kind, str))
+        self._named = {kind.partition(":")[2]: kind for kind in kinds if isinstance(kind, str)}
         self.optional = optional
 
     def put(self, state: State, name: str, value: Model | None) -> None:
@@ -418,9 +419,12 @@ class Part:
         if self.optional and name not in state.parts:
             return None
         part = state.parts.pop(name)
+        is_named = part.kind in self._named
+        if is_named:
+            importlib.import_module(self._named[part.kind].partition(":")[0])
         kind = find_class(part.kind)
-        if not issubclass(kind, self.kinds):
-            expected = " or ".join(each.__name__ for each in self.kinds)
+        if not (is_named or issubclass(kind, self.kinds)):
+            expected = " or ".join([*(each.__name__ for each in self.kinds), *self._named])
             raise InputError(f"{name} is a {part.kind}; expected {expected}")
         return self._make(kind, part)
 

@@ -20,7 +20,7 @@ from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
 from treewright.learn.trees import ForestField, join_trees, score_rows
-from treewright.mining.binary import BinaryEstimator
+from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out
 from treewright.mining.problem import FloatArray

@@ -15,7 +15,7 @@ from treewright._typing import Range, Shown
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.learn.perceptron import AveragedPerceptron
-from treewright.mining.binary import BinaryEstimator
+from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction

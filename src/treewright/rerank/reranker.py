@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,15 @@ from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
 from treewright.rerank.candidates import CandidateLists, FloatArray
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
-from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature
 from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
+
+if TYPE_CHECKING:
+    from treewright.rerank.kernelized import KernelScorer
 
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
@@ -118,7 +120,7 @@ class DependencyReranker(DependencyAnnotator):
     }
     fields = saved(
         parser_=Part(DependencyParser),
-        scorer_=Part(LinearScorer, KernelScorer),
+        scorer_=Part(LinearScorer, "treewright.rerank.kernelized:KernelScorer"),
         beta_=Value(float),
         scale_=Value(float),
         oracle_=Value(float),
@@ -130,7 +132,7 @@ class DependencyReranker(DependencyAnnotator):
     unsaved = ("parser", "n_jobs")
     explains = True
     parser_: DependencyParser
-    scorer_: LinearScorer | KernelScorer
+    scorer_: "LinearScorer | KernelScorer"
     beta_: float
     scale_: float
     oracle_: float
@@ -219,8 +221,8 @@ class DependencyReranker(DependencyAnnotator):
 
     def check_fitted_state(self) -> None:
         """Check that the scorer is that of the learner and the space."""
-        expected = KernelScorer if self.learner == "kernel" else LinearScorer
-        expect(type(self.scorer_) is expected, "the scorer of the learner")
+        is_linear = isinstance(self.scorer_, LinearScorer)
+        expect(is_linear == (self.learner == "mined"), "the scorer of the learner")
         if isinstance(self.scorer_, LinearScorer):
             expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
 

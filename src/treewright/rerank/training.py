@@ -18,12 +18,12 @@ from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists, IntArray, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
 from treewright.rerank.jackknife import jackknife_lists
-from treewright.rerank.kernelized import KernelScorer
 from treewright.rerank.linear import LinearScorer
 from treewright.rerank.tuning import choose_scale, combine, divide_mass, tune
 from treewright.scale import Client
 
 if TYPE_CHECKING:
+    from treewright.rerank.kernelized import KernelScorer
     from treewright.rerank.reranker import DependencyReranker
 
 TUNED = ("significance_level", "parser")
@@ -42,7 +42,7 @@ class LearntReranker(NamedTuple):
     """All that a reranker learns; attributes as those of `DependencyReranker`."""
 
     parser: DependencyParser
-    scorer: LinearScorer | KernelScorer
+    scorer: "LinearScorer | KernelScorer"
     beta: float
     scale: float
     oracle: float
@@ -136,7 +136,7 @@ class RerankerTrainer:
         training: TrainingLists,
         scale: float,
         kept: Checkpoint | None,
-    ) -> LinearScorer | KernelScorer:
+    ) -> "LinearScorer | KernelScorer":
         lists, right = training.lists, training.right
         what = "was added to" if self.reranker.target == "gold" else "is missing in"
         report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
@@ -147,6 +147,9 @@ class RerankerTrainer:
                 "n_jobs": self.reranker.n_jobs,
                 "random_state": self.reranker.random_state,
             }
+            # Imports scikit-learn, which takes longer than to parse a file without it.
+            from treewright.rerank.kernelized import KernelScorer
+
             return KernelScorer(degree, **options).fit(lists, right, client=self.client)
         problem = list_problem(lists.first, right, base_scores=lists.scores * scale)
         scorer = LinearScorer(
