@@ -19,10 +19,11 @@ from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.derived import DerivedKernel
+from treewright.model import load
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
-from treewright.persist import identify, load_state
+from treewright.persist import identify
 from treewright.progress import report
 from treewright.report.corpora import Treebank
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options
@@ -385,7 +386,7 @@ class Candidates:
             found = self._reranker(kernel, weights).learn(lists, losses)
             bench.store.put(name, found.facts)
             found.reranker.save(path)
-        return Learnt(CandidateReranker.from_state(load_state(path)), **(bench.store.get(name) or {}))
+        return Learnt(load(path), **(bench.store.get(name) or {}))
 
     def _learnt_name(self, kernel: str, weights: str) -> str:
         settings = self._bench.settings
