@@ -5,9 +5,9 @@ import sys
 
 import numba
 import pytest
-from treewright.native.projective import is_under
 
 from treewright.native import compiling
+from treewright.native.data.projective import is_under
 
 PROGRAM = """
 import numpy as np

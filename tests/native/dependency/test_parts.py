@@ -5,7 +5,7 @@ import pytest
 from oracle.dependency import parts as twin
 from oracle.dependency.features import random_corpus, random_weights, unpack
 
-from treewright.native import features, parts
+from treewright.native.dependency import features, parts
 from treewright.parsing.dependency.features import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")

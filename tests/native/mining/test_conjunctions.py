@@ -21,8 +21,8 @@ OPTIONS = [
     {"filter_memory": 256},
     {"filter_memory": 4096},
     {"memory_limit": LEAST},
-    {"jobs": 2},
-    {"jobs": 2, "filter_memory": 1024, "memory_limit": LEAST},
+    {"n_jobs": 2},
+    {"n_jobs": 2, "filter_memory": 1024, "memory_limit": LEAST},
 ]
 
 

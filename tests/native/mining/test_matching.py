@@ -30,7 +30,7 @@ def make_space(lists, features, *, root=True, jobs=1):
     """Make a space whose arcs have the features that are given."""
     trees = [DepTree(["a"] * heads.shape[1]) for heads in lists]
     encoder = ArcEncoder.from_trees(trees, column="xpos", templates=["h.tag m.tag"])
-    space = SubtreeSpace(trees, lists, encoder=encoder, root=root, jobs=jobs)
+    space = SubtreeSpace(trees, lists, encoder=encoder, root=root, n_jobs=jobs)
     forest = space.forest
     arcs = zip(forest.owners, forest.heads.tolist(), forest.modifiers.tolist(), strict=True)
     ids = [features[owner][head, modifier] for owner, head, modifier in arcs]

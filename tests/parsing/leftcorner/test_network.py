@@ -157,5 +157,5 @@ def test_candidates_that_begin_alike_share_steps(network):
     assert len(twice.hidden) == len(once.hidden)
     np.testing.assert_allclose(twice.hidden, once.hidden, atol=1e-6)
     other = trace_candidates(network, share(0, 1))
-    assert other.steps[0] == other.steps[other.first[1]] == 0
+    assert other.steps[0] == other.steps[other.indptr[1]] == 0
     np.testing.assert_allclose(np.asarray(other.distributions.sum(axis=1)).ravel(), 1, atol=1e-12)
