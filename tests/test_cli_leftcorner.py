@@ -222,10 +222,12 @@ def test_files_that_cannot_be_used_are_one_line(fail, data, tmp_path):
 def test_options_of_parse_that_have_no_meaning_are_one_line(fail, model, data, tmp_path):
     source, text = data / "test.mrg", tmp_path / "in.txt"
     assert fail("parse", model, source, "--confidence") == (
-        "treewright: --confidence is for arcs; expected a dependency parser, not one of constituents"
+        "treewright: --confidence with a LeftCornerParser, which finds constituents; "
+        "expected a model that finds dependencies"
     )
     assert fail("parse", model, source, "--predicates-from", source) == (
-        f"treewright: --predicates-from is for semantic roles; {model} is a LeftCornerParser"
+        "treewright: --predicates-from with a LeftCornerParser, which finds constituents; "
+        "expected a model that finds roles"
     )
     assert fail("parse", model, source, "--tags", "predicted") == (
         "treewright: the parser has no tagger of its own; expected one (--tags predicted in training)"

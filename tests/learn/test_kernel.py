@@ -79,12 +79,11 @@ def test_no_value_is_computed_twice():
 
 
 @pytest.mark.parametrize("bytes_kept", [0, 1000, 5000])
-def test_values_without_room_change_nothing(bytes_kept, monkeypatch):
+def test_values_without_room_change_nothing(bytes_kept):
     rows, first, right = draw(4)
     expected = KernelPerceptron().fit(LinearKernel(rows), first, right)
-    monkeypatch.setattr("treewright.learn.kernel.BYTES_PER_MIB", bytes_kept)
     kernel = LinearKernel(rows)
-    found = KernelPerceptron(cache_memory=1 << 20).fit(kernel, first, right)
+    found = KernelPerceptron(cache_memory=bytes_kept).fit(kernel, first, right)
     assert found.coef_.tolist() == expected.coef_.tolist()
     assert len(set(kernel.asked)) < len(kernel.asked)
 

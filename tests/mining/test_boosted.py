@@ -68,7 +68,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_accepts_the_estimator_if_numbers_are_binarised(estimator, check, monkeypatch):
-    monkeypatch.setattr("treewright.mining.binary.as_binary", lambda X: as_binary(X > 0))
+    monkeypatch.setattr("treewright.mining.binary_estimator.as_binary", lambda X: as_binary(X > 0))
     check(estimator)
 
 

@@ -34,7 +34,8 @@ def guess(train, test):
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_kernel_learns_and_is_the_same_after_saving(kernel, train, test, guess, tmp_path):
-    classifier = tw.RoleClassifier(kernel, features="standard", n_fragments=200, threshold=3.0).fit(train)
+    more = {"n_fragments": 200} if "fragments" in kernel else {"threshold": 3.0} if kernel == "mined" else {}
+    classifier = tw.RoleClassifier(kernel, features="standard", **more).fit(train)
     predicted = classifier.predict(test)
     assert classifier.score(test) > guess + 0.05
     classifier.save(tmp_path / "roles.tw")
@@ -73,7 +74,8 @@ def test_merged_adjuncts_are_one_class(train):
 
 @pytest.mark.parametrize("kernel", ["linear", "fragments", "linear+fragments"])
 def test_reasons_add_up_to_the_decision_of_linear_models(kernel, train, test):
-    classifier = tw.RoleClassifier(kernel, features="standard", n_fragments=100).fit(train)
+    more = {"n_fragments": 100} if "fragments" in kernel else {}
+    classifier = tw.RoleClassifier(kernel, features="standard", **more).fit(train)
     label = classifier.classes_[0]
     reasons = classifier.explain(test[0], 10_000, label=label)
     intercept = classifier.model_.intercept_[0]

@@ -442,6 +442,11 @@ class ConstituentReranker(ConstituentAnnotator):
         return other
 
     @property
+    def tagger_(self) -> Tagger | None:  # type: ignore[override]
+        """The parser's own tagger, if it has one; of two parsers neither tags."""
+        return self.own_tagger
+
+    @property
     def own_tagger(self) -> Tagger | None:
         """The parser's own tagger, if it has one; of two parsers neither tags."""
         return None if self.second else self._current_parser().tagger_

@@ -13,10 +13,11 @@ from treewright.parsing.dependency.pruning import _widen, left_arcs
 
 EVERYTHING = 4000
 OPTIONS = {"epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
+WIDE = {"pruning_threshold": 0, "max_heads": 20}
 KINDS = {
-    "order 1": {"order": 1},
-    "order 2": {"order": 2},
-    "order 3": {"order": 3},
+    "order 1": {"order": 1, **WIDE},
+    "order 2": {"order": 2, **WIDE},
+    "order 3": {"order": 3, **WIDE},
     "spanning": {"order": 1, "decoder": "spanning"},
 }
 
@@ -29,8 +30,7 @@ def bank():
 @pytest.fixture(scope="module")
 def parsers(bank):
     """Train a parser of each kind, which hardly prunes."""
-    wide = {"pruning_threshold": 0, "max_heads": 20}
-    return {name: tw.DependencyParser(**OPTIONS, **wide, **more).fit(bank) for name, more in KINDS.items()}
+    return {name: tw.DependencyParser(**OPTIONS, **more).fit(bank) for name, more in KINDS.items()}
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -370,7 +370,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"k": 0}, "k is 0; expected an integer of at least 1"),
         ({"pruning_threshold": 2}, "pruning_threshold is 2; expected a number from 0 to 1"),
-        ({"lifting": "up"}, "lifting is 'up'; expected one of path, head, head.path, baseline"),
+        ({"lifting": "up"}, "lifting is 'up'; expected one of baseline, head, path, head.path"),
         (
             {"templates": tw.TemplateSet(arc="h.tag x.tag")},
             "template 'h.tag x.tag' has 'x.tag'; expected ROLE.* with a role of h, m, an offset",
