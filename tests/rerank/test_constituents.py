@@ -317,7 +317,7 @@ def test_tags_are_those_of_the_parser(train, dev, test):
     assert [tree.words() for tree in reranker.predict([each.words() for each in test])] == [
         each.words() for each in test
     ]
-    reranker.tags = "gold"
+    reranker = reranker.using(tags="gold")
     assert reranker.needs_tags
     assert [tree.tags() for tree in reranker.predict(test)] == [each.tags() for each in test]
 
