@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from treewright._typing import Integers, Keys
 from treewright._validate import check_choice
 from treewright.data.deptree import DepTree
 from treewright.data.templates import TemplateLanguage
@@ -31,9 +31,6 @@ from treewright.native.data.arcs import (
     count_arc_features,
     fill_arc_features,
 )
-
-Integers = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.uint64]
 
 PAIRS = (
     *("h.word m.word", "h.tag m.tag", "h.word m.tag", "h.tag m.word"),

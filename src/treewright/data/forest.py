@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.data.consttree import ConstTree
 
 Ints = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
 
 
 class Forest(NamedTuple):

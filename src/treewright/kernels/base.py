@@ -12,10 +12,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treewright._typing import FloatArray, Integers
 from treewright.errors import InputError, quote
-
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 KERNELS: dict[str, type["Kernel"]] = {}
 """The kernels that have a short name, such as "sst", by that; of modules that have been imported."""

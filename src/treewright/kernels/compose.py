@@ -28,9 +28,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
 
+from treewright._typing import FloatArray
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, PackedExamples, check_rows
+from treewright.kernels.base import Kernel, PackedExamples, check_rows
 from treewright.kernels.inputs import Key, as_matrix, find_parts, multiply, square_rows
 
 Term: TypeAlias = Kernel | tuple[str, Kernel]

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from treewright._typing import Count, Range
+from treewright._typing import Count, FloatArray, Integers, Range
 from treewright._validate import check_params
 from treewright.data.forest import Forest
 from treewright.data.labelled_trees import Centre
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples, check_rows
+from treewright.kernels.base import Kernel, PackedExamples, check_rows
 from treewright.kernels.indices import (
     PartialIndex,
     PartialOptions,

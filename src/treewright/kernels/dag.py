@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.forest import Forest, Integers, Ints
+from treewright._typing import Integers
+from treewright.data.forest import Forest, Ints
 from treewright.native.kernels.bags import Postings, Sorted
 from treewright.native.kernels.dags import (
     Bags,

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 
+from treewright._typing import Booleans, FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers
 
-Booleans = npt.NDArray[np.bool_]
 TOLERANCE = 1e-6
 """By how much the probabilities of a step may miss 1."""
 

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, Integers, Keys
 from treewright._validate import check_choice, check_number
-from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder, Keys
+from treewright.data.arcs import ARC_FEATURES, BETWEEN, ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples, check_rows
+from treewright.kernels.base import Kernel, PackedExamples, check_rows
 from treewright.native.data.arcs import DISTANCE_BITS, LAST_VALUE_BITS
 from treewright.native.kernels.deptree import (
     LANES,

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack, issparse, vstack
 from scipy.special import logsumexp
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
+from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.compose import VectorKernel
 from treewright.kernels.decisions import DecisionList, GradientList, candidate_logs
 from treewright.kernels.prefixes import log_normalizer

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse, vstack
 
+from treewright._typing import Integers
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.interop import from_nltk
 from treewright.data.svmlight import SparseVector, TreeExample
 from treewright.errors import InputError, quote
-from treewright.kernels.base import Integers, Kernel, find_kernel
+from treewright.kernels.base import Kernel, find_kernel
 from treewright.kernels.inputs import is_nltk
 from treewright.model import Array, Coded, expect, is_within, refuse_rest
 from treewright.persist import State

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest, Ints
 from treewright.errors import InputError
-from treewright.kernels.base import CLASSES, FloatArray, Integers, Kernel
+from treewright.kernels.base import CLASSES, Kernel
 from treewright.kernels.compose import Part, Sum
 from treewright.kernels.convolution import TreeKernel
 from treewright.kernels.dag import Dag, find_subtrees, find_symbols

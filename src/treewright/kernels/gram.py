@@ -12,13 +12,13 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Memory
+from treewright._typing import FloatArray, Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import is_special, naming, replacing, take_place
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, PackedExamples
+from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
 from treewright.kernels.examples import (
     check_examples,

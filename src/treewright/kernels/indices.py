@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.forest import Forest, Integers, Ints
+from treewright._typing import FloatArray, Integers
+from treewright.data.forest import Forest, Ints
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray
 from treewright.kernels.dag import CHUNK, Dag, Translation, find_subtrees, is_first
 from treewright.native.kernels.bags import Postings, Sorted, add_bags, evaluate_bags
 from treewright.native.kernels.dags import Bags, count_inner

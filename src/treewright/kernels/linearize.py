@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from treewright._typing import FloatArray
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray
 from treewright.kernels.examples import (
     EXAMPLES,
     KernelField,

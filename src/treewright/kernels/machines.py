@@ -14,9 +14,10 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
+from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.examples import check_examples, count_examples, take_examples
 from treewright.kernels.fragments import MAX_VISITS, SearchLimits, WeighedFragment, explain_tree
 from treewright.kernels.platt import apply_sigmoid, deal_folds, fit_sigmoid

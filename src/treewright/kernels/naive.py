@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from treewright._typing import FloatArray, Integers
 from treewright.data.consttree import ConstTree
 from treewright.data.forest import Forest
-from treewright.kernels.base import FloatArray, Integers
 from treewright.native.kernels.naive import PlainTrees, evaluate_all_nodes
 
 Evaluate = Callable[[Integers], FloatArray]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from treewright.kernels.base import FloatArray, Integers
+from treewright._typing import FloatArray, Integers
 
 MAX_STEPS = 100
 SMALLEST_GRADIENT = 1e-8

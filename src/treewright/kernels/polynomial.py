@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse, vstack
 
+from treewright._typing import FloatArray
 from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Kernel, PackedExamples, check_rows
+from treewright.kernels.base import Kernel, PackedExamples, check_rows
 from treewright.kernels.inputs import as_matrix
 from treewright.native.kernels.overlaps import WIDTH, BinaryRows, count_overlaps
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
+from treewright._typing import FloatArray
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray
 from treewright.kernels.decisions import DecisionList
 
 ROOT = 0

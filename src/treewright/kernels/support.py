@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
+from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.examples import (
     EXAMPLES,

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, Integers
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, PackedExamples
+from treewright.kernels.base import PackedExamples
 from treewright.native.kernels.svm import (
     Dual,
     Heaps,

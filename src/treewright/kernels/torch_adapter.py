@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from treewright._optional import require
+from treewright._typing import FloatArray
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray
 from treewright.kernels.decisions import GradientList, make_gradient_list
 
 

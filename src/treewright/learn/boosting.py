@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.learn.trees import (
-    FloatArray,
     Leaves,
     TreeBuilder,
     find_values,
@@ -33,7 +33,6 @@ from treewright.native.learn.boosting import Limits, Rows, Tree
 from treewright.persist import State
 from treewright.scale import map_slices
 
-Integers = npt.NDArray[np.int64]
 BLOCK = 1 << 16
 """Examples whose features are extracted at once where all of them are looked at."""
 ROUNDING = 1e-10

@@ -5,12 +5,10 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.errors import InputError
 from treewright.progress import track
-
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class KernelBlocks(Protocol):

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 
+from treewright._typing import FloatArray, Integers
 from treewright.errors import InputError
 
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 FULL_SHARE = 0.2
 """Of values that are not zero in a matrix that is not sparse."""
 MOST_UNPACKED = 1 << 25

@@ -9,12 +9,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from treewright._typing import FloatArray
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.native.learn.perceptron import Sparse, Weights, train_epoch
 from treewright.progress import track
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

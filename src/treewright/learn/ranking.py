@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.native.learn.perceptron import Weights
@@ -15,7 +16,6 @@ from treewright.native.learn.proximal import Alternatives, Design
 from treewright.native.learn.ranking import rank_epoch
 from treewright.progress import task, track
 
-FloatArray = npt.NDArray[np.float64]
 SMALLEST_TRUST = 1e-12
 MOST_COPIED = 300_000_000
 """Values of a matrix that is kept by rows and by columns, at 8 bytes each."""

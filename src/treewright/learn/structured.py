@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.learn.lists import (
     CandidateLosses,
-    FloatArray,
     RowSource,
     add_rows,
     check_bounds,

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray
 from treewright.model import Array, Record, expect, is_within
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import Forest, Limits, Rows, Tree
 from treewright.persist import State
 
-FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]
 LARGEST_MARGIN = 700.0
 """Its exponential is still a number."""

@@ -24,7 +24,6 @@ SHORTEST = 1e-8
 NOWHERE = -1
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def learn_vectors(

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse, vstack
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer
 from treewright.errors import InputError
 from treewright.learn.kernel import KernelBlocks
 from treewright.learn.lists import (
     CandidateLosses,
-    FloatArray,
-    Integers,
     RowSource,
     add_rows,
     check_bounds,

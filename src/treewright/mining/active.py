@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, IntArray, Integers
 from treewright.mining.memory import Memory
-from treewright.mining.problem import FloatArray, Integers, Problem
-from treewright.mining.space import FeatureSpace, IntArray
+from treewright.mining.problem import Problem
+from treewright.mining.space import FeatureSpace
 from treewright.native.learn.proximal import (
     Design,
     Model,

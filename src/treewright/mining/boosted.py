@@ -16,6 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names_in
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer, check_number
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees, CsrExamples, TreeRecord
@@ -23,7 +24,6 @@ from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out
-from treewright.mining.problem import FloatArray
 from treewright.model import Listed, Value, expect, is_within, saved
 from treewright.native.learn.boosting import Forest, Tree
 from treewright.progress import Task, report, task
@@ -33,7 +33,6 @@ PATIENCE = 5
 """Penalties without a lower loss on held-out samples after which lower ones are not tried."""
 SMALLEST_SHARE = 1e-4
 """The lowest penalty that is tried, as a share of the first."""
-Integers = npt.NDArray[np.int64]
 AfterTree = Callable[[TreeRecord], None]
 
 

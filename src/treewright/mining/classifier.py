@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Fraction, NonNegativeFloat, NonNegativeInt, Range
 from treewright.errors import InputError
 from treewright.mining.estimator import (
     ConjunctionEstimator,
@@ -20,7 +20,6 @@ from treewright.mining.estimator import (
 )
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
-from treewright.mining.problem import FloatArray
 from treewright.persist import State
 from treewright.scale import Client
 

@@ -7,9 +7,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import IntArray
 from treewright.mining.bloom import SMALLEST, SpectralBloomFilter
 from treewright.mining.levels import LoadedSpan, Weighed, weigh
-from treewright.mining.space import Growth, IntArray
+from treewright.mining.space import Growth
 from treewright.native.mining.conjunctions import (
     FREE,
     SHUT,

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from treewright._typing import Range, Shown
+from treewright._typing import FloatArray, Range, Shown
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.learn.perceptron import AveragedPerceptron
@@ -19,7 +19,7 @@ from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions, name_conjunction
-from treewright.mining.problem import FloatArray, label_problem
+from treewright.mining.problem import label_problem
 from treewright.mining.reports import Mined, PathStep
 from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client

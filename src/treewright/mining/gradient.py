@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treewright._typing import FloatArray, IntArray, Integers
 from treewright._validate import check_integer, check_number
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.mining.active import ActiveFeatures, soft
 from treewright.mining.memory import Memory
-from treewright.mining.problem import FloatArray, Integers, Problem
+from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
-from treewright.mining.space import FeatureSpace, IntArray, SpaceSearch, Violations
+from treewright.mining.space import FeatureSpace, SpaceSearch, Violations
 from treewright.mining.store import Kept, Store, load
 from treewright.persist import State
 from treewright.progress import report, task

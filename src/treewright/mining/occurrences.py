@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treewright.data.arcs import ArcEncoder, Keys
+from treewright._typing import IntArray, Keys
+from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
-from treewright.mining.space import IntArray
 from treewright.native.mining.subtrees import N_DEPTHS
 
 

@@ -5,16 +5,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treewright.data.arcs import Keys
-from treewright.mining.space import IntArray
+from treewright._typing import IntArray, Integers, Keys
 from treewright.native.data.arcs import find_keys, index_keys
 from treewright.native.mining.forests import Features
 from treewright.native.mining.matching import Marked
 from treewright.native.mining.subtrees import N_DEPTHS
-
-Integers = npt.NDArray[np.int64]
 
 
 class Patterns:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from treewright._typing import IntArray
 from treewright.errors import InputError
 from treewright.mining.binary import as_binary
 from treewright.mining.counting import ConjunctionCounting, GrownLevel, Sifting
@@ -23,7 +24,7 @@ from treewright.mining.levels import (
 )
 from treewright.mining.memory import Memory
 from treewright.mining.single_columns import BYTES_TO_FIND, Singles, bytes_to_count
-from treewright.mining.space import Growth, IntArray, Violations
+from treewright.mining.space import Growth, Violations
 from treewright.mining.store import Store, load
 from treewright.native.mining.conjunctions import EMPTY, Matches, Trie, insert_conjunctions, match_rows
 from treewright.progress import track

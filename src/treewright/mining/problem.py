@@ -8,13 +8,11 @@ right one, makes the sample a violator.
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.errors import InputError
 from treewright.mining.space import Violations
 from treewright.native.learn.proximal import Alternatives, find_violators
-
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 SAMPLE_BYTES, SCORE_BYTES = 32, 8
 """What mining keeps of each sample beside its alternatives, and of each score."""

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from treewright.mining.problem import FloatArray
-from treewright.mining.space import IntArray
+from treewright._typing import FloatArray, IntArray
 
 
 class OrderReport(NamedTuple):

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright.mining.space import IntArray, Violations
+from treewright._typing import IntArray, Integers
+from treewright.mining.space import Violations
 from treewright.native.mining.conjunctions import Level, Rows, sort_rows
-
-Integers = npt.NDArray[np.int64]
 
 ENTRIES_AT_A_TIME = 1 << 17
 """Entries that are read at a time, about."""

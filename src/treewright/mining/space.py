@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-IntArray = npt.NDArray[np.int32]
+from treewright._typing import IntArray
 
 
 class Violations(NamedTuple):

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from treewright.data.arcs import ArcEncoder, Keys
+from treewright._typing import IntArray, Integers, Keys
+from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.patterns import Patterns, make_index
-from treewright.mining.space import Growth, IntArray, Violations
+from treewright.mining.space import Growth, Violations
 from treewright.mining.subtree_counting import ROOM, SubtreeCounting, are_first
 from treewright.native.data.arcs import find_keys
 from treewright.native.mining.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
@@ -50,8 +51,6 @@ from treewright.native.mining.subtrees import (
     fill_roots,
 )
 from treewright.scale import Client, map_jobs
-
-Integers = npt.NDArray[np.int64]
 
 MAX_TREES = 64
 """Candidates a list can have."""

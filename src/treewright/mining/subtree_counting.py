@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.native.mining.subtrees import (
     N_COLUMNS,
     N_DEPTHS,
@@ -16,8 +17,6 @@ from treewright.native.mining.subtrees import (
     Work,
     search_roots,
 )
-
-Integers = npt.NDArray[np.int64]
 
 ROOM = 1 << 14
 """Features, places and fragments for which room is made at first."""

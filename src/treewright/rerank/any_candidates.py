@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, Integers
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
@@ -17,7 +18,6 @@ from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
 from treewright.model import Model, Part, Value, expect, saved
 from treewright.progress import report
-from treewright.rerank.candidates import FloatArray, Integers
 from treewright.rerank.views import (
     KernelView,
     Ranker,

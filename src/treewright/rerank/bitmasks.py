@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.native.hashing import Keys
-
-Integers = npt.NDArray[np.int64]
 
 
 def find_first(values: npt.NDArray[Any]) -> Integers:

@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, IntArray, Integers
 from treewright.data.deptree import DepTree
 from treewright.metrics.ratios import percent
 from treewright.parsing.dependency.parser import Structures
 from treewright.persist import State
-
-IntArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class TrainingLists(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from treewright._typing import Count, Folds, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Folds, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -37,7 +37,6 @@ from treewright.parsing.sentences import (
 from treewright.persist import identify
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import CandidateReranker
-from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import (
     AnyParser,
     ParseList,

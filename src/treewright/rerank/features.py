@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from treewright._typing import Count
+from treewright._typing import Count, FloatArray, IntArray, Integers, Keys
 from treewright.checkpoint import Checkpoint
-from treewright.data.arcs import ArcEncoder, Keys, templates_of
+from treewright.data.arcs import ArcEncoder, templates_of
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.mining.gradient import GradientMiner
@@ -17,12 +17,12 @@ from treewright.mining.patterns import Patterns
 from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport
-from treewright.mining.space import FeatureSpace, IntArray
+from treewright.mining.space import FeatureSpace
 from treewright.mining.subtree import SubtreeSpace, name_subtree
 from treewright.model import Array, Listed, Model, Part, Value, expect, is_within, saved
 from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.progress import Message, filtered
-from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
+from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.templates import TemplateFeatures
 from treewright.scale import Client
 

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from treewright._typing import FloatArray, Integers
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
@@ -17,7 +18,7 @@ from treewright.learn.kernel import KernelBlocks, KernelPerceptron
 from treewright.model import Array, Coded, Model, saved
 from treewright.persist import State
 from treewright.progress import report
-from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
+from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows
 from treewright.scale import Client, map_jobs
 

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray, Integers
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.learn.ranking import AveragedRanker, fit_penalties
@@ -13,7 +14,7 @@ from treewright.mining.problem import Problem
 from treewright.model import Array, Model, Part, expect, saved
 from treewright.native.learn.proximal import Alternatives
 from treewright.progress import report
-from treewright.rerank.candidates import CandidateLists, FloatArray, Integers
+from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import (
     ConjunctionFeatures,
     HandFeatures,

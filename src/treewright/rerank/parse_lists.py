@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treewright._typing import FloatArray, Integers
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
@@ -15,7 +16,6 @@ from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input
 from treewright.persist import State
-from treewright.rerank.candidates import FloatArray, Integers
 
 UNREACHABLE = 5.0
 """By how much a tree that a parser cannot derive scores below the worst one that it can."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -17,7 +17,7 @@ from treewright.model import Part, Value, expect, saved
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
-from treewright.rerank.candidates import CandidateLists, FloatArray
+from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.linear import LinearScorer
 from treewright.rerank.reasons import Comparison, WeighedFeature

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treewright._typing import FloatArray
 from treewright.learn.lists import best_rows
-from treewright.rerank.candidates import FloatArray
 from treewright.rerank.parse_lists import best_f1, corpus_f1
 
 SHARES = (0.0, *(2.0**power for power in range(-6, 11)))

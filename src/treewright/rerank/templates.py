@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from treewright._typing import IntArray, Integers
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
@@ -28,8 +29,8 @@ from treewright.data.templates import Template, TemplateLanguage
 from treewright.model import Array, Model, Value, saved
 from treewright.native.data.arcs import LENGTH_BINS
 from treewright.native.hashing import Keys, hash_text, mix_arrays
-from treewright.rerank.bitmasks import Integers, find_first, join_bits, pack, unpack
-from treewright.rerank.candidates import CandidateLists, IntArray
+from treewright.rerank.bitmasks import find_first, join_bits, pack, unpack
+from treewright.rerank.candidates import CandidateLists
 
 TEMPLATES = """
     m.tag m.left

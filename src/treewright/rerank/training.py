@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
 from treewright.metrics.calibration import reliability
@@ -15,7 +16,7 @@ from treewright.mining.gradient import GradientMiner
 from treewright.mining.problem import list_problem
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import report
-from treewright.rerank.candidates import CandidateLists, IntArray, TrainingLists
+from treewright.rerank.candidates import CandidateLists, TrainingLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, ListFeatures, SubtreeFeatures
 from treewright.rerank.jackknife import jackknife_lists
 from treewright.rerank.linear import LinearScorer

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray, IntArray, Integers
 from treewright.metrics.ratios import percent
 from treewright.metrics.significance import significance
 from treewright.parsing.dependency.calibration import best_scale
-from treewright.rerank.candidates import CandidateLists, FloatArray, IntArray, Integers
+from treewright.rerank.candidates import CandidateLists
 
 BETAS = (0.0, *(2.0**power for power in range(-6, 13)))
 """How much the parser's score counts, in terms of how far scores of candidates lie apart."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.feature_extraction import DictVectorizer
 
-from treewright._typing import NonNegativeInt
+from treewright._typing import FloatArray, Integers, NonNegativeInt
 from treewright.data.svmlight import SparseVector
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
@@ -28,7 +28,6 @@ from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPe
 from treewright.model import PARAMS, Array, Model, Record, Value, expect, is_within, saved
 from treewright.persist import State
 from treewright.progress import track
-from treewright.rerank.candidates import FloatArray, Integers
 
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM
 

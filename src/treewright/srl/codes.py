@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from treewright._typing import FloatArray
 from treewright.data.templates import Template
 from treewright.model import Array, Model, Part, expect, saved
 from treewright.native.hashing import mix_arrays
 from treewright.srl.linear import LinearMachine
 
 Codes = npt.NDArray[np.uint32]
-FloatArray = npt.NDArray[np.float64]
 
 HALF = np.uint64(32)
 NO, YES = "no", "yes"

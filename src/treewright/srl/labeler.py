@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from treewright._typing import Count, FileName, NonNegativeInt, Range
+from treewright._typing import Count, FileName, FloatArray, NonNegativeInt, Range
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
@@ -41,7 +41,6 @@ from treewright.srl.pairs import iter_pairs, read_pairs
 from treewright.srl.predicates import VERBS, PredicateFinder, tag_at, word_at
 from treewright.srl.roles import RoleClassifier, RoleKernel
 
-FloatArray = npt.NDArray[np.float64]
 Pairs: TypeAlias = tuple[Sequence[ConstTree], Sequence[PropSentence]]
 """Trees and the roles in the same sentences."""
 

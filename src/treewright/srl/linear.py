@@ -8,11 +8,11 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from treewright._typing import FloatArray
 from treewright.errors import InputError, quote
 from treewright.model import Array, Model, Value, expect, saved
 from treewright.progress import task
 
-FloatArray = npt.NDArray[np.float64]
 MOST_ROUNDS = 300
 """Over the examples, at the most; the machines for the roles of the English Web Treebank take 149."""
 MOST_SEEDS = 1 << 32

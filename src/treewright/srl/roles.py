@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import BaseEstimator
 
-from treewright._typing import Count, Memory, NonNegativeInt, Range
+from treewright._typing import Count, FloatArray, Memory, NonNegativeInt, Range
 from treewright._validate import check_choice, check_integer, check_params
 from treewright.data.consttree import ConstTree
 from treewright.data.svmlight import SparseVector, stack_vectors
@@ -25,8 +24,6 @@ from treewright.model import Model, Part, Value, expect, saved
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
 from treewright.srl.linear import LinearMachine, read_names
-
-FloatArray = npt.NDArray[np.float64]
 
 LINEAR, MINED, FRAGMENTS = "linear", "mined", "fragments"
 TREE_KERNELS: dict[str, Kernel] = {

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint
 from treewright.data.templates import TemplateLanguage
 from treewright.learn.weights import Packed, average, pack, unpack
@@ -39,8 +40,6 @@ from treewright.native.tagging.classifier import (
 )
 from treewright.persist import State
 from treewright.progress import task
-
-IntArray = npt.NDArray[np.int32]
 
 ATTRIBUTES = {
     "word": WORD,

@@ -11,11 +11,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, NonNegativeInt
+from treewright._typing import Count, IntArray, NonNegativeInt
 from treewright.checkpoint import Checkpoint
 from treewright.model import Model, Part, Value, expect, saved
 from treewright.native.tagging.classifier import Text
-from treewright.tagging.classifier import IntArray, WordClassifier
+from treewright.tagging.classifier import WordClassifier
 
 TEMPLATES = """
 w.label

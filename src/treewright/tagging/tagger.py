@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Count, FileName, NonNegativeInt
+from treewright._typing import Count, FileName, IntArray, NonNegativeInt
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
 from treewright.annotation.conllu import ConlluFormatter, open_conllu
@@ -26,7 +26,7 @@ from treewright.model import Array, Part, Record, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
-from treewright.tagging.classifier import IntArray, WordClassifier, hash_words, word_attributes
+from treewright.tagging.classifier import WordClassifier, hash_words, word_attributes
 from treewright.tagging.lemmas import Lemmatizer
 
 FIXED_TEMPLATES = """

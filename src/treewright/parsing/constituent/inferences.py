@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.data.consttree import ConstTree, cut_functions
 from treewright.data.heads import PUNCTUATION, RULES
 from treewright.errors import InputError, quote
-from treewright.learn.boosting import Integers
 from treewright.learn.trees import Leaves
 from treewright.native.constituent import states as native
 from treewright.native.constituent.atoms import Source, extract_examples, percolate

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.data.deptree import DepTree
 from treewright.data.projective import deprojectivize, projectivize
 from treewright.errors import InputError
@@ -31,7 +32,6 @@ from treewright.parsing.dependency.pruning import Pruner, left_arcs
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
-Integers: TypeAlias = npt.NDArray[np.int64]
 FAR = 1000.0
 """Below any score, where exponentials are 0."""
 

@@ -12,11 +12,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray
 from treewright.data.deptree import DepTree
 from treewright.parsing.dependency.constraints import FixedHeads
 
 Heads: TypeAlias = npt.NDArray[np.int32]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Trees: TypeAlias = tuple[Heads, FloatArray, FloatArray]
 """Heads (n_trees, n_words), scores and probabilities of the best trees, the best first."""
 

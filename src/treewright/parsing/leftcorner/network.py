@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_softmax
 
+from treewright._typing import Booleans
 from treewright.model import Array
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, Shared
 from treewright.parsing.leftcorner.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
 from treewright.persist import State
 
 Floats = npt.NDArray[np.floating[Any]]
-Booleans = npt.NDArray[np.bool_]
 Weights = Mapping[str, Floats]
 
 Cell: TypeAlias = Literal["gated", "tanh", "sigmoid"]

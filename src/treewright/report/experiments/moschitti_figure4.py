@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import Integers
 from treewright.data.consttree import ConstTree
 from treewright.data.formats import format_of_name
 from treewright.errors import InputError
@@ -41,7 +42,6 @@ FORMATS = ("brackets", "conllu")
 """In this order, what is looked for in a folder."""
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 SYSTEMS = {"naive": "naive SST", "subset": "fast SST", "partial": "fast PT"}
 
 

@@ -18,11 +18,12 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 from sklearn.feature_extraction.text import CountVectorizer
 
+from treewright._typing import FloatArray, Integers
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.labelled_trees import to_constituents
 from treewright.errors import InputError
-from treewright.kernels.base import FloatArray, Integers, Kernel, PackedExamples
+from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.compose import Part, Power, Sum, VectorKernel
 from treewright.kernels.convolution import PartialTreeKernel, SmoothedPartialTreeKernel, SubsetTreeKernel
 from treewright.kernels.gram import gram

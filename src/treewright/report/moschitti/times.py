@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treewright._typing import FloatArray
 from treewright.data.consttree import ConstTree
-from treewright.kernels.base import FloatArray, PackedExamples
+from treewright.kernels.base import PackedExamples
 from treewright.kernels.convolution import SubsetTreeKernel
 from treewright.kernels.naive import naive_subset_trees
 from treewright.kernels.svm import RowCache, Solution, classification_problem, solve

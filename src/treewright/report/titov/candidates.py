@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from treewright._typing import Count, Range
+from treewright._typing import Count, FloatArray, Range
 from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -31,7 +31,6 @@ from treewright.report.separate_process import Values
 from treewright.report.store import NAME_LENGTH, load_parser, make_name
 from treewright.report.turian.bench import ConstituentBench, System
 from treewright.rerank.any_candidates import CandidateReranker
-from treewright.rerank.candidates import FloatArray
 from treewright.rerank.constituents import DERIVED_WEIGHT, NO_KERNEL, SST, SST_DECAY, ConstituentReranker
 from treewright.rerank.parse_lists import (
     AnyParser,

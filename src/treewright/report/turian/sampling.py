@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.learn.boosting import ROUNDING, BoostedTrees, ExampleSource, Integers, TreeRecord, draw_sample
-from treewright.learn.trees import FloatArray, TreeBuilder
+from treewright._typing import FloatArray, Integers
+from treewright.learn.boosting import ROUNDING, BoostedTrees, ExampleSource, TreeRecord, draw_sample
+from treewright.learn.trees import TreeBuilder
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import Limits, Rows, Tree
 
