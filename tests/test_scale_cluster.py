@@ -256,7 +256,7 @@ def test_rerankers_have_the_same_features_and_weights(client, parser, sentences,
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("options", [{}, {"logs": True}, {"memory": 20_000}])
+@pytest.mark.parametrize("options", [{}, {"logs": True}, {"memory_limit": 20_000}])
 def test_matrices_of_kernels_have_the_same_values(client, options):
     trees = tw.make_treebank(30, random_state=5).constituents
     kernel = tw.SubsetTreeKernel(normalize=not options.get("logs"))

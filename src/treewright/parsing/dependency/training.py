@@ -204,8 +204,11 @@ class ParserTrainer:
         order = np.random.default_rng(parser.random_state).permutation(len(trees))
         n_folds = min(parser.folds, len(trees))
 
+        changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1}
+        trainer = ParserTrainer(parser.with_params(**changes))  # without the cluster, to which it may be sent
+
         def learn(fold: int) -> State:
-            return self._learn_fold(trees, order[fold::n_folds].tolist())
+            return trainer._learn_fold(trees, order[fold::n_folds].tolist())
 
         found = self._find_folds(learn, n_folds)
         report(f"parsed {len(trees)} sentences by parsers that have not seen them")
@@ -244,17 +247,15 @@ class ParserTrainer:
 
     def _learn_fold(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
         """Learn from all but some of the trees; return the heads of these, and their scale."""
-        changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1}
-        trainer = ParserTrainer(self.parser.with_params(**changes))
         aside = set(numbers)
         with silenced():
             rest = [tree for number, tree in enumerate(trees) if number not in aside]
-            learnt = trainer._learn_structure(trainer._prepare(rest), None)
+            learnt = self._learn_structure(self._prepare(rest), None)
         mine = [trees[number] for number in numbers]
         corpus = learnt.encoder.encode(mine)
         heads, _ = learnt.decoder.best_trees(learnt.scorer, Batch(mine, corpus), 1)
         words = [heads[0, corpus.words_of(at)] for at in range(len(mine))]
-        scale = trainer._calibrate(learnt, mine)
+        scale = self._calibrate(learnt, mine)
         return State("Fold", {"scale": scale}, {"heads": np.concatenate(words)})
 
     def _learn_structure(self, prepared: Prepared, dev: Sequence[DepTree] | None) -> Learnt:
