@@ -6,7 +6,6 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import train as commands
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 
 TRAIN = ("train", "constituent")
@@ -213,7 +212,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path, monk
 
     stop_at_the_second_step.n_steps = 0
     with monkeypatch.context() as patch:
-        patch.setattr(commands, "say", stop_at_the_second_step)
+        patch.setattr("treewright.parsing.constituent.parser.report", stop_at_the_second_step)
         with pytest.raises(RuntimeError):
             run(*arguments)
     expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
