@@ -6,7 +6,6 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import train as commands
 
 LEFTCORNER, CONSTITUENT = ("train", "leftcorner"), ("train", "constituent")
 SMALL = ("--units", 12, "--embedding", 6, "--min-count", 2, "--batch-size", 200, "--learning-rate", 0.03)
@@ -95,12 +94,12 @@ def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkey
     model, checkpoint = tmp_path / "model.tw", tmp_path / "model.tw.checkpoint"
     options = ("--rerank", "sst", "--rerank-folds", 2, "--candidates", 3)
 
-    def stop_at_the_second_fold(line):
-        if line.startswith("fold2"):
+    def stop_at_the_second_fold(event):
+        if getattr(event, "text", "").startswith("fold2"):
             raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(commands, "say", stop_at_the_second_fold)
+        patch.setattr("treewright.commands.console._hear", stop_at_the_second_fold)
         with pytest.raises(RuntimeError):
             train(CONSTITUENT, data, model, *options)
     arguments = (data / "train.mrg", "--dev", data / "dev.mrg", "--model", model, *QUICK[CONSTITUENT])

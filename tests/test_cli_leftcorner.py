@@ -6,7 +6,6 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.commands import train as commands
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 
 TRAIN = ("train", "leftcorner")
@@ -160,14 +159,12 @@ def test_an_interrupted_training_is_not_thrown_away(fail, trained, data, tmp_pat
             raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(commands, "say", stop_at_the_second_epoch)
+        patch.setattr("treewright.parsing.leftcorner.parser.report", stop_at_the_second_epoch)
         with pytest.raises(RuntimeError):
             run(*arguments)
     expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
-    with monkeypatch.context() as patch:
-        patch.setattr(commands, "say", lambda line: None)
-        message = fail(*arguments, "--resume", "--seed", 1)
+    message = fail(*arguments, "--resume", "--seed", 1, "--quiet")
     assert message == (
         f"treewright: {checkpoint} is of a training with other data or options; give those, or delete it"
     )
