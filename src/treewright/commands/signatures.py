@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
@@ -196,7 +197,9 @@ class _Option:
             found |= {
                 str(each).lower(): each for each in (values or ((True, False) if member is bool else ()))
             }
-        return found | ({NO_VALUE: None} if self.default is not None and is_allowed(None, self.hint) else {})
+        return found | (
+            {NO_VALUE: None} if self.default is not None and NoneType in members_of(self.hint) else {}
+        )
 
     @property
     def parameter(self) -> inspect.Parameter:

@@ -219,6 +219,10 @@ class DependencyReranker(DependencyAnnotator):
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
 
+    def restore(self) -> None:
+        """Have the parser as a parameter, too, so that a clone trains the like of it."""
+        self.parser = self.parser_
+
     def check_fitted_state(self) -> None:
         """Check that the scorer is that of the learner and the space."""
         is_linear = isinstance(self.scorer_, LinearScorer)

@@ -249,6 +249,7 @@ class Tagger(Annotator):
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         """Return the tags, features and lemmas of sentences of words."""
+        self.check_is_fitted()
         return [
             tags
             for start in range(0, len(sentences), TAGGED_AT_A_TIME)

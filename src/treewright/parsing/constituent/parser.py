@@ -342,6 +342,8 @@ class ConstituentParser(ConstituentAnnotator):
 
     def restore(self) -> None:
         """Lay the trees out for scoring."""
+        if self.atoms == ATOMS:
+            self.atoms = None
         self._set_encoder()
         self._set_model()
 
