@@ -331,7 +331,10 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     message = fail("parse", model, source, "--tags", "x")
     assert message == "treewright: tags is 'x'; expected one of gold, predicted"
     message = fail("explain", model, source)
-    assert message == f"treewright: {model} has no reranker; expected a model trained with --rerank"
+    assert (
+        message
+        == f"treewright: {model} has no reasons to show; expected a dependency parser trained with --rerank"
+    )
 
 
 def test_trees_are_not_written_over_by_parses(fail, folder):

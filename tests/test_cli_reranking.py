@@ -74,7 +74,7 @@ def test_a_parser_alone_has_no_reasons(folder, tmp_path, fail):
     options = ["--order", "1", "--epochs", "1", "--runs", "1", "--table-bits", "14"]
     run("train", "dependency", folder / "train.conllu", "--model", tmp_path / "p.tw", *options)
     line = fail("explain", tmp_path / "p.tw", folder / "test.conllu")
-    assert line.endswith("p.tw has no reranker; expected a model trained with --rerank")
+    assert line.endswith("p.tw has no reasons to show; expected a dependency parser trained with --rerank")
 
 
 def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path, fail):

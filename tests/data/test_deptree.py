@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import dep_trees, heads
 
 from treewright import DepTree
-from treewright.data.deptree import ExtraLine, find_head_problem
+from treewright.data.deptree import ExtraLine, check_trees, find_head_problem
 from treewright.errors import InputError
 
 
@@ -207,3 +207,16 @@ def test_a_tree_has_no_hash():
 def test_repr_shows_the_first_words():
     assert repr(DepTree(["a", "b"])) == "DepTree('a b', n=2)"
     assert repr(DepTree(list("abcdefghij"))) == "DepTree('a b c d e f g h ...', n=10)"
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        ("abc", "the sentences are a str; expected a list of DepTree"),
+        (DepTree(["a"]), "the sentences are a DepTree; expected a list of DepTree"),
+        ([DepTree(["a"]), "b"], "sentence 2 is a str; expected a DepTree"),
+    ],
+)
+def test_what_is_no_list_of_trees_is_refused(trees, message):
+    with pytest.raises(InputError, match=message):
+        check_trees(trees)

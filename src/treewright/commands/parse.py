@@ -114,7 +114,7 @@ def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
 
 
 def explain(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Parser trained with --rerank.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Dependency parser trained with --rerank.")],
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw (- for standard input).")
     ],
@@ -141,7 +141,9 @@ def explain(
 
     reranker = check_annotator(model, load(model))
     if not reranker.explains:
-        raise InputError(f"{model} has no reranker; expected a model trained with --rerank")
+        raise InputError(
+            f"{model} has no reasons to show; expected a dependency parser trained with --rerank"
+        )
     with reranker.open_sentences(source, Request(language=language if raw else None)) as found:
         trees = [tree for tree in islice(found, sentences) if len(tree)]
     show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)

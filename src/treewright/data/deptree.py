@@ -164,6 +164,15 @@ class DepTree(Drawn):
         return copy
 
 
+def check_trees(trees: object) -> None:
+    """Refuse whatever is no sequence of `DepTree`."""
+    if not isinstance(trees, Sequence) or isinstance(trees, str):
+        raise InputError(f"the sentences are a {type(trees).__name__}; expected a list of DepTree")
+    for number, tree in enumerate(trees, start=1):
+        if not isinstance(tree, DepTree):
+            raise InputError(f"sentence {number} is a {type(tree).__name__}; expected a DepTree")
+
+
 def find_head_problem(heads: Sequence[int]) -> tuple[int, str, str] | None:
     """Look for a head that makes `heads` no tree.
 

@@ -20,7 +20,7 @@ from treewright.annotation.conllu import ConlluFormatter, open_conllu
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.model import Array, Part, Record, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, Lexicon, Text
@@ -201,6 +201,7 @@ class Tagger(Annotator):
             not been interrupted.
         """
         check_params(self)
+        check_trees(trees)
         gold = _labels(trees)
         if not gold:
             raise InputError("no training sentences with words were given; expected at least one")
@@ -244,6 +245,7 @@ class Tagger(Annotator):
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Return the sentences with other tags, features and lemmas, which are not looked at."""
+        check_trees(trees)
         tags = self.tag([tree.words for tree in trees])
         return [_retagged(tree, each) for tree, each in zip(trees, tags, strict=True)]
 

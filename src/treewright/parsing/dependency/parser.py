@@ -20,7 +20,7 @@ from treewright._typing import (
 from treewright._validate import check_integer, check_params
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, check_trees
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
@@ -419,6 +419,7 @@ class DependencyParser(DependencyAnnotator):
 
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_params(self)
+        check_trees(trees)
         if self.decoder == "spanning" and self.order != 1:
             raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
         if self.patience is not None and not dev:
@@ -464,6 +465,7 @@ class DependencyParser(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[Result]:
         """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
+        check_trees(trees)
         self.check_is_fitted()
         self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
