@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.persist import State, load_state, save_state
+from treewright.model import State, load_state, save_state
 from treewright.progress import messages_to
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.persist import State, save_state
+from treewright.model import State, save_state
 
 spacy = pytest.importorskip("spacy")
 

@@ -3,6 +3,7 @@
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -41,20 +42,23 @@ def check_params(model: object) -> None:
     with None, and tuples of any length; a parameter of any other type is left to the estimator. A parameter
     that differs from its default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
     """
-    for name, hint in constructor_hints(type(model)).items():
-        check_param(name, getattr(model, name), hint)
-    values = {name: getattr(model, name) for name in constructor_hints(type(model))}
-    defaults = inspect.signature(type(model)).parameters
+    kind: type[Any] = type(model)
+    hints = constructor_hints(kind)  # type: ignore[arg-type]
+    values = {name: getattr(model, name) for name in hints}
+    for name, hint in hints.items():
+        check_param(name, values[name], hint)
+    defaults = inspect.signature(kind).parameters
     changed = [name for name, value in values.items() if not _is_one_of(value, [defaults[name].default])]
-    for found in without_effect(type(model), values, changed):
+    for found in without_effect(kind, values, changed):
         raise InputError(found.describe(str, repr))
 
 
-def constructor_hints(kind: Callable[..., Any]) -> dict[str, Any]:
+@cache
+def constructor_hints(kind: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the annotations of the parameters of a class's constructor, or of a function."""
     hints = get_type_hints(kind.__init__ if inspect.isclass(kind) else kind, include_extras=True)
     hints.pop("return", None)
-    return hints
+    return types.MappingProxyType(hints)
 
 
 class WithoutEffect(NamedTuple):
@@ -140,28 +144,23 @@ def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa
         text = f'"{choices[0]}"' if len(choices) == 1 else f"one of {', '.join(map(str, choices))}"
         return lambda value: _is_one_of(value, choices), text
     plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if plain is bool:
+        return lambda value: _is_one_of(value, (False, True)), "one of False, True"
+    if plain is str:
+        return lambda value: isinstance(value, str), "a string"
+    if plain not in (int, float):
+        return None
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
     low = -INFINITY if bounds.low is None else bounds.low
     high = INFINITY if bounds.high is None else bounds.high
-    if plain is bool:
-        return lambda value: _is_one_of(value, (False, True)), "one of False, True"
-    if plain in (int, float):
-        kind: Any = Integral if plain is int else Real
-        article = "an integer" if plain is int else "a number"
-
-        def is_inside(value: Any) -> bool:  # noqa: ANN401
-            is_kind = not isinstance(value, bool) and isinstance(value, kind)
-            return is_kind and bool(low <= plain(value) <= high)
-
-        return is_inside, f"{article}{_describe_bounds(low, high, 'g' if plain is float else '.0f')}"
-    if plain is str:
-        return lambda value: isinstance(value, str), "a string"
-    return None
-
-
-def _describe_bounds(low: float, high: float, form: str) -> str:
-    if low == -INFINITY and high == INFINITY:
-        return ""
-    if high == INFINITY:
-        return f" of at least {low:{form}}"
-    return f" from {low:{form}} to {high:{form}}"
+    kind, text, form = (Integral, "an integer", ".0f") if plain is int else (Real, "a number", "g")
+    if high < INFINITY:
+        text += f" from {low:{form}} to {high:{form}}"
+    elif low > -INFINITY:
+        text += f" of at least {low:{form}}"
+    return (
+        lambda value: (
+            not isinstance(value, bool) and isinstance(value, kind) and bool(low <= plain(value) <= high)
+        ),
+        text,
+    )

@@ -5,24 +5,34 @@ declares in `fields` what of it is saved: arrays with their types and bounds, pl
 it. From that, `save` writes one file and `load` makes the model again. A file may come from anybody, with a
 checksum that is right, and compiled code does not look whether a number is that of a place in an array; so
 every field is checked when it is read, and `check_fitted_state` checks what they have to do with each other.
+
+The file is one of safetensors, with the rest of the model's `State` as JSON in its header: values that JSON
+can hold, and the states of models inside it. Nothing in a file is ever executed. The header has a checksum of
+all of it, by which damage is found.
 """
 
+import dataclasses
+import hashlib
 import importlib
 import inspect
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Protocol, Self, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from treewright._validate import check_param, check_params
+from treewright._version import __version__
+from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError, MissingDependencyError, quote
-from treewright.persist import State, load_state, save_state
 
 REGISTRY: dict[str, type["Model"]] = {}
 """Every class of models that has been imported, by its name."""
@@ -30,7 +40,19 @@ EXPECTED = "a model of treewright, or one whose module is imported before (--imp
 PARAMS = "params"
 """The value under which parameters are saved."""
 
-Kind = TypeVar("Kind", bound="Model")
+FORMAT_VERSION, METADATA = 3, "treewright"
+"""Of model files, and the entry of a safetensors header in which a model stands as JSON."""
+SEPARATOR = "/"
+
+
+@dataclasses.dataclass
+class State:
+    """All that a model is: its kind, plain values, arrays, and the models inside it."""
+
+    kind: str
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: dict[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    parts: dict[str, "State"] = dataclasses.field(default_factory=dict)
 
 
 class Field(Protocol):
@@ -256,7 +278,7 @@ def find_class(kind: str) -> type[Model]:
     return REGISTRY[kind]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Value:
     """A plain value, which JSON can hold.
 
@@ -287,7 +309,7 @@ class Value:
         return self.decode(value) if self.decode else value
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Array:
     """An array.
 
@@ -333,7 +355,7 @@ class Array:
         return array
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Arrays:
     """Arrays of one kind, in a dictionary whose keys are a name and a number."""
 
@@ -350,7 +372,7 @@ class Arrays:
         return {int(key.removeprefix(name)): self.item.take(state, key) for key in keys}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Listed:
     """A list of what a field holds one of."""
 
@@ -404,6 +426,8 @@ class Part:
         Whether it may be None.
     """
 
+    is_fitted: ClassVar[bool] = True
+
     def __init__(self, *kinds: type[Model] | str, optional: bool = False) -> None:
         self.kinds = tuple(kind for kind in kinds if not isinstance(kind, str))
         self._named = {kind.partition(":")[2]: kind for kind in kinds if isinstance(kind, str)}
@@ -412,7 +436,7 @@ class Part:
     def put(self, state: State, name: str, value: Model | None) -> None:
         """Add the model."""
         if value is not None:
-            state.parts[name] = value.get_state()
+            state.parts[name] = value.get_state() if self.is_fitted else value.get_params_state()
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the model."""
@@ -426,25 +450,16 @@ class Part:
         if not (is_named or issubclass(kind, self.kinds)):
             expected = " or ".join([*(each.__name__ for each in self.kinds), *self._named])
             raise InputError(f"{name} is a {part.kind}; expected {expected}")
-        return self._make(kind, part)
-
-    def _make(self, kind: type[Model], state: State) -> Model:
-        return kind.from_state(state)
+        return kind.from_state(part) if self.is_fitted else kind.from_params_state(part)
 
 
 class Unfitted(Part):
     """The parameters of a model that is one of those of another."""
 
-    def put(self, state: State, name: str, value: Model | None) -> None:
-        """Add the parameters."""
-        if value is not None:
-            state.parts[name] = value.get_params_state()
-
-    def _make(self, kind: type[Model], state: State) -> Model:
-        return kind.from_params_state(state)
+    is_fitted = False
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Classes:
     """The labels of classes, in an array of any type that JSON can hold the values of."""
 
@@ -460,7 +475,7 @@ class Classes:
         return labels
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Coded:
     """Anything that has functions of its own to make a state of it, and it of the state."""
 
@@ -493,3 +508,90 @@ def expect(is_sound: bool | np.bool_, what: str) -> None:
 def is_within(numbers: npt.NDArray[Any], size: int, *, low: int = 0) -> bool:
     """Tell whether all numbers are those of places in an array of this size, or at least `low`."""
     return bool(((numbers >= low) & (numbers < size)).all())
+
+
+def save_state(state: State, path: str | os.PathLike[str]) -> None:
+    """Write a model; the file appears whole or not at all, unless it is a pipe or a device."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    header = _pack(state, "", arrays)
+    checksum = _digest(header, arrays)
+    content = {"format": FORMAT_VERSION, "version": __version__, "checksum": checksum, "model": header}
+    # One entry only: safetensors writes several in no fixed order.
+    metadata = {METADATA: _as_json(content)}
+    with replacing(Path(path)) as stream:
+        stream.write(save(arrays, metadata))
+
+
+def identify(state: State) -> str:
+    """Return a name for a model, another one after any change."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    return _digest(_pack(state, "", arrays), arrays)
+
+
+def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256(_as_json(header).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    """Return JSON that can be written as UTF-8, which halves of surrogate pairs can only be with escapes."""
+    text = json.dumps(content, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(content)
+    return text
+
+
+def load_state(path: str | os.PathLike[str]) -> State:
+    """Read a model.
+
+    Raises
+    ------
+    FormatError
+        For a file that is no model, is damaged, or comes from a newer treewright.
+    """
+    name = os.fspath(path)
+    with open(path, "rb"):
+        pass  # a missing or unreadable file is the system's to name
+    try:
+        with safe_open(name, framework="numpy") as stream:
+            metadata = stream.metadata() or {}
+            if METADATA not in metadata:
+                raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
+            content = json.loads(metadata[METADATA])
+            if content["format"] != FORMAT_VERSION:
+                is_newer = content["format"] > FORMAT_VERSION
+                age = "a newer" if is_newer else "an older"
+                found = f"a model of treewright {content['version']}, in {age} format"
+                remedy = "update treewright to read it" if is_newer else "train it again"
+                raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}")
+            arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+        if _digest(content["model"], arrays) != content["checksum"]:
+            raise FormatError(name, 1, "a checksum that is not that of the model", "a model as it was saved")
+        return _unpack(content["model"], "", arrays)
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
+
+
+def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Collect the arrays of a model and of those inside it; return the rest."""
+    for key, array in state.arrays.items():
+        if SEPARATOR in key:
+            raise InputError(f"array {key!r}; expected a name without {SEPARATOR!r}")
+        arrays[prefix + key] = np.ascontiguousarray(array)
+    parts = {key: _pack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in state.parts.items()}
+    return {"kind": state.kind, "values": state.values, "parts": parts}
+
+
+def _unpack(header: dict[str, Any], prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> State:
+    own = {
+        key.removeprefix(prefix): array
+        for key, array in arrays.items()
+        if key.startswith(prefix) and SEPARATOR not in key.removeprefix(prefix)
+    }
+    parts = {key: _unpack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in header["parts"].items()}
+    return State(str(header["kind"]), dict(header["values"]), own, parts)

@@ -6,7 +6,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
-from treewright.persist import State, save_state
+from treewright.model import State, save_state
 from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker

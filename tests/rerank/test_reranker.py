@@ -3,7 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
-from treewright.persist import save_state
+from treewright.model import save_state
 from treewright.progress import messages_to
 from treewright.rerank.reranker import DependencyReranker
 

@@ -4,7 +4,7 @@ import pytest
 import treewright as tw
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.errors import InputError
-from treewright.persist import load_state
+from treewright.model import load_state
 from treewright.progress import messages_to
 from treewright.tagging.tagger import Label, Tagger, TaggingScore, compare_tags, jackknife, label_pieces
 

@@ -67,10 +67,6 @@ class Request:
     language: str | None = None
     predicates_from: str | None = None
 
-    def given(self) -> list[str]:
-        """Return the names of what differs from the default."""
-        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
-
 
 SPELLINGS = {
     "k": "--kbest",
@@ -135,18 +131,21 @@ class Annotator(Model):
         return ()
 
     def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
-        """Return a model that does what is wanted; this one stays as it is.
+        """Return a model that does what is wanted, by other parameters if need be; this one stays as it is.
 
         Raises
         ------
         InputError
             If this model cannot do it.
         """
-        for name in request.given():
-            if name not in self.can:
+        for field in fields(request):
+            name = field.name
+            if getattr(request, name) != field.default and name not in self.can:
                 found = f"{SPELLINGS[name]} with a {type(self).__name__}"
                 raise InputError(f"{found}, which finds {self.finds}; expected a model that {ABLE[name]}")
-        changes: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in self.param_names() else {}
+        changes: dict[str, Any] = {}
+        if getattr(self, "n_jobs", n_jobs) != n_jobs:
+            changes["n_jobs"] = n_jobs
         if request.tags is not None:
             check_choice("tags", request.tags, ("gold", "predicted"))
             if request.tags == "predicted" and self.own_tagger is None:
@@ -154,7 +153,7 @@ class Annotator(Model):
                     "the parser has no tagger of its own; expected one (--tags predicted in training)"
                 )
             changes["tags"] = request.tags
-        return self.using(**changes)
+        return self.using(**changes) if changes else self
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
         """Open a file as sentences that have what the model needs."""

@@ -2,12 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -125,7 +124,15 @@ def shared_parameters() -> list[Any]:
 
 
 class ToldCommand(TyperCommand):
-    """A command that tells what it does as the user wants it."""
+    """A command that tells what it does as the user wants it.
+
+    Attributes
+    ----------
+    hears_signals : bool
+        Whether it deals with Ctrl-C itself.
+    """
+
+    hears_signals: ClassVar[bool] = False
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         """Return its own options and those of all commands."""
@@ -136,18 +143,12 @@ class ToldCommand(TyperCommand):
         quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
-        with console_output(quiet=quiet, log_json=log_json), self._saying_how_to_go_on(ctx.params):
-            return self._run(partial(super().invoke, ctx))
-
-    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return run_aside(work)
-
-    @contextmanager
-    def _saying_how_to_go_on(self, values: Mapping[str, Any]) -> Iterator[None]:
-        try:
-            yield
-        except (InterruptedRunError, KeyboardInterrupt) as error:
-            raise describe_interruption(error, self._way_on(values)) from error
+        work = partial(super().invoke, ctx)
+        with console_output(quiet=quiet, log_json=log_json):
+            try:
+                return work() if self.hears_signals else run_aside(work)
+            except (InterruptedRunError, KeyboardInterrupt) as error:
+                raise describe_interruption(error, self._way_on(ctx.params)) from error
 
     def _way_on(self, values: Mapping[str, Any]) -> str | None:
         """Return the command that goes on after an interruption, if this one can."""
@@ -161,8 +162,7 @@ class ToldCommand(TyperCommand):
 class ServingCommand(ToldCommand):
     """A command that hears signals itself."""
 
-    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return work()
+    hears_signals = True
 
 
 class LazyCommands(TyperGroup):
@@ -173,7 +173,8 @@ class LazyCommands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**settings)
-        listed = {name: TyperCommand(name, help=text) for name, text in self.help_texts().items()}
+        self._lazy = self.help_texts()
+        listed = {name: TyperCommand(name, help=text) for name, text in self._lazy.items()}
         self.commands = {**listed, **self.commands}
 
     def help_texts(self) -> dict[str, str]:
@@ -187,7 +188,7 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         """Return the command that arguments begin with, for which it has to be there."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and name in self.help_texts():
+        if command is not None and name in self._lazy:
             command = self.load(str(name))
         return name, command, rest
 

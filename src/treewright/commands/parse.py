@@ -9,7 +9,8 @@ from rich.console import Console
 
 from treewright._typing import TagSource
 from treewright.commands.signatures import RUNNING, offer
-from treewright.commands.work import Scheduler, begin_growing, check_results, open_cluster
+from treewright.commands.work import Scheduler, begin_checkpoint, check_results, open_cluster
+from treewright.data.files import is_special
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,7 +96,11 @@ def parse(
     )
     inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
     check_results({"--output": output}, inputs)
-    checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
+    names = [name for name in (output, source, predicates_from) if name is not None]
+    no_file = next((name for name in names if name == "-" or is_special(name)), None)
+    if no_file is not None and resume:
+        raise InputError(f"--resume with {no_file}, which is no file; expected files as input and output")
+    checkpoint = begin_checkpoint(Path(output), resume=resume) if no_file is None else None
     loaded = check_annotator(model, load(model))
     if not loaded.keeps_input:
         check_results({"--output": output}, {"INPUT": source})

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -120,15 +120,3 @@ async def _knock(address: str) -> None:
     # Dask limits the time of connecting, not that of waiting for the first word.
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()
-
-
-def begin_growing(result: str, sources: Sequence[str | None], *, resume: bool) -> Path | None:
-    """Return the folder that keeps an unfinished result; none where it or what it is made of is no file."""
-    for name in (result, *sources):
-        if name is not None and (name == "-" or is_special(name)):
-            if resume:
-                raise InputError(
-                    f"--resume with {name}, which is no file; expected files as input and output"
-                )
-            return None
-    return begin_checkpoint(Path(result), resume=resume)

@@ -16,7 +16,7 @@ from treewright._typing import FloatArray, Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
-from treewright.data.files import is_special, naming, replacing, take_place
+from treewright.data.files import is_special, replacing
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
@@ -27,7 +27,7 @@ from treewright.kernels.examples import (
     kernel_state,
     take_examples,
 )
-from treewright.persist import State, identify
+from treewright.model import State, identify
 from treewright.progress import report, task
 from treewright.scale import Client, iter_jobs
 
@@ -343,22 +343,9 @@ def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
 
 
 @contextmanager
-def _growing(path: Path, kept: Checkpoint) -> Iterator[BinaryIO]:
-    """Open the file that an earlier run has left, or a new one; it takes its name at the end."""
-    unfinished = kept.path(MATRIX)
-    with naming(path), kept.of_use(ROWS):
-        unfinished.touch()
-        with open(unfinished, "r+b") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        take_place(unfinished, path)
-
-
-@contextmanager
 def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Callable[[], np.memmap[Any, Any]]]:
     """Make a file that takes its name at the end; give what maps it into memory."""
-    with _growing(path, kept) if kept else replacing(path) as stream:
+    with kept.growing(MATRIX, ROWS, path) if kept else replacing(path) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})
         stream.flush()

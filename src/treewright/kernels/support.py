@@ -28,9 +28,8 @@ from treewright.kernels.examples import (
     take_examples,
 )
 from treewright.kernels.svm import RowCache, Solution, solve
-from treewright.model import Array, Model, Value, expect, saved
+from treewright.model import Array, Model, State, Value, expect, identify, saved
 from treewright.native.kernels.svm import Problem
-from treewright.persist import State, identify
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12

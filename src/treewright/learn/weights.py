@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.model import Array, expect
-from treewright.persist import State
+from treewright.model import Array, State, expect
 
 FloatTable = npt.NDArray[np.float32]
 

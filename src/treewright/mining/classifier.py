@@ -20,7 +20,7 @@ from treewright.mining.estimator import (
 )
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
-from treewright.persist import State
+from treewright.model import State
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"

@@ -21,7 +21,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
 from treewright.mining.space import FeatureSpace, SpaceSearch, Violations
 from treewright.mining.store import Kept, Store, load
-from treewright.persist import State
+from treewright.model import State
 from treewright.progress import report, task
 
 PAPER_SETTINGS = {

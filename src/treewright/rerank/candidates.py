@@ -10,8 +10,8 @@ import numpy.typing as npt
 from treewright._typing import FloatArray, IntArray, Integers
 from treewright.data.deptree import DepTree
 from treewright.metrics.ratios import percent
+from treewright.model import State
 from treewright.parsing.dependency.parser import Structures
-from treewright.persist import State
 
 
 class TrainingLists(NamedTuple):

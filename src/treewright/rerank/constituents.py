@@ -24,7 +24,7 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
-from treewright.model import Part, Value, expect, saved
+from treewright.model import Part, Value, expect, identify, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
@@ -34,7 +34,6 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.persist import identify
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.parse_lists import (

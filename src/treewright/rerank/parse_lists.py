@@ -12,10 +12,10 @@ from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
 from treewright.metrics.parseval import COUNTS, sentence_counts
+from treewright.model import State
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input
-from treewright.persist import State
 
 UNREACHABLE = 5.0
 """By how much a tree that a parser cannot derive scores below the worst one that it can."""

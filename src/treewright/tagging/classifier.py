@@ -11,7 +11,7 @@ from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint
 from treewright.data.templates import TemplateLanguage
 from treewright.learn.weights import Packed, average, pack, unpack
-from treewright.model import Array, Model, expect, saved
+from treewright.model import Array, Model, State, expect, saved
 from treewright.native.tagging.classifier import (
     CLASS,
     LABEL,
@@ -38,7 +38,6 @@ from treewright.native.tagging.classifier import (
     index_keys,
     learn,
 )
-from treewright.persist import State
 from treewright.progress import task
 
 ATTRIBUTES = {

@@ -240,8 +240,7 @@ class Tagger(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes sentences as CoNLL-U."""
-        columns = ConlluFormatter(target, begun)
-        return lambda number, analyses: columns(number, [each.tree for each in analyses])
+        return ConlluFormatter(target, begun)
 
     def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
         """Return the sentences with other tags, features and lemmas, which are not looked at."""

@@ -6,10 +6,10 @@ import pytest
 import treewright as tw
 from treewright.errors import FormatError, InputError
 from treewright.learn.trees import forest_arrays, join_trees
+from treewright.model import save_state
 from treewright.parsing.constituent import parser as constituent
 from treewright.parsing.constituent.atoms import ATOMS
 from treewright.parsing.constituent.parser import STRATEGIES
-from treewright.persist import save_state
 from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")

@@ -9,11 +9,11 @@ import treewright as tw
 from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.kernels.decisions import candidate_logs
 from treewright.kernels.derived import EfficientTopRerankingKernel, FisherKernel
+from treewright.model import State, save_state
 from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
-from treewright.persist import State, save_state
 from treewright.progress import messages_to
 
 pytest.importorskip("torch")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
+from treewright.model import State
 from treewright.native.learn.boosting import Tree
 from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
-from treewright.persist import State
 from treewright.scale import map_jobs
 
 STEP = 0.84

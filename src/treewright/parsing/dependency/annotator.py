@@ -1,15 +1,18 @@
 """What dependency parsers and their rerankers do with files: CoNLL-U in and out, k-best trees, confidence."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.conllu import ConlluFormatter
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.raw_text import iter_text
+from treewright.data.conllu import iter_conllu
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
@@ -82,33 +85,28 @@ class DependencyAnnotator(Annotator):
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
         """Open a file as sentences that have what the parser needs."""
-        return self._open_checked(source, request)
-
-    @contextmanager
-    def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-        if request.fixed_heads and request.language is not None:
+        if request.language is None:
+            sentences = iter_conllu(source, require_heads=False)
+        elif request.fixed_heads:
             raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
-        with open_conllu(source, request) as sentences:
-            checked = self._with_tags(sentences, source)
-            yield self._with_possible_heads(checked, source) if request.fixed_heads else checked
+        else:
+            sentences = iter_text(source, request.language)
+        return nullcontext(self._checked(sentences, source, fixed_heads=request.fixed_heads))
 
-    def _with_tags(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
-        """Hand on the sentences if they have the tags that the parser needs."""
+    def _checked(self, sentences: Iterable[DepTree], source: str, *, fixed_heads: bool) -> Iterator[DepTree]:
+        """Hand on sentences that have the tags that the parser needs, and fixed heads of some tree."""
+        needs_tags = self.needs_tags
         for number, tree in enumerate(sentences, start=1):
-            if self.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:
+            if needs_tags and tree.words and set(tree.upos) == set(tree.xpos) == {"_"}:
                 raise InputError(
                     f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of "
                     "its own (--tags predicted in training)"
                 )
-            yield tree
-
-    def _with_possible_heads(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
-        """Hand on the sentences if the heads that they have are those of some tree."""
-        for number, tree in enumerate(sentences, start=1):
-            try:
-                self.check_fixed([tree], [known_heads(tree)], first=number)
-            except InputError as error:
-                raise InputError(f"{source}: {error}") from error
+            if fixed_heads:
+                try:
+                    self.check_fixed([tree], [known_heads(tree)], first=number)
+                except InputError as error:
+                    raise InputError(f"{source}: {error}") from error
             yield tree
 
     def annotate_batch(self, sentences: Sequence[DepTree], request: Request) -> list[list[Analysis]]:
@@ -128,15 +126,7 @@ class DependencyAnnotator(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
-        columns = ConlluFormatter(target, begun)
-
-        def show(number: int, analyses: list[Analysis]) -> str:
-            if request.k == 1:
-                return columns(number, [_without_announcement(each.tree) for each in analyses])
-            ranked = enumerate(analyses, start=1)
-            return columns(number, [_announced(analysis, rank) for rank, analysis in ranked])
-
-        return show
+        return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
 
 
 def known_heads(tree: DepTree) -> Mapping[int, int]:
@@ -144,18 +134,16 @@ def known_heads(tree: DepTree) -> Mapping[int, int]:
     return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
 
 
-def _announced(analysis: Analysis, rank: int) -> DepTree:
-    """Put rank, score and probability into the comments of a tree."""
-    values = (f"{rank}", f"{analysis.score:.4f}", f"{analysis.probability:.6f}")
-    comments = [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
-    bare = _without_announcement(analysis.tree)
-    return bare.with_comments([*bare.comments, *comments])
-
-
-def _without_announcement(tree: DepTree) -> DepTree:
-    """Leave out rank, score and probability that an earlier parse has left."""
-    kept = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
-    return tree.with_comments(kept) if len(kept) < len(tree.comments) else tree
+def _trees_to_write(analyses: list[Analysis], k: int) -> list[DepTree]:
+    """Return trees; k-best ones have rank, score and probability in comments, others those of no parse."""
+    trees = []
+    for rank, (tree, score, probability) in enumerate(analyses, start=1):
+        comments = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
+        if k > 1:
+            values = (f"{rank}", f"{score:.4f}", f"{probability:.6f}")
+            comments += [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
+        trees.append(tree if comments == tree.comments else tree.with_comments(comments))
+    return trees
 
 
 def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64]) -> DepTree:

@@ -11,6 +11,7 @@ both tags, and each pair of morphological features of head and modifier.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Value, saved
-from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.native.dependency.features import N_EXTRA_ROWS, ROOT, Templates
 from treewright.native.hashing import hash_text
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
@@ -220,6 +221,7 @@ TEMPLATES = Value(
 """Templates as a field of a model; none are the usual ones."""
 
 
+@cache
 def compile_templates(text: str, kind: str) -> Templates:
     """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
     parsed = LANGUAGES[kind].parse(text)
@@ -246,8 +248,8 @@ def _numbers(name: str, n: int) -> list[int]:
 
 
 def max_keys(*templates: Templates) -> int:
-    """Return how many features a part can have at the most."""
-    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
+    """Return how many features templates can make of a part at the most."""
+    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates)
 
 
 class Corpus(NamedTuple):
@@ -305,16 +307,12 @@ class Encoder(Model):
         tokens = Counter(token for tree in trees for token in _tokens(tree))
         counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
         for token, n in tokens.items():
-            for counter, value in zip(counts, _attributes(token), strict=False):
+            attributes, morphs = _analyse(token)
+            for counter, value in zip(counts, attributes, strict=False):
                 counter[value] += n
-            for morph in _morphs(token):
+            for morph in morphs:
                 counts[-1][morph] += n
         return cls([Vocabulary.from_counts(counter) for counter in counts])
-
-    @property
-    def has_tags(self) -> bool:
-        """Whether some of the training sentences had tags."""
-        return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""
@@ -327,7 +325,7 @@ class Encoder(Model):
         for tree in trees:
             start = first_row[-1] + ROOT + 1
             values[start - ROOT - 1 : start] = self._special
-            known = [self._lookup(token) for token in _tokens(tree)]
+            known = [self._cache.get(token) or self._look_up(token) for token in _tokens(tree)]
             end = start + len(known)
             if known:
                 values[start:end] = [one[0] for one in known]
@@ -345,17 +343,14 @@ class Encoder(Model):
             heads,
         )
 
-    def _lookup(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        found = self._cache.get(token)
-        if found is None:
-            *attributes, morph = self.vocabularies
-            ids = [
-                vocabulary.id(value) for vocabulary, value in zip(attributes, _attributes(token), strict=True)
-            ]
-            found = ids, [number for one in _morphs(token) if (number := morph.id(one))]
-            if len(self._cache) >= MOST_CACHED:
-                self._cache.clear()
-            self._cache[token] = found
+    def _look_up(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        """Return the numbers of a token that is not in the cache, and put them there."""
+        *vocabularies, morph = self.vocabularies
+        attributes, morphs = _analyse(token)
+        ids = [vocabulary.id(value) for vocabulary, value in zip(vocabularies, attributes, strict=True)]
+        if len(self._cache) >= MOST_CACHED:
+            self._cache.clear()
+        found = self._cache[token] = ids, [number for one in morphs if (number := morph.id(one))]
         return found
 
 
@@ -363,17 +358,15 @@ def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
     return zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
 
 
-def _attributes(token: tuple[str, ...]) -> list[str]:
-    """Return the attribute values of a token, in the order of ATTRIBUTES."""
+def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the attribute values of a token, in the order of ATTRIBUTES, and its morphological features."""
     word, lemma, upos, xpos, feats = token
     lower = word.lower()
     pos = upos if upos != "_" else xpos
     tag = xpos if xpos != "_" else upos
-    return [pos, tag, lower, lemma if lemma != "_" else lower, feats, lower[-3:], lower[:3], shape(word)]
-
-
-def _morphs(token: tuple[str, ...]) -> list[str]:
-    return token[4].split("|") if token[4] != "_" else []
+    lemma = lemma if lemma != "_" else lower
+    morphs = feats.split("|") if feats != "_" else []
+    return [pos, tag, lower, lemma, feats, lower[-3:], lower[:3], shape(word)], morphs
 
 
 def shape(word: str) -> str:

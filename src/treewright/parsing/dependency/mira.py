@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
 from treewright.learn.weights import average, make_table, pack, unpack
+from treewright.model import State
 from treewright.native.dependency.corpus import MiraPass, train_pass
 from treewright.native.dependency.spanning import train_crossing
 from treewright.parsing.contract import Batch, PartScorer
@@ -16,7 +17,6 @@ from treewright.parsing.dependency.decoders import ChartDecoder
 from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.pruning import Arcs
-from treewright.persist import State
 from treewright.progress import Task, task
 
 

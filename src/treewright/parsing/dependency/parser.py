@@ -408,7 +408,8 @@ class DependencyParser(DependencyAnnotator):
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring the tags that the parser was trained with."""
-        return self.tags == "gold" and self.encoder_.has_tags
+        known = self.encoder_.vocabularies[:2]
+        return self.tags == "gold" and any(tag != "_" for each in known for tag in each.strings)
 
     def restore(self) -> None:
         """Let a linear model number the words of sentences as the parser does."""
@@ -466,15 +467,16 @@ class DependencyParser(DependencyAnnotator):
     ) -> list[Result]:
         """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
         check_trees(trees)
-        self.check_is_fitted()
         self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
         spans = [slice(start, start + size) for start in range(0, len(trees), size)]
-
-        def work(span: slice) -> list[Result]:
-            return function(trees[span], fixed[span] if fixed is not None else None)
-
-        found = map_jobs(work, spans, n_jobs=self.n_jobs, what="parsing", count=lambda span: len(trees[span]))
+        found = map_jobs(
+            lambda span: function(trees[span], fixed[span] if fixed is not None else None),
+            spans,
+            n_jobs=self.n_jobs,
+            what="parsing",
+            count=lambda span: len(trees[span]),
+        )
         return [each for batch in found for each in batch]
 
     def check_fixed(
@@ -511,8 +513,9 @@ class DependencyParser(DependencyAnnotator):
             (heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n])
             for number, n in enumerate(n_found)
         ]
-        joined = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
-        best = [Structures(tree, *each) for tree, each in zip(tagged, joined, strict=True)]
+        if not pieces.is_whole:
+            found = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
+        best = [Structures(tree, *each) for tree, each in zip(tagged, found, strict=True)]
         return best, corpus if pieces.is_whole else self.encoder_.encode(tagged)
 
     def _parse(

@@ -11,7 +11,7 @@ from treewright._typing import Count, Fraction, NonNegativeInt
 from treewright.learn.weights import Packed, make_table, pack, table_shift, unpack
 from treewright.model import Model, expect, saved
 from treewright.native.dependency.eisner import arc_marginals
-from treewright.native.dependency.features import N_EXTRA_ROWS, Sentence
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, Sentence
 from treewright.native.dependency.pruning import (
     Stage,
     all_arcs,
@@ -142,19 +142,18 @@ class Pruner(Model):
         return lost, kept, codes[_places(first, mine)]
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
-        coarse = compile_templates(self.templates.pruning, "arc")
         # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
-        chosen = (float(self.threshold), self.max_heads)
-        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else chosen
-        stages = [
-            Stage(
-                coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse), self.single_root
-            )
-        ]
+        limits = [(float(self.threshold), self.max_heads)]
+        texts = [self.templates.pruning]
         if self.fine:
-            arc = compile_templates(self.templates.arc, "arc")
+            limits.insert(0, (COARSE_THRESHOLD, COARSE_MAX_HEADS))
+            texts.append(self.templates.arc)
+        stages = []
+        for at, (text, (threshold, max_heads)) in enumerate(zip(texts, limits, strict=True)):
+            arc, shift = compile_templates(text, "arc"), table_shift(tables[at])
+            n_keys = max_keys(arc) + MAX_EXTRA_KEYS
             stages.append(
-                Stage(arc, True, tables[1], table_shift(tables[1]), *chosen, max_keys(arc), self.single_root)
+                Stage(arc, at > 0, tables[at], shift, threshold, max_heads, n_keys, self.single_root)
             )
         return tuple(stages)
 

@@ -10,6 +10,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
+from treewright.model import State
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
@@ -18,7 +19,6 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mira import EpochReport, HingeTrainer, MiraTrainer
 from treewright.parsing.dependency.pruning import Arcs, Pruner
-from treewright.persist import State
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife

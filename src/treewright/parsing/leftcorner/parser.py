@@ -15,7 +15,7 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
-from treewright.model import Part, Value, expect, saved
+from treewright.model import Part, State, Value, expect, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.inferences import Sentence
 from treewright.parsing.constituent.parser import Parse
@@ -35,7 +35,6 @@ from treewright.parsing.sentences import (
     read_sentences,
     split_dev,
 )
-from treewright.persist import State
 from treewright.progress import report, task, track
 from treewright.tagging.tagger import Tagger
 

@@ -12,10 +12,9 @@ from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
-from treewright.model import PARAMS
+from treewright.model import PARAMS, load_state
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.dependency.parser import DependencyParser
-from treewright.persist import load_state
 from treewright.progress import report
 from treewright.report.corpora import (
     Corpus,

@@ -19,11 +19,10 @@ from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.derived import DerivedKernel
-from treewright.model import load
+from treewright.model import identify, load
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
-from treewright.persist import identify
 from treewright.progress import report
 from treewright.report.corpora import Treebank
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options

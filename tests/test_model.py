@@ -8,8 +8,7 @@ from safetensors.numpy import save_file
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
-from treewright.model import Model, find_class
-from treewright.persist import State, identify, load_state, save_state
+from treewright.model import Model, State, find_class, identify, load_state, save_state
 
 
 def nested_state():
