@@ -106,7 +106,7 @@ def kernel(
     """
     from treewright.checkpoint import Checkpoint
     from treewright.data.files import open_target
-    from treewright.kernels.files import prepare, read_examples
+    from treewright.kernels.files import prepare, read_examples, read_vectors
 
     chosen, labels, logs = settings.values, settings.values["labels"], settings.values["logs"]
     checkpoint = begin_checkpoint(out, resume=how.values["resume"])
@@ -123,8 +123,12 @@ def kernel(
     groups = [read(path) for path in (source, chosen["other"]) if path is not None]
     if labels is not None and not groups[0].has_labels:
         raise InputError(f"{source} has no labels to write; expected lines of SVM-light-TK")
+    vectors = []
+    if chosen["vectors"] is not None:
+        known = {label for group in groups for tree in group.trees for label in tree.labels}
+        vectors = [read_vectors(chosen["vectors"], known)]
     made, rows = prepare(
-        _make_kernel(chosen["kernel"], own, chosen["vectors"], groups),
+        TREE_KERNELS[chosen["kernel"]](*vectors, **own),
         groups,
         vector_weight=chosen["vector_weight"],
         normalize=normalize,
@@ -180,15 +184,6 @@ def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
     return {
         name: value for name, value in parameters.values.items() if name in having[kind] and value is not None
     }
-
-
-def _make_kernel(kind: str, own: dict[str, Any], vectors: str | None, groups: "list[Examples]") -> TreeKernel:
-    from treewright.kernels.files import read_vectors
-
-    if vectors is None:
-        return TREE_KERNELS[kind](**own)
-    known = {label for group in groups for tree in group.trees for label in tree.labels}
-    return TREE_KERNELS[kind](read_vectors(vectors, known), **own)
 
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:

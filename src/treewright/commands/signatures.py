@@ -9,8 +9,9 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
@@ -143,15 +144,15 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         options = sorted((each for group in made.values() for each in group), key=lambda each: each.is_last)
         parameters = [inspect.Parameter("context", KEYWORD, annotation=typer.Context)]
         parameters += [each.replace(kind=KEYWORD) for each in own]
-        parameters += [each.parameter for each in options]
+        parameters += [each.make_parameter() for each in options]
 
         @wraps(command)
         def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
             chosen = {group: Chosen(options) for group, options in groups.items()}
             for group, options in made.items():
                 for option in options:
-                    chosen[group].values[option.name] = option.read(values.pop(option.parameter.name))
-                    source = context.get_parameter_source(option.parameter.name)
+                    chosen[group].values[option.name] = option.read(values.pop(option.key))
+                    source = context.get_parameter_source(option.key)
                     if source is not None and source.name != "DEFAULT":
                         chosen[group].given.append(option.name)
             return command(**values, **chosen)
@@ -179,16 +180,17 @@ class _Option:
     text: str
     panel: str | None
 
-    @property
-    def is_flag(self) -> bool:
-        return self.hint is bool
+    @cached_property
+    def key(self) -> str:
+        """What Typer calls the option."""
+        return self.spelling.removeprefix("--").replace("-", "_")
 
     @property
     def is_last(self) -> bool:
         """Whether it stands in the last panel of the help."""
         return self.panel == RUNNING
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, Any]:
         """What a string may be, where it may be one of a few, and the values that these stand for."""
         found: dict[str, Any] = {}
@@ -201,18 +203,16 @@ class _Option:
             {NO_VALUE: None} if self.default is not None and NoneType in members_of(self.hint) else {}
         )
 
-    @property
-    def parameter(self) -> inspect.Parameter:
-        """The parameter of which Typer makes the option."""
-        key = self.spelling.removeprefix("--").replace("-", "_")
+    def make_parameter(self) -> inspect.Parameter:
+        """Return the parameter of which Typer makes the option."""
         settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
-        if self.is_flag:
+        if self.hint is bool:
             spelling = f"--no-{self.spelling.removeprefix('--')}" if self.default else self.spelling
             if self.default:
                 settings["help"] = f"Do not {self.text[:1].lower()}{self.text[1:]}"
             settings["metavar"] = ""
             annotation: Any = Annotated[bool, typer.Option(spelling, **settings)]
-            return inspect.Parameter(key, KEYWORD, default=False, annotation=annotation)
+            return inspect.Parameter(self.key, KEYWORD, default=False, annotation=annotation)
         metavar = "|".join(dict.fromkeys([*map(_metavar, self._others), *self.choices]))
         if self.choices and str in self._others:
             metavar = metavar.removeprefix("TEXT|")
@@ -221,9 +221,9 @@ class _Option:
         if self.choices:
             settings["autocompletion"] = offer([*self.choices])
         annotation = Annotated[str | None, typer.Option(self.spelling, metavar=metavar, **settings)]
-        return inspect.Parameter(key, KEYWORD, default=self._show_default(), annotation=annotation)
+        return inspect.Parameter(self.key, KEYWORD, default=self._show_default(), annotation=annotation)
 
-    @property
+    @cached_property
     def _others(self) -> list[Any]:
         """The types that are no choices."""
         models = model_types(self.hint)
@@ -245,7 +245,7 @@ class _Option:
 
     def read(self, given: Any) -> Any:  # noqa: ANN401
         """Return the value that a user has given."""
-        if self.is_flag:
+        if self.hint is bool:
             return given != bool(self.default)
         if given is None or given in self.choices:
             return self.choices.get(given)
@@ -257,9 +257,10 @@ class _Option:
             plain = _plain(kind)
             if plain not in (int, float):
                 return Path(given) if plain is Path else given
-            value = _read_number(plain, given)
-            if value is not None and is_allowed(value, kind):
-                return value
+            with suppress(ValueError):
+                value = plain(given)
+                if is_allowed(value, kind):
+                    return value
         raise InputError(f"{self.spelling} is {quote(given)}; expected {describe_type(self.hint)}")
 
 
@@ -304,13 +305,6 @@ def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noq
     except ValueError:
         wanted = "integers" if kind is int else "numbers"
         raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
-
-
-def _read_number(kind: type[int | float], text: str) -> float | None:
-    try:
-        return kind(text)
-    except ValueError:
-        return None
 
 
 def parse_size(option: str, text: str) -> int:

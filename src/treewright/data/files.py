@@ -33,8 +33,6 @@ LONGEST_LINE = 1 << 26
 STANDARD, STANDARD_OUTPUT = "-", "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """No space left, a file larger than the system allows, or a quota that is exceeded."""
-MOST_BLANKS = 1 << 20
-"""Bytes of white space after which no other character is waited for."""
 
 
 def source_name(source: Source) -> str:
@@ -109,22 +107,11 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def open_sniffed(source: Source) -> Iterator[tuple[str, IO[bytes]]]:
-    """Open `source`; give its first character that is no white space, and all of it to be read.
+def open_begun(source: Source, is_enough: Callable[[bytes], object]) -> Iterator[tuple[bytes, IO[bytes]]]:
+    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read.
 
-    The character is empty if there is none, or none after very many blanks. Nothing is read twice, so that a
-    pipe will do.
+    Nothing is read twice, so that a pipe will do.
     """
-    with open_begun(source, lambda begin: bool(begin.strip(BLANKS)) or len(begin) > MOST_BLANKS) as (
-        begin,
-        stream,
-    ):
-        yield begin.strip(BLANKS)[:1].decode("latin-1"), stream
-
-
-@contextmanager
-def open_begun(source: Source, is_enough: Callable[[bytes], bool]) -> Iterator[tuple[bytes, IO[bytes]]]:
-    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read."""
     pieces = _pieces(source)
     begin = b""
     try:

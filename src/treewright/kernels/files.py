@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treewright.data.bracketed import read_brackets
 from treewright.data.conllu import read_conllu
 from treewright.data.consttree import ConstTree
-from treewright.data.files import Source, numbered_lines, open_sniffed, read_lines, source_name
+from treewright.data.files import BLANKS, Source, numbered_lines, open_begun, read_lines, source_name
 from treewright.data.svmlight import BEFORE_TREE, MARKS, TreeExample, read_tree_examples
 from treewright.errors import FormatError, InputError, quote
 from treewright.kernels.base import Kernel
@@ -21,6 +21,8 @@ from treewright.kernels.inputs import as_trees
 
 Vector = npt.NDArray[np.float32]
 FORMATS = f"brackets, CoNLL-U, or lines of SVM-light-TK (a label, {BEFORE_TREE} and a tree)"
+MOST_BLANKS = 1 << 20
+"""Bytes of white space after which no other character is waited for."""
 CONLLU_WORD = re.compile(rb"[0-9]+([-.][0-9]+)?\t")
 
 
@@ -86,8 +88,8 @@ def read_examples(
 @contextmanager
 def _told(source: Source) -> Iterator[tuple[str, Source]]:
     """Open a file and tell its format by its first line that is no comment."""
-    with open_sniffed(source) as (first, stream):
-        if first == "(":
+    with open_begun(source, lambda begin: begin.strip(BLANKS) or len(begin) > MOST_BLANKS) as (begin, stream):
+        if begin.strip(BLANKS).startswith(b"("):
             yield "brackets", stream
             return
         content = _Content(read_lines(stream, source_name(source)), source_name(source))

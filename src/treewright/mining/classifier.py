@@ -147,21 +147,17 @@ memory_limit, filter_memory, n_jobs, random_state
             self.final_estimator_ = clone(self.final_estimator).fit(found, y)
         else:
             raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
-        self._take_weights()
-        return self
-
-    def _take_weights(self) -> None:
-        """Keep the weights of a linear final estimator, in one shape whatever its own."""
         for name in ("coef_", "intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
         coef = getattr(self.final_estimator_, "coef_", None)
-        if coef is not None:
+        if coef is not None:  # of a linear final estimator, in one shape whatever its own
             coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
             if len(coef) == (1 if len(self.classes_) == 2 else len(self.classes_)):
                 self.coef_ = coef
                 intercept = np.ravel(getattr(self.final_estimator_, "intercept_", 0.0))
                 self.intercept_ = np.broadcast_to(intercept, len(coef)).astype(np.float64)
+        return self
 
     @property
     def is_fitted(self) -> bool:
