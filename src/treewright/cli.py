@@ -5,22 +5,14 @@ import logging
 import os
 import sys
 import threading
-from importlib import import_module
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from treewright._version import __version__
 from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
-from treewright.commands.options import (
-    LOG_JSON,
-    LazyCommands,
-    ServingCommand,
-    ToldCommand,
-    describe_misuse,
-    make_command,
-)
+from treewright.commands.options import LOG_JSON, Entry, LazyCommands, ServingCommand, describe_misuse
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
@@ -30,14 +22,6 @@ UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does no
 
 class ClosedPipeError(Exception):
     """The reader of our output has left."""
-
-
-class Entry(NamedTuple):
-    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
-
-    target: str
-    help: str
-    kind: type[ToldCommand] = ToldCommand
 
 
 COMMANDS = {
@@ -59,15 +43,7 @@ COMMANDS = {
 class _Commands(LazyCommands):
     """The commands, whose interruptions reach `run`; Typer would end the program in silence."""
 
-    def help_texts(self) -> dict[str, str]:
-        return {name: entry.help for name, entry in COMMANDS.items()}
-
-    def load(self, name: str) -> Any:  # noqa: ANN401
-        module, _, attribute = COMMANDS[name].target.partition(":")
-        found = getattr(import_module(f"treewright.commands.{module}"), attribute)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        return make_command(name, found, COMMANDS[name].kind)
+    entries = COMMANDS
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
@@ -98,7 +74,10 @@ app = typer.Typer(
 def run() -> int:
     """Run the command line, turn expected errors into one line, and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
-    _use_writable_encodings()
+    # Drawings can be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
         code = app(prog_name="treewright", standalone_mode=False) or 0
         # Typer turns Ctrl-C into this before a command begins.
@@ -136,13 +115,6 @@ def fail(message: str, *, code: int = 2) -> int:
     else:
         print(f"treewright: {line}", file=sys.stderr)
     return code
-
-
-def _use_writable_encodings() -> None:
-    """Let drawings be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 def _show_version(wanted: bool) -> None:

@@ -14,7 +14,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.files import open_target, track_writing
 from treewright.errors import InputError
 from treewright.model import State, identify
-from treewright.progress import track
+from treewright.progress import task, track
 from treewright.scale import Client, iter_jobs
 
 NOTE, OUTPUT = "note", "output"
@@ -116,10 +116,11 @@ class Unfinished:
 
     def write(self, found: Iterable[list[Analysis]], show: Formatter) -> None:
         """Write what is found in further sentences, and let the file take its place."""
-        with self._kept.growing(OUTPUT, NOTE, Path(self._target)) as stream:
+        target = Path(self._target)
+        with self._kept.growing(OUTPUT, NOTE, target) as stream, task(f"writing {target.name}") as counted:
             stream.truncate(self._n_bytes)
             stream.seek(self._n_bytes)
-            for number, analyses in enumerate(track_writing(found, self._target), start=self.n_done + 1):
+            for number, analyses in enumerate(found, start=self.n_done + 1):
                 text = show(number, analyses)
                 try:
                     stream.write(text.encode())
@@ -128,6 +129,7 @@ class Unfinished:
                     raise InputError(f"{wrong}; expected characters that UTF-8 can hold") from error
                 if self._kept.is_due:
                     self._note(stream, number)
+                counted.advance()
         Checkpoint.remove(self._kept.folder)
 
     def _note(self, stream: BinaryIO, number: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -165,30 +165,44 @@ class ServingCommand(ToldCommand):
     hears_signals = True
 
 
+class Entry(NamedTuple):
+    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
+
+    target: str
+    help: str
+    kind: type[ToldCommand] = ToldCommand
+
+
 class LazyCommands(TyperGroup):
     """A group of commands that are imported when they are asked for.
 
     It takes the options that all of them have before their names.
+
+    Attributes
+    ----------
+    entries : mapping of str to Entry
+        The commands by name; where `load` is another, whatever has a `help` in one line.
     """
+
+    entries: Mapping[str, Any]
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**settings)
-        self._lazy = self.help_texts()
-        listed = {name: TyperCommand(name, help=text) for name, text in self._lazy.items()}
+        listed = {name: TyperCommand(name, help=entry.help) for name, entry in self.entries.items()}
         self.commands = {**listed, **self.commands}
-
-    def help_texts(self) -> dict[str, str]:
-        """Return the names of the commands, and what they do."""
-        raise NotImplementedError
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Import a command."""
-        raise NotImplementedError
+        module, _, attribute = self.entries[name].target.partition(":")
+        found = getattr(import_module(f"treewright.commands.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        return make_command(name, found, self.entries[name].kind)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         """Return the command that arguments begin with, for which it has to be there."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and name in self._lazy:
+        if command is not None and name in self.entries:
             command = self.load(str(name))
         return name, command, rest
 

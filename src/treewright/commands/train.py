@@ -84,9 +84,7 @@ SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epoch
 class TrainCommands(LazyCommands):
     """The commands that train models, each of which is imported when it is asked for."""
 
-    def help_texts(self) -> dict[str, str]:
-        """Return the names of the commands, and what they do."""
-        return {name: kind.help for name, kind in KINDS.items()}
+    entries = KINDS
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Return a command."""

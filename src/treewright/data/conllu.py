@@ -194,7 +194,10 @@ def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads:
     if set(map(len, rows)) != {len(layout)}:
         wrong = next(index for index, row in enumerate(rows) if len(row) != len(layout))
         raise wrong_column_count(block, wrong, f"{len(layout)}, separated by tabs")
-    word_lines, extra_lines = _separate_extra_lines(block, rows, allowed=extra_allowed)
+    word_lines: Sequence[int] = range(len(rows))
+    extra_lines: list[ExtraLine] = []
+    if [row[0] for row in rows] != _NUMERALS[: len(rows)]:
+        word_lines, extra_lines = _separate_extra_lines(block, rows, allowed=extra_allowed)
     words = rows if not extra_lines else [rows[index] for index in word_lines]
     columns = dict(zip(layout, zip(*words, strict=True), strict=True))
     for name in SHARED_STRINGS:
@@ -259,8 +262,6 @@ def _separate_extra_lines(
     block: Block, rows: list[list[str]], *, allowed: bool
 ) -> tuple[Sequence[int], list[ExtraLine]]:
     """Tell word lines from multiword tokens and empty nodes, checking all ids."""
-    if [row[0] for row in rows] == _NUMERALS[: len(rows)]:
-        return range(len(rows)), []
     word_lines: list[int] = []
     extra_lines: list[ExtraLine] = []
     n_empty = range_end = 0

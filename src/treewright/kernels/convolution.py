@@ -189,12 +189,12 @@ class PackedTrees(PackedExamples):
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
         if self._kernel.n_jobs == 1:
             batches = [rows]
-
-        def work(batch: Integers) -> FloatArray:
-            return self._index.compare(others._index, known, batch, is_half)
-
         with np.errstate(over="ignore", invalid="ignore"):
-            found = map_jobs(work, batches, n_jobs=self._kernel.n_jobs)
+            found = map_jobs(
+                lambda batch: self._index.compare(others._index, known, batch, is_half),
+                batches,
+                n_jobs=self._kernel.n_jobs,
+            )
         return found[0] if len(found) == 1 else np.concatenate([np.empty((0, len(self))), *found])
 
     def _finish(

@@ -81,4 +81,4 @@ class Packed:
         book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
         codes = Array("u").take(state, f"{name}.codes")
         expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")
-        return unpack({"book": book, "codes": codes})
+        return book[codes]

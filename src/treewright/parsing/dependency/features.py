@@ -304,7 +304,8 @@ class Encoder(Model):
     @classmethod
     def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
         """Number the attribute values that occur in `trees`."""
-        tokens = Counter(token for tree in trees for token in _tokens(tree))
+        columns = ((tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats) for tree in trees)
+        tokens = Counter(token for each in columns for token in zip(*each, strict=True))
         counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
         for token, n in tokens.items():
             attributes, morphs = _analyse(token)
@@ -325,7 +326,8 @@ class Encoder(Model):
         for tree in trees:
             start = first_row[-1] + ROOT + 1
             values[start - ROOT - 1 : start] = self._special
-            known = [self._cache.get(token) or self._look_up(token) for token in _tokens(tree)]
+            tokens = zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+            known = [self._cache.get(token) or self._look_up(token) for token in tokens]
             end = start + len(known)
             if known:
                 values[start:end] = [one[0] for one in known]
@@ -352,10 +354,6 @@ class Encoder(Model):
             self._cache.clear()
         found = self._cache[token] = ids, [number for one in morphs if (number := morph.id(one))]
         return found
-
-
-def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
-    return zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
 
 
 def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:
