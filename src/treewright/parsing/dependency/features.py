@@ -22,7 +22,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Value, saved
-from treewright.native.dependency.features import N_EXTRA_ROWS, ROOT, Templates
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
 from treewright.native.hashing import hash_text
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
@@ -248,8 +248,8 @@ def _numbers(name: str, n: int) -> list[int]:
 
 
 def max_keys(*templates: Templates) -> int:
-    """Return how many features templates can make of a part at the most."""
-    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates)
+    """Return how many features a part can have at the most."""
+    return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
 
 
 class Corpus(NamedTuple):

@@ -215,8 +215,8 @@ class Labeler(Model):
         own = compile_templates(OWN_TEMPLATES, "label")
         child = compile_templates(CHILD_TEMPLATES, "label_child")
         sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
-        most = max_keys(own) + MAX_EXTRA_KEYS + MAX_HISTORY_KEYS
-        most += MAX_RELATIVES * (max_keys(child) + max_keys(sibling))
+        of_relatives = max_keys(child) + max_keys(sibling) - 2 * MAX_EXTRA_KEYS
+        most = max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * of_relatives
         allowed = (self._first_label, self._labels)
         return Labelling(own, child, sibling, *allowed, weights, table_shift(weights), most)
 

@@ -9,7 +9,6 @@ from treewright._typing import Range
 from treewright.data.deptree import DepTree
 from treewright.learn.weights import FloatTable, Packed, table_shift
 from treewright.model import expect, saved
-from treewright.native.dependency.features import MAX_EXTRA_KEYS
 from treewright.native.dependency.parts import Model, score_parts
 from treewright.native.dependency.pruning import Stage, take_sentence
 from treewright.parsing.contract import Parts, PartScorer, PartScores
@@ -72,7 +71,7 @@ class LinearPartScorer(PartScorer):
         arc, pair, grandchild, grand_sibling, triple = templates
         shift = table_shift(self.weights_)
         model = Model(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
-        return CompiledScorer(model, self.weights_, max_keys(*templates) + MAX_EXTRA_KEYS)
+        return CompiledScorer(model, self.weights_, max_keys(*templates))
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind."""

@@ -11,7 +11,7 @@ from treewright._typing import Count, Fraction, NonNegativeInt
 from treewright.learn.weights import Packed, make_table, pack, table_shift, unpack
 from treewright.model import Model, expect, saved
 from treewright.native.dependency.eisner import arc_marginals
-from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, Sentence
+from treewright.native.dependency.features import N_EXTRA_ROWS, Sentence
 from treewright.native.dependency.pruning import (
     Stage,
     all_arcs,
@@ -151,10 +151,8 @@ class Pruner(Model):
         stages = []
         for at, (text, (threshold, max_heads)) in enumerate(zip(texts, limits, strict=True)):
             arc, shift = compile_templates(text, "arc"), table_shift(tables[at])
-            n_keys = max_keys(arc) + MAX_EXTRA_KEYS
-            stages.append(
-                Stage(arc, at > 0, tables[at], shift, threshold, max_heads, n_keys, self.single_root)
-            )
+            limits_of = (threshold, max_heads, max_keys(arc), self.single_root)
+            stages.append(Stage(arc, at > 0, tables[at], shift, *limits_of))
         return tuple(stages)
 
     def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:
