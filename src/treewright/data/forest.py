@@ -22,7 +22,7 @@ class Forest(NamedTuple):
         Numbers of labels.
     sizes : ndarray of int32, (n_nodes,)
         The nodes under each node, itself included.
-    first : ndarray of int64, (n_trees + 1,)
+    indptr : ndarray of int64, (n_trees + 1,)
         The first node of each tree, and the number of all nodes.
     labels : list of str
         What each symbol stands for.

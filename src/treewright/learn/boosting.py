@@ -55,7 +55,7 @@ class ExampleSource(Protocol):
 
         Returns
         -------
-        first : ndarray of int64, (len(numbers) + 1,)
+        indptr : ndarray of int64, (len(numbers) + 1,)
             Where those of each example begin.
         columns : ndarray of int32
             Ascending within each example.

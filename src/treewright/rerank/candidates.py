@@ -42,7 +42,7 @@ class CandidateLists:
 
     Attributes
     ----------
-    first : ndarray of int64, (n_lists + 1,)
+    indptr : ndarray of int64, (n_lists + 1,)
         List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
     scores, probabilities : ndarray of float, (n_candidates,)
     """

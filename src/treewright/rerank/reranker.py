@@ -307,7 +307,7 @@ class DependencyReranker(DependencyAnnotator):
     def check_fixed(
         self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences, the first of which has the number `first`, have trees with these heads."""
+        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
         self.check_is_fitted()
         self.parser_.check_fixed(trees, fixed, start=start)
 

@@ -65,7 +65,7 @@ class CountingScratch(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The items by which each conjunction may be extended; with an empty `first`, by any."""
+    """The items by which each conjunction may be extended; with an empty `indptr`, by any."""
 
     indptr: np.ndarray
     items: np.ndarray
