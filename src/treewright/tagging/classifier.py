@@ -64,7 +64,7 @@ MARGIN = 30.0
 SMALLEST = 0.5
 """Weights below it are forgotten."""
 LEARNT_AT_A_TIME = 1000
-LEARNT = ("first", "sizes", "rooms", "used", "pieces", "weights", "totals")
+LEARNT = ("starts", "sizes", "rooms", "used", "pieces", "weights", "totals")
 """What changes in a table as it is learnt."""
 HIDING = 0.5
 """A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
