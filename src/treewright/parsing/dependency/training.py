@@ -125,7 +125,7 @@ class ParserTrainer:
         if self.checkpoint:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
             states = {name: part.get_state() for name, part in parts.items() if part is not None}
-            arrays = {**corpus._asdict(), "indptr": arcs.indptr, "codes": arcs.codes}
+            arrays = {**corpus._asdict(), "first_arc": arcs.indptr, "arcs": arcs.codes}
             values = {"scale": scale, "recall": recall}
             self.checkpoint.save("preparation", State("Preparation", values, arrays, states))
         return PreparedTraining(learnt, lifted, corpus, arcs)
@@ -143,7 +143,7 @@ class ParserTrainer:
         scorer = self._make_scorer(encoder)
         learnt = LearntParser(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
-        arcs = KeptArcs(state.arrays["indptr"], state.arrays["codes"])
+        arcs = KeptArcs(state.arrays["first_arc"], state.arrays["arcs"])
         return PreparedTraining(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
 
     def _make_decoder(self) -> ChartDecoder:
