@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.conllu import RANGE_ID, read_conllu
+from treewright.data.conllu import CONLLU, RANGE_ID, declared_by, read_conllu
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree, check_trees
 from treewright.data.files import Source
 from treewright.errors import InputError, quote
@@ -68,6 +68,7 @@ LABELS = {
 
 Interval = tuple[int, int]
 Marks = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class _Analysis(NamedTuple):
     in_multiword: list[bool]
     forms: list[str]
     """In lower case."""
-    heads: npt.NDArray[np.int64]
+    heads: Words
     """The index of each word's head in these columns, or ROOT."""
     upos: list[str]
     xpos: list[str]
@@ -231,13 +232,14 @@ def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool
     ends: list[int] = []
     in_multiword: list[bool] = []
     forms: list[str] = []
-    heads: list[npt.NDArray[np.int64]] = []
+    heads: list[Words] = []
     place = 0
+    form_column = (declared_by(trees[0], side) if trees else CONLLU).index("FORM")
     for number, tree in enumerate(trees, start=1):
         where = f"{side} sentence {number}"
         _check_tree(tree, where, multiple_roots)
         heads.append(np.where(tree.heads > 0, tree.heads.astype(np.int64) + (len(starts) - 1), ROOT))
-        multiword = _multiword_tokens(tree, where) if tree.extra_lines else {}
+        multiword = _multiword_tokens(tree, form_column, where) if tree.extra_lines else {}
         sentence_start = place
         word, n_words = 0, len(tree)
         while word < n_words:
@@ -282,15 +284,17 @@ def _check_tree(tree: DepTree, where: str, multiple_roots: bool) -> None:
         raise InputError(f"{where}, word {int(tree.heads.argmin()) + 1} has no head; expected one")
     if tree.n_roots > 1 and not multiple_roots:
         named = ", ".join(str(word + 1) for word in np.flatnonzero(tree.heads == 0)[:8])
-        raise InputError(f"{where} has {tree.n_roots} roots (words {named}); expected exactly one")
+        found = f"{where} has {tree.n_roots} roots (words {named})"
+        raise InputError(f"{found}; expected one, unless several roots are allowed")
 
 
-def _multiword_tokens(tree: DepTree, where: str) -> dict[int, tuple[int, str]]:
+def _multiword_tokens(tree: DepTree, form_column: int, where: str) -> dict[int, tuple[int, str]]:
     """Map the first word of each multiword token to the word after its last, and to its form."""
     found: dict[int, tuple[int, str]] = {}
     free = 0
     for extra in tree.extra_lines:
-        token_id, form, *_ = *extra.text.split("\t", 2), ""
+        columns = extra.text.split("\t")
+        token_id, form = columns[0], "".join(columns[form_column : form_column + 1])
         if "." in token_id:
             continue
         span = RANGE_ID.fullmatch(token_id)
@@ -342,8 +346,8 @@ def _describe_place(analysis: _Analysis, place: int) -> str:
     return f"has {shown} (sentence {sentence}, token {token - first})"
 
 
-def _align(gold: _Analysis, predicted: _Analysis) -> npt.NDArray[np.int64]:
-    """Return the pairs of aligned words, gold and predicted, in the order of the text; shape (n, 2)."""
+def _align(gold: _Analysis, predicted: _Analysis) -> list[tuple[int, int]]:
+    """Return the pairs of aligned words, gold and predicted, in the order of the text."""
     pairs: list[tuple[int, int]] = []
     n_gold, n_predicted = len(gold.heads), len(predicted.heads)
     g = p = 0
@@ -360,7 +364,7 @@ def _align(gold: _Analysis, predicted: _Analysis) -> npt.NDArray[np.int64]:
             g += 1
         else:
             p += 1
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return pairs
 
 
 def _multiword_region(
@@ -401,36 +405,53 @@ def _align_forms(gold: list[str], predicted: list[str]) -> list[tuple[int, int]]
     Of several, it is the one found by pairing equal forms as soon as they meet, and passing over a gold form
     rather than a predicted one where nothing is lost.
     """
-    n_gold, n_predicted = len(gold), len(predicted)
-    longest = [[0] * (n_predicted + 1) for _ in range(n_gold + 1)]
-    """Length of a longest common subsequence of what begins at each pair of positions."""
-    for i in reversed(range(n_gold)):
-        row, below = longest[i], longest[i + 1]
-        for j in reversed(range(n_predicted)):
-            row[j] = below[j + 1] + 1 if gold[i] == predicted[j] else max(below[j], row[j + 1])
     pairs = []
     i = j = 0
-    while i < n_gold and j < n_predicted:
+    is_passable: npt.NDArray[np.uint8] | None = None
+    while i < len(gold) and j < len(predicted):
         if gold[i] == predicted[j]:
             pairs.append((i, j))
             i, j = i + 1, j + 1
-        elif longest[i + 1][j] == longest[i][j]:
+            continue
+        if is_passable is None:
+            is_passable = _passable_forms(gold, predicted)
+        if is_passable[i, j // 8] >> (7 - j % 8) & 1:
             i += 1
         else:
             j += 1
     return pairs
 
 
-def _score(gold: _Analysis, predicted: _Analysis, pairs: npt.NDArray[np.int64]) -> Conll2018Scores:
+def _passable_forms(gold: list[str], predicted: list[str]) -> npt.NDArray[np.uint8]:
+    """Tell whether gold form `i` can be passed over when predicted form `j` is next, and nothing is lost.
+
+    That is so if a longest common subsequence of what is left on both sides does without it. Answers are bits
+    (of `numpy.packbits`), because multiword tokens that overlap all through a file make one region of it.
+    """
+    codes = {form: code for code, form in enumerate({*gold, *predicted})}
+    places = np.array([codes[form] for form in predicted])
+    is_passable = np.empty((len(gold), (len(predicted) + 7) // 8), dtype=np.uint8)
+    longest = np.zeros(len(predicted) + 1, dtype=np.int32)  # from gold form i + 1 and each predicted form
+    for i in reversed(range(len(gold))):
+        row = longest.copy()
+        met = np.flatnonzero(places == codes[gold[i]])
+        row[met] = longest[met + 1] + 1
+        row = np.maximum.accumulate(row[::-1])[::-1]
+        is_passable[i] = np.packbits(row[:-1] == longest[:-1])
+        longest = row
+    return is_passable
+
+
+def _score(gold: _Analysis, predicted: _Analysis, pairs: list[tuple[int, int]]) -> Conll2018Scores:
     """Count the aligned words that are right, of all words and of content words."""
-    g = pairs[:, 0]
+    g, p = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     upos = _equal(gold.upos, predicted.upos, pairs)
     xpos = _equal(gold.xpos, predicted.xpos, pairs)
     ufeats = _equal(gold.ufeats, predicted.ufeats, pairs)
     lemmas = _equal(gold.lemmas, predicted.lemmas, pairs) | _is_in(gold.lemmas, {"_"})[g]
-    heads = gold.heads[g] == _heads_in_gold(predicted, pairs)
+    heads = gold.heads[g] == _heads_in_gold(predicted, g, p)
     labeled = heads & _equal(gold.relations, predicted.relations, pairs)
-    function_words = _function_words(gold, predicted, pairs, labeled & upos & ufeats)
+    function_words = _function_words(gold, predicted, g, p, labeled & upos & ufeats)
     content = _is_in(gold.relations, CONTENT_RELATIONS)
     n_predicted_content = int(_is_in(predicted.relations, CONTENT_RELATIONS).sum())
 
@@ -462,33 +483,29 @@ def _score_intervals(gold: list[Interval], predicted: list[Interval]) -> Aligned
     return AlignedScore(len(gold), len(predicted), len({*gold} & {*predicted}))
 
 
-def _equal(gold: list[str], predicted: list[str], pairs: npt.NDArray[np.int64]) -> Marks:
+def _equal(gold: list[str], predicted: list[str], pairs: list[tuple[int, int]]) -> Marks:
     """Tell for each aligned pair whether a column has the same value on both sides."""
-    return np.array([gold[g] == predicted[p] for g, p in pairs.tolist()], dtype=np.bool_)
+    return np.array([gold[g] == predicted[p] for g, p in pairs], dtype=np.bool_)
 
 
 def _is_in(values: list[str], members: Set[str]) -> Marks:
     return np.array([value in members for value in values], dtype=np.bool_)
 
 
-def _heads_in_gold(predicted: _Analysis, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _heads_in_gold(predicted: _Analysis, g: Words, p: Words) -> Words:
     """Return for each aligned pair the gold word that the predicted head is aligned with."""
-    g, p = pairs.T
     counterpart = np.full(len(predicted.heads) + 1, UNALIGNED, dtype=np.int64)
     counterpart[p] = g
     counterpart[ROOT] = ROOT
-    heads: npt.NDArray[np.int64] = counterpart[predicted.heads[p]]
+    heads: Words = counterpart[predicted.heads[p]]
     return heads
 
 
-def _function_words(
-    gold: _Analysis, predicted: _Analysis, pairs: npt.NDArray[np.int64], right: Marks
-) -> Marks:
+def _function_words(gold: _Analysis, predicted: _Analysis, g: Words, p: Words, right: Marks) -> Marks:
     """Tell for each aligned pair whether the two words have the same function words below them.
 
     `right` tells which aligned words have the right head, relation, UPOS and universal features.
     """
-    g, p = pairs.T
     is_function = _is_in(gold.relations, FUNCTION_RELATIONS)
     is_predicted_function = _is_in(predicted.relations, FUNCTION_RELATIONS)
     n_right = _count_heads(gold, g[right & is_function[g]])[g]
@@ -498,8 +515,8 @@ def _function_words(
     return same
 
 
-def _count_heads(analysis: _Analysis, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _count_heads(analysis: _Analysis, words: Words) -> Words:
     """Count for each word of an analysis how many of `words` it is the head of."""
     heads = analysis.heads[words]
-    counts: npt.NDArray[np.int64] = np.bincount(heads[heads != ROOT], minlength=len(analysis.heads))
+    counts: Words = np.bincount(heads[heads != ROOT], minlength=len(analysis.heads))
     return counts
