@@ -94,7 +94,16 @@ def evaluate(
     gold: Annotated[
         str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns, told by content.")
     ],
-    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed.")],
+    predicted: Annotated[
+        str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed, or the same text.")
+    ],
+    by_characters: Annotated[
+        bool,
+        typer.Option("--conll2018", help="Score tokens, sentences, tags, lemmas and trees as in CoNLL 2018."),
+    ] = False,
+    multiple_roots: Annotated[
+        bool, typer.Option("--multiple-roots", help="Allow several roots per sentence in these scores.")
+    ] = False,
     no_punctuation: Annotated[
         bool, typer.Option("--no-punctuation", help="Leave out words made of Unicode punctuation alone.")
     ] = False,
@@ -124,6 +133,9 @@ def evaluate(
 
     CoNLL-U is scored by attachment, brackets by PARSEVAL (as evalb), roles as srl-eval does it.
 
+    If GOLD and PREDICTED are the same text with different words or sentences, these are aligned by
+    characters, and all columns are scored as in the CoNLL 2018 shared task (as with `--conll2018`).
+
     Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
 
     Example: `treewright evaluate gold.conllu parsed.conllu --no-punctuation --against other.conllu`
@@ -133,6 +145,13 @@ def evaluate(
 
     if penn and no_punctuation:
         raise InputError("--no-punctuation and --penn-punctuation are two rules; expected one of them")
+    given = {
+        "--no-punctuation": no_punctuation,
+        "--penn-punctuation": penn,
+        "--relations": relations,
+        "--against": against,
+        "--plot": plot,
+    }
     scores = score_files(
         gold,
         predicted,
@@ -142,6 +161,9 @@ def evaluate(
         metric=metric,
         random_state=seed,
         verbs=verbs,
+        by_characters=by_characters,
+        multiple_roots=multiple_roots,
+        word_options=[name for name, value in given.items() if value],
     )
     if plot:
         if scores.reliability is None:
