@@ -49,7 +49,7 @@ def check_trees(trees: Sequence[ConstTree]) -> None:
     """Refuse what is no tree of constituents."""
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
-            raise InputError(f"tree {at} is {str(tree)[:40]!r}; expected a ConstTree")
+            raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
 
 
 def with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:
