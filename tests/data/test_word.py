@@ -134,6 +134,14 @@ def test_words_are_equal_by_tree_and_position(tree):
     assert pickle.loads(pickle.dumps(tree[2])).form == "him"
 
 
+def test_an_array_of_trees_holds_the_trees(tree):
+    array = np.array([tree, tree], dtype=object)
+    assert array.shape == (2,)
+    assert array[1] is tree
+    array[:] = [tree[0].tree, tree]
+    assert array[0] is tree
+
+
 def test_a_word_is_shown_as_its_form(tree):
     assert str(tree[4]) == "figs"
     assert repr(tree[4]) == "Word('figs', id=5)"

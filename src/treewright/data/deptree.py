@@ -186,6 +186,12 @@ class DepTree(Drawn):
             raise IndexError(f"position {place} in a sentence of {n} words; positions begin at 0")
         return Word(self, place % n)
 
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.object_]:
+        """Let an array of trees hold the trees; NumPy would make rows of words of trees of one length."""
+        whole = np.empty((), dtype=object)
+        whole[()] = self
+        return whole
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DepTree):
             return NotImplemented

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright.annotation.sentences import SentenceLike, TagColumn
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
 from treewright.model import Part, Value, expect, saved
@@ -355,6 +355,7 @@ class DependencyReranker(DependencyAnnotator):
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
+        check_trees(trees)
         if not isinstance(self.scorer_, LinearScorer):
             raise InputError(
                 "the reranker has no features, but a kernel; expected learner 'mined' for reasons of arcs"
