@@ -337,7 +337,7 @@ def test_training_can_stop_early_and_keeps_the_best(train):
 def test_odd_sentences_are_parsed(parser):
     odd = [
         tw.DepTree([]),
-        tw.DepTree(["hello"]),
+        tw.DepTree(["hello"], upos=["INTJ"]),
         tw.DepTree(["\u2603", "\U0001f600", "zz"], xpos=["NEW", "TAG", "."], feats=["A=b|C=d", "_", "_"]),
         tw.DepTree(["w"] * 150, xpos=["NN"] * 150),
     ]
