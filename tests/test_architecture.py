@@ -24,6 +24,7 @@ LEVELS = [
     ["tagging"],
     ["parsing"],
     ["rerank", "srl"],
+    ["pipeline"],
     ["report"],
     ["web"],
     ["commands", "spacy_component"],
