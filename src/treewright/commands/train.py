@@ -152,6 +152,10 @@ def train_command(name: str) -> Callable[..., None]:
     def train(
         train: Annotated[str, typer.Argument(metavar="TRAIN", help=text)],
         model: Annotated[Path, typer.Option(metavar="FILE", help="File for the model.")],
+        compact: Annotated[
+            bool,
+            typer.Option("--compact", help="Write a smaller file: round weights, and drop the lightest."),
+        ] = False,
         **groups: Chosen,
     ) -> None:
         tokenizer = groups.pop("tokenizer", None)
@@ -162,7 +166,7 @@ def train_command(name: str) -> Callable[..., None]:
             seed = groups["chosen"].values["random_state"]
             splitter = tokenizer.options.source(**tokenizer.values, random_state=seed)
             learner = locate(kind.model)(tokenizer=splitter, parser=learner)
-        _fit(learner, locate(kind.model), train, model, list(groups.values()))
+        _fit(learner, locate(kind.model), train, model, list(groups.values()), compact=compact)
 
     train.__doc__ = f"{kind.help}\n\nExample: `treewright train {name} {kind.example}`"
     return takes(**groups)(train)
@@ -219,7 +223,15 @@ def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
     return chosen.options.source(**values)
 
 
-def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chosen]) -> None:  # noqa: ANN401
+def _fit(
+    learner: Any,  # noqa: ANN401
+    kind: Any,  # noqa: ANN401
+    train: str,
+    model: Path,
+    groups: Sequence[Chosen],
+    *,
+    compact: bool,
+) -> None:
     """Train a model with what it reads from files, and save it."""
     from treewright._cache import cache_folder
     from treewright.checkpoint import Checkpoint
@@ -237,7 +249,7 @@ def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chos
     with open_cluster(values.get("scheduler")) as client:
         if "client" in takes:
             extras["client"] = client
-        learner.fit(*training, checkpoint=checkpoint, **extras).save(model)
+        learner.fit(*training, checkpoint=checkpoint, **extras).save(model, compact=compact)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
 
