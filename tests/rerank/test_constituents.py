@@ -299,9 +299,15 @@ def test_sentences_of_any_kind_are_taken(both, test):
 def test_wrong_sentences_are_named(both, test, monkeypatch):
     monkeypatch.setattr(constituents, "BATCH_SIZE", 1)
     for sentences, message in [
-        (test[0], r"^one sentence was given, .*; expected a list of them$"),
+        (test[0], r"^one tree was given, .*; expected a list of sentences: \[tree\]$"),
+        ("The cat", r"^the sentences are the text 'The cat', and a ConstituentReranker reads words"),
+        (["The", "cat"], r"^one sentence was given, \['The', 'cat'\]; expected a list of sentences"),
+        (None, r"^the sentences are of type NoneType; expected a list of sentences"),
         ([test[0], []], r"^sentence 2 has no words; expected at least one$"),
-        ([test[0], ["The", "cat"]], r"^sentence 2 has no tags; expected some, or"),
+        (
+            [test[0], ["The", "cat"]],
+            r"^sentence 2 has no tags, and this ConstituentReranker needs tags",
+        ),
     ]:
         with pytest.raises(InputError, match=message):
             both.predict(sentences)

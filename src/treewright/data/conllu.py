@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
+from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
 
@@ -40,7 +40,6 @@ SHARED_STRINGS = ("UPOS", "XPOS", "FEATS", "DEPREL")
 
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
 UNWRITABLE = re.compile(r"[\n\r\0]")
-RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
 def iter_conllu(
@@ -312,22 +311,13 @@ def _parse_odd_heads(
 def _build_tree(
     block: Block, heads: list[int], columns: dict[str, tuple[str, ...]], extra_lines: list[ExtraLine]
 ) -> DepTree:
-    tree = DepTree(
-        columns["FORM"],
-        None,
-        columns.get("DEPREL"),
-        lemmas=columns.get("LEMMA"),
-        upos=columns.get("UPOS"),
-        xpos=columns.get("XPOS"),
-        feats=columns.get("FEATS"),
-        deps=columns.get("DEPS"),
-        misc=columns.get("MISC"),
+    return DepTree.from_columns(
+        {ATTRIBUTES[name]: values for name, values in columns.items() if name in ATTRIBUTES},
+        np.array(heads, dtype=np.int32),
         comments=block.comments,
         extra_lines=extra_lines,
         columns={name: list(values) for name, values in columns.items() if name not in KNOWN},
     )
-    tree.heads = np.array(heads, dtype=np.int32)  # checked already, and with line numbers
-    return tree
 
 
 _NUMERALS = [str(number) for number in range(1, 512)]

@@ -10,6 +10,7 @@ import numpy as np
 from treewright._typing import Count, FloatArray, Folds, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -29,8 +30,6 @@ from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
-    Input,
-    list_sentences,
     read_sentences,
     split_dev,
 )
@@ -315,7 +314,7 @@ class ConstituentReranker(ConstituentAnnotator):
         return lists
 
     def _parse(
-        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+        self, parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], n_jobs: int | None = None
     ) -> list[ParseList]:
         return list_parses(parsers, sentences, self.k, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
 
@@ -389,12 +388,12 @@ class ConstituentReranker(ConstituentAnnotator):
         parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
         return tune(parts, count_brackets(gold, lists))
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
 
@@ -402,8 +401,8 @@ class ConstituentReranker(ConstituentAnnotator):
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)
-        sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.own_tagger)
+        sentences = list_sentences(sentences, self)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.own_tagger)
         found = [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else []
             for sentence, each in zip(sentences, read, strict=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treewright._typing import FloatArray, Integers
+from treewright.annotation.sentences import SentenceLike
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
@@ -14,7 +15,6 @@ from treewright.kernels.examples import examples_from_state, examples_state
 from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
-from treewright.parsing.sentences import Input
 from treewright.persist import State
 
 UNREACHABLE = 5.0
@@ -44,7 +44,7 @@ def list_ends(lists: Sequence[ParseList]) -> Integers:
 
 
 def list_parses(
-    parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int, *, n_jobs: int | None = None
+    parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], k: int, *, n_jobs: int | None = None
 ) -> list[ParseList]:
     """Return the `k` best trees that each parser finds for each sentence.
 

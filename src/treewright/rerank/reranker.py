@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
+from treewright.annotation.sentences import SentenceLike, TagColumn
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
@@ -231,21 +232,22 @@ class DependencyReranker(DependencyAnnotator):
             expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at.
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs, as in `DependencyParser.predict`.
         fixed : sequence of mapping of int to int, optional
             For each sentence the heads that words must have, as in `DependencyParser.predict`.
         """
-        found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), trees, fixed)
+        found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), sentences, fixed)
         return [candidates[0].tree for candidates in found]
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
 
@@ -253,17 +255,18 @@ class DependencyReranker(DependencyAnnotator):
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            As in `predict`.
         k : int
         fixed : sequence of mapping of int to int, optional
             For each sentence the heads that words must have. The parser's best trees that have them are
             reranked, and probabilities are among all trees that have them.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), trees, fixed)
+        return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), sentences, fixed)
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
@@ -276,23 +279,23 @@ class DependencyReranker(DependencyAnnotator):
         ) -> list[npt.NDArray[np.float64]]:
             lists, final = self._lists_and_scores(batch, self.k, fixed)
             change = divide_mass(lists, self.scale_ * final) - lists.probabilities
-            squares = self.parser_.marginals(batch, fixed=fixed)
+            squares = self.parser_.batch_marginals(batch, fixed)
             for number, ((begin, end), square) in enumerate(zip(lists.spans(), squares, strict=True)):
                 words = np.arange(len(square))
                 for heads, amount in zip(lists.heads[number], change[begin:end].tolist(), strict=True):
                     square[words, heads] += amount
             return [np.clip(square, 0, 1) for square in squares]
 
-        return self._spread(find, trees, fixed)
+        return self._spread(find, sentences, fixed)
 
     def alternatives(
-        self, trees: Sequence[DepTree], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[list[tuple[int, float]]]]:
         """Return for each sentence and each of its words the `n` most probable heads, the best first.
 
         Each is a head, 0 for the root, with its probability, as `DependencyParser.alternatives` gives them.
         """
-        return likely_heads(self.marginals(trees, fixed=fixed), n)
+        return likely_heads(self.marginals(sentences, fixed=fixed), n)
 
     def confidence(
         self,
@@ -312,13 +315,14 @@ class DependencyReranker(DependencyAnnotator):
         self.parser_.check_fixed(trees, fixed, start=start)
 
     def explain(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[Comparison]:
         """Return the candidates of each sentence and the features that decided between the first two.
 
         A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason. With
         `fixed` heads, as in `kbest`, candidates are the best trees that have them.
         """
+        trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
         lists, final = self._lists_and_scores(trees, self.k, fixed)
         votes = self._votes(lists).mean(axis=1)
@@ -425,10 +429,11 @@ class DependencyReranker(DependencyAnnotator):
     def _spread(
         self,
         function: Callable[[Sequence[DepTree], Sequence[FixedHeads] | None], list[Any]],
-        trees: Sequence[DepTree],
+        sentences: Sequence[SentenceLike],
         fixed: Sequence[FixedHeads] | None,
     ) -> list[Any]:
         """Return what `function` finds for each sentence, some sentences at a time."""
+        trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
         starts = range(0, len(trees), RERANKED_AT_A_TIME)
         spans = [slice(start, start + RERANKED_AT_A_TIME) for start in starts]
@@ -478,6 +483,11 @@ class DependencyReranker(DependencyAnnotator):
     def known_tags(self) -> list[str]:
         """The universal tags that the parser was trained with."""
         return self.parser_.known_tags
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs; see the parser."""
+        return self.parser_.tag_column
 
     @property
     def needs_tags(self) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RuleName
@@ -36,11 +37,9 @@ from treewright.parsing.constituent.search import FoundParse, Searcher
 from treewright.parsing.constituent.training import SCHEDULE, Learners, PenaltyReport
 from treewright.parsing.sentences import (
     HELD_OUT,
-    Input,
     check_trees,
     find_root,
     learn_tags,
-    list_sentences,
     read_sentences,
     split_dev,
     with_words,
@@ -347,12 +346,12 @@ class ConstituentParser(ConstituentAnnotator):
         self._set_encoder()
         self._set_model()
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
 
@@ -366,10 +365,10 @@ class ConstituentParser(ConstituentAnnotator):
         return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
 
     def _search(
-        self, sentences: Sequence[Input], k: int, *, n_jobs: int, max_inferences: int
+        self, sentences: Sequence[SentenceLike], k: int, *, n_jobs: int, max_inferences: int
     ) -> list[list[Parse]]:
-        sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        sentences = list_sentences(sentences, self)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         size = max(1, -(-len(read) // n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
@@ -26,19 +27,19 @@ class DependencyAnnotator(Annotator):
     keeps_input = True
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences."""
         raise NotImplementedError
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Any]]:
         """Return the best trees of each sentence."""
         raise NotImplementedError
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words."""
         raise NotImplementedError
@@ -55,9 +56,29 @@ class DependencyAnnotator(Annotator):
         """Check that sentences have trees with the fixed heads."""
         raise NotImplementedError
 
-    def explain(self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
+    def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won."""
-        return super().explain(trees)
+        return super().explain(sentences)
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        return "upos"
+
+    def read_sentences(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
+        """Return sentences as trees, with the tags that the model needs.
+
+        Raises
+        ------
+        InputError
+            If they are anything but trees, lists of words or lists of (word, tag) pairs, or have no tags.
+        """
+        self.check_is_fitted()
+        given = list_sentences(sentences, self)
+        trees = read_trees(given, self, tag_column=self.tag_column)
+        if self.needs_tags:
+            check_tags(given, trees, self, known=self.known_tags, tag_column=self.tag_column)
+        return trees
 
     @property
     def has_arc_reasons(self) -> bool:
@@ -69,7 +90,7 @@ class DependencyAnnotator(Annotator):
         return [[[] for _ in tree.words] for tree in trees]
 
     def annotate(
-        self, sentences: Sequence[DepTree], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 

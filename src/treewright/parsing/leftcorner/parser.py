@@ -10,6 +10,7 @@ import numpy as np
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -27,11 +28,9 @@ from treewright.parsing.leftcorner.traces import trace_candidates
 from treewright.parsing.leftcorner.training import AVERAGED_SHARE, NetworkSettings, Trainer, find_device
 from treewright.parsing.sentences import (
     HELD_OUT,
-    Input,
     check_trees,
     find_root,
     learn_tags,
-    list_sentences,
     read_sentences,
     split_dev,
 )
@@ -306,12 +305,12 @@ class LeftCornerParser(ConstituentAnnotator):
         self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
         self._differentiated: Trainer | None = None
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` most probable trees of each sentence that the search has found, the best first.
 
@@ -325,8 +324,10 @@ class LeftCornerParser(ConstituentAnnotator):
             check_integer(name, value, minimum=1)
         return self._search(sentences, k, n_jobs=n_jobs, beam=self.beam)
 
-    def _search(self, sentences: Sequence[Input], k: int, *, n_jobs: int, beam: int) -> list[list[Parse]]:
-        sentences = list_sentences(sentences)
+    def _search(
+        self, sentences: Sequence[SentenceLike], k: int, *, n_jobs: int, beam: int
+    ) -> list[list[Parse]]:
+        sentences = list_sentences(sentences, self)
         read = self._read(sentences)
         words = [
             [self.vocabulary_.words.id(*pair) for pair in zip(each.tags, each.words, strict=True)]
@@ -357,9 +358,9 @@ class LeftCornerParser(ConstituentAnnotator):
         """Whether sentences must bring tags."""
         return self.tags == "gold" or self.tagger_ is None
 
-    def _read(self, sentences: Sequence[Input]) -> list[TaggedSentence]:
+    def _read(self, sentences: Sequence[SentenceLike]) -> list[TaggedSentence]:
         """Return the words of sentences with the tags that the parser is to see."""
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         if not self.needs_tags:
             return read
         return [
