@@ -113,7 +113,7 @@ def learn_tags(
     return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
 
 
-def read_sentence(sentence: SentenceLike, number: int, reader: object) -> Sentence:
+def read_sentence(sentence: SentenceLike, number: int, reader: object) -> TaggedSentence:
     """Return words and tags of the sentence of this number, from 1; no tags if one is missing."""
     if isinstance(sentence, ConstTree):
         tree = sentence.without_traces()
