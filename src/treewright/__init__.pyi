@@ -127,3 +127,4 @@ from .srl.roles import RoleClassifier as RoleClassifier
 from .srl.roles import RoleReason as RoleReason
 from .tagging.tagger import Tagger as Tagger
 from .tagging.tagger import TaggingScore as TaggingScore
+from .tagging.tokenizer import Tokenizer as Tokenizer
