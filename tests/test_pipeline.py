@@ -96,7 +96,9 @@ def test_a_parser_without_a_tagger_is_refused(treebank):
 
 
 def test_a_reranker_that_is_not_trusted_is_left_out(treebank):
-    reranker = tw.DependencyReranker(parser=tw.DependencyParser(**PARSER), k=2, folds=2, significance_level=1e-9)
+    reranker = tw.DependencyReranker(
+        parser=tw.DependencyParser(**PARSER), k=2, folds=2, significance_level=1e-9
+    )
     assert isinstance(tw.Pipeline(parser=reranker).fit(treebank[:60]).parser_, tw.DependencyParser)
 
 
@@ -106,7 +108,9 @@ def test_parse_tells_text_from_conllu(saved, pipeline, treebank, text, tmp_path)
     results = []
     for name in ("plain", "rows"):
         run("parse", saved, tmp_path / name, "--output", tmp_path / "out.conllu")
-        results.append([(tree.words, tree.heads.tolist()) for tree in tw.read_conllu(tmp_path / "out.conllu")])
+        results.append(
+            [(tree.words, tree.heads.tolist()) for tree in tw.read_conllu(tmp_path / "out.conllu")]
+        )
     assert results[0] == results[1]
 
 
@@ -132,7 +136,20 @@ def test_raw_forces_text(saved, tmp_path):
 def test_train_pipeline_takes_a_folder(treebank, tmp_path):
     tw.write_conllu(treebank[:60], tmp_path / "xx-ud-train.conllu")
     tw.write_conllu(treebank[60:80], tmp_path / "xx-ud-dev.conllu")
-    options = ("--order", 1, "--epochs", 1, "--runs", 1, "--table-bits", 12, "--folds", 2, "--tokenizer-epochs", 1)
+    options = (
+        "--order",
+        1,
+        "--epochs",
+        1,
+        "--runs",
+        1,
+        "--table-bits",
+        12,
+        "--folds",
+        2,
+        "--tokenizer-epochs",
+        1,
+    )
     run("train", "pipeline", tmp_path, "--model", tmp_path / "x.tw", *options)
     assert len(tw.load(tmp_path / "x.tw")(treebank[0].text)) == 1
 

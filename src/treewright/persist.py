@@ -101,7 +101,7 @@ def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> s
 
 
 def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return an array with the first bytes of all numbers, then the second ones, deflated, if that is shorter."""
+    """Return the first bytes of all numbers, then the second ones, deflated; None if that saves little."""
     if array.nbytes < MIN_DEFLATED:
         return None
     planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)

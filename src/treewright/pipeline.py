@@ -1,7 +1,7 @@
 """Pipeline: from text to trees, in one file.
 
-A pipeline holds a tokenizer, and a dependency parser or reranker with a tagger of its own. Text goes through all
-of them; sentences that are words already, as in CoNLL-U, go to the tagger.
+A pipeline holds a tokenizer, and a dependency parser or reranker with a tagger of its own. Text goes through
+all of them; sentences that are words already, as in CoNLL-U, go to the tagger.
 """
 
 import os
@@ -19,7 +19,7 @@ from treewright.data.conllu import format_tree, read_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.remote import find_treebank
 from treewright.errors import InputError
-from treewright.model import Part, Unfitted, saved
+from treewright.model import Submodel, Unfitted, saved
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import DependencyParser
@@ -101,8 +101,8 @@ class Pipeline(DependencyAnnotator):
     fields = saved(
         tokenizer=Unfitted(Tokenizer, optional=True),
         parser=Unfitted(DependencyParser, DependencyReranker, optional=True),
-        tokenizer_=Part(Tokenizer),
-        parser_=Part(DependencyParser, DependencyReranker),
+        tokenizer_=Submodel(Tokenizer),
+        parser_=Submodel(DependencyParser, DependencyReranker),
     )
     tokenizer_: Tokenizer
     parser_: DependencyParser | DependencyReranker
@@ -181,7 +181,10 @@ class Pipeline(DependencyAnnotator):
         return Document(text, self.predict(text))
 
     def predict(
-        self, sentences: Any, *, fixed: Sequence[FixedHeads] | None = None  # noqa: ANN401
+        self,
+        sentences: Any,  # noqa: ANN401
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
     ) -> list[DepTree]:
         """Parse a text, or sentences of words.
 
@@ -194,13 +197,20 @@ class Pipeline(DependencyAnnotator):
         return self.parser_.predict(self._split(sentences), fixed=fixed)
 
     def kbest(
-        self, sentences: Any, k: int = 10, *, fixed: Sequence[FixedHeads] | None = None  # noqa: ANN401
+        self,
+        sentences: Any,  # noqa: ANN401
+        k: int = 10,
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
     ) -> list[list[Any]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability."""
         return self.parser_.kbest(self._split(sentences), k, fixed=fixed)
 
     def marginals(
-        self, sentences: Any, *, fixed: Sequence[FixedHeads] | None = None  # noqa: ANN401
+        self,
+        sentences: Any,  # noqa: ANN401
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words, as `DependencyParser.marginals` does."""
         return self.parser_.marginals(self._split(sentences), fixed=fixed)
@@ -216,10 +226,10 @@ class Pipeline(DependencyAnnotator):
         return self.parser_.confidence(parsed, marginals, fixed=fixed)
 
     def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
         """Check that sentences have trees with the fixed heads."""
-        self.parser_.check_fixed(trees, fixed, first=first)
+        self.parser_.check_fixed(trees, fixed, start=start)
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won, for pipelines with a reranker."""

@@ -30,7 +30,9 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
         elif content == "conllu":
             yield iter_conllu(stream, require_heads=False)
         elif content == "brackets":
-            raise InputError(f"{source_name(source)} looks like trees in brackets; expected CoNLL-U or plain text")
+            raise InputError(
+                f"{source_name(source)} looks like trees in brackets; expected CoNLL-U or plain text"
+            )
         elif any(iter_text(stream)):
             raise InputError(
                 f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "

@@ -97,7 +97,11 @@ def parse(
         language=language,
         predicates_from=predicates_from,
     )
-    inputs = {"MODEL": model, "INPUT": source if raw or language else None, "--predicates-from": predicates_from}
+    inputs = {
+        "MODEL": model,
+        "INPUT": source if raw or language else None,
+        "--predicates-from": predicates_from,
+    }
     check_results({"--output": output}, inputs)
     checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
     loaded = check_annotator(model, load(model))

@@ -65,7 +65,7 @@ class TreebankFiles(NamedTuple):
 
 
 def find_treebank(name: str) -> TreebankFiles:
-    """Return the files of a treebank: a file of training sentences, a folder with its parts, or a name to fetch.
+    """Return the files of a treebank: a training file, a folder with the parts, or a name to fetch.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treewright._typing import Booleans, Integers, Keys
 from treewright.checkpoint import Checkpoint
 from treewright.data.templates import TemplateLanguage
-from treewright.learn.weights import Packed, average, pack, unpack
+from treewright.learn.weights import PackedWeights, average, pack, unpack
 from treewright.model import Array, Model, expect, saved
 from treewright.native.tagging.boundaries import (
     LINE,
@@ -183,12 +183,12 @@ class WeightsField:
         is_used = value.keys > 0
         order = np.argsort(value.keys[is_used])
         state.arrays[f"{name}.keys"] = value.keys[is_used][order]
-        Packed().put(state, name, value.values[is_used][order])
+        PackedWeights().put(state, name, value.values[is_used][order])
 
     def take(self, state: State, name: str) -> Weights:
         """Remove and return the weights."""
         keys = Array("u", low=1, is_increasing=True).take(state, f"{name}.keys")
-        values = Packed().take(state, name)
+        values = PackedWeights().take(state, name)
         expect(len(keys) == len(values), "a weight for each key")
         return make_weights(keys.astype(np.uint32), values)
 

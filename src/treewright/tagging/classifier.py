@@ -89,7 +89,9 @@ class TableField:
             keys, sizes = keys[sizes > 0], sizes[sizes > 0]
         state.arrays[f"{name}.gaps"] = np.diff(keys, prepend=keys.dtype.type(0))
         for key, numbers in (("sizes", sizes), ("pieces", pieces)):
-            state.arrays[f"{name}.{key}"] = numbers.astype(np.min_scalar_type(int(numbers.max(initial=0)) + 1))
+            state.arrays[f"{name}.{key}"] = numbers.astype(
+                np.min_scalar_type(int(numbers.max(initial=0)) + 1)
+            )
 
     def take(self, state: State, name: str) -> WeightTable:
         """Remove and return the table."""

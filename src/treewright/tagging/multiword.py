@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from treewright._typing import Count, NonNegativeInt
-from treewright.model import Model, Part, Value, expect, saved
-from treewright.native.tagging.classifier import Lexicon, Text
+from treewright.model import Model, Submodel, Value, expect, saved
+from treewright.native.tagging.classifier import EncodedText, Lexicon
 from treewright.tagging.classifier import WordClassifier, word_attributes
 from treewright.tagging.lemmas import Script, longest_common, make_script
 
@@ -115,7 +115,7 @@ class MultiwordSplitter(Model):
     fields = saved(
         splittings_=Value(encode=list, decode=_decode),
         exceptions_=Value(dict[str, int]),
-        classifier_=Part(WordClassifier),
+        classifier_=Submodel(WordClassifier),
     )
 
     def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
@@ -183,11 +183,11 @@ class MultiwordSplitter(Model):
         )
 
 
-def _as_text(forms: list[str]) -> Text:
+def _as_text(forms: list[str]) -> EncodedText:
     """Return tokens as sentences of one word."""
     no_words = Lexicon(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32))
     n_forms = len(forms)
-    return Text(
+    return EncodedText(
         np.arange(n_forms + 1),
         np.arange(n_forms, dtype=np.int32),
         word_attributes(forms, no_words),

@@ -15,7 +15,7 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, ExtraLine, check_trees
 from treewright.errors import InputError
-from treewright.model import Array, Model, Part, Value, expect, saved
+from treewright.model import Array, Model, Submodel, Value, expect, saved
 from treewright.native.tagging.boundaries import (
     N_CHARACTER_ATTRIBUTES,
     N_TOKEN_ATTRIBUTES,
@@ -224,9 +224,9 @@ class Tokenizer(Model):
     """
 
     fields = saved(
-        tokens_=Part(BoundaryClassifier),
-        sentences_=Part(BoundaryClassifier),
-        multiwords_=Part(MultiwordSplitter, optional=True),
+        tokens_=Submodel(BoundaryClassifier),
+        sentences_=Submodel(BoundaryClassifier),
+        multiwords_=Submodel(MultiwordSplitter, optional=True),
         joined_=Array("b", n_dimensions=2),
         has_spaces_=Value(bool),
         has_lines_=Value(bool),
