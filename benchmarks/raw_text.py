@@ -4,9 +4,9 @@
     python benchmarks/raw_text.py FOLDER TREEBANK [TREEBANK ...] [--part dev] [--peers udpipe]
 
 A TREEBANK is the beginning of file names, as DATA/ud/hu_szeged-ud, before -train.conllu, -dev.conllu and
--test.conllu. Models are kept in FOLDER and not trained again. The text of the part (test by default) is made as
-the shared tasks do: sentences are joined by a space, unless SpaceAfter=No ends one, and lines wrapped at 80
-columns. Scores are F1, in percent, as in the CoNLL 2018 shared task.
+-test.conllu. Models are kept in FOLDER and not trained again. The text of the part (test by default) is made
+as the shared tasks do: sentences are joined by a space, unless SpaceAfter=No ends one, and lines wrapped at
+80 columns. Scores are F1, in percent, as in the CoNLL 2018 shared task.
 """
 
 import argparse
@@ -59,17 +59,18 @@ class Treewright:
         return list(nlp(text)), time.perf_counter() - begin
 
 
+UDPIPE_PARTS = {"tok": ("", "none", "none"), "tagparse": ("none", "", "")}
+
+
 class UDPipe:
     """UDPipe 1: the tokenizer in a file of its own, as it is trained alone."""
-
-    PARTS = {"tok": ("", "none", "none"), "tagparse": ("none", "", "")}
 
     def train(self, stem, path):
         """Train the tokenizer, and the tagger with the parser."""
         from ufal.udpipe import ProcessingError, Trainer
 
         path.mkdir()
-        for name, options in self.PARTS.items():
+        for name, options in UDPIPE_PARTS.items():
             data = [self._sentences(f"{stem}-{part}.conllu") for part in ("train", "dev")]
             error = ProcessingError()
             binary = Trainer.train("morphodita_parsito", *data, *options, error)
@@ -81,7 +82,7 @@ class UDPipe:
         """Return the trees of a text, and the seconds without loading."""
         from ufal.udpipe import Model, Pipeline, ProcessingError
 
-        models = [Model.load(str(path / f"{name}.udpipe")) for name in self.PARTS]
+        models = [Model.load(str(path / f"{name}.udpipe")) for name in UDPIPE_PARTS]
         splitting = Pipeline(models[0], "tokenize", Pipeline.NONE, Pipeline.NONE, "conllu")
         parsing = Pipeline(models[1], "conllu", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
         begin = time.perf_counter()
