@@ -79,8 +79,8 @@ def parse(
     """Parse sentences with a trained model.
 
     MODEL is a file, or the name of a model in the package, such as en. A pipeline reads plain text or
-    CoNLL-U, and tells one from the other. Dependencies are written as CoNLL-U, with all other columns kept, and
-    constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
+    CoNLL-U, and tells one from the other. Dependencies are written as CoNLL-U, with all other columns kept,
+    and constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
 
     Example: `treewright parse en text.txt --output parsed.conllu --kbest 10`
     """

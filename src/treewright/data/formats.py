@@ -90,7 +90,7 @@ Content = Literal["conllu", "brackets", "text"]
 def open_text_or_trees(source: str) -> Iterator[tuple[Content, IO[bytes]]]:
     """Open a file and tell by its name or its beginning whether it holds CoNLL-U, brackets or plain text."""
     named = format_of_name(source)
-    with open_begun(source, _tells_format) as (begin, stream):
+    with open_begun(source, _tells_content) as (begin, stream):
         is_known = named is not None and named.kind != "propositions"
         content = tell_content(begin.decode("utf-8", errors="replace"))
         if is_known and named is not None:
@@ -98,11 +98,20 @@ def open_text_or_trees(source: str) -> Iterator[tuple[Content, IO[bytes]]]:
         yield content, stream
 
 
+def _tells_content(begin: bytes) -> bool:
+    """Tell whether there are two brackets or a whole row, or so much else that no more is read."""
+    if len(begin) > MOST_COMMENTS:
+        return True
+    if _is_bracket(begin):
+        return len(re.findall(rb"[()]", begin)) > 1
+    return _first_row(begin.split(b"\n")[:-1]) is not None
+
+
 def tell_content(begin: str) -> Content:
     """Tell from its beginning whether a text is CoNLL-U, brackets, or plain text.
 
-    CoNLL-U has its comments, or a first row with a number and at least three columns; a tree in brackets has at
-    most a label before the second bracket, where prose in parentheses has more, or no second bracket.
+    CoNLL-U has its comments, or a first row with a number and at least three columns; a tree in brackets has
+    at most a label before the second bracket, where prose in parentheses has more, or no second bracket.
     """
     if BRACKETED.match(begin):
         return "brackets"
