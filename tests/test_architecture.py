@@ -25,6 +25,7 @@ LEVELS = [
     ["tagging"],
     ["parsing"],
     ["rerank", "srl"],
+    ["pipeline"],
     ["report"],
     ["web"],
     ["commands", "spacy_component"],

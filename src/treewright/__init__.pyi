@@ -113,6 +113,8 @@ from .parsing.dependency.lattice import Lattice as Lattice
 from .parsing.dependency.parser import Candidate as Candidate
 from .parsing.dependency.parser import DependencyParser as DependencyParser
 from .parsing.leftcorner.parser import LeftCornerParser as LeftCornerParser
+from .pipeline import Document as Document
+from .pipeline import Pipeline as Pipeline
 from .rerank.any_candidates import CandidateReranker as CandidateReranker
 from .rerank.candidates import CandidateLists as CandidateLists
 from .rerank.constituents import ConstituentReranker as ConstituentReranker
@@ -129,3 +131,4 @@ from .srl.roles import RoleClassifier as RoleClassifier
 from .srl.roles import RoleReason as RoleReason
 from .tagging.tagger import Tagger as Tagger
 from .tagging.tagger import TaggingScore as TaggingScore
+from .tagging.tokenizer import Tokenizer as Tokenizer

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin
 
@@ -27,6 +28,8 @@ from treewright.persist import State, load_state, save_state
 REGISTRY: dict[str, type["Model"]] = {}
 """Every class of models that has been imported, by its name."""
 EXPECTED = "a model of treewright, or one whose module is imported before (--import MODULE)"
+MODELS_FOLDER = Path(__file__).parent / "models"
+"""Models that are part of the package."""
 PARAMS = "params"
 """The value under which parameters are saved."""
 
@@ -137,21 +140,29 @@ class Model:
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, for `treewright.load`."""
-        save_state(self.get_state(), path)
+    def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
+        """Write the model to one file, for `treewright.load`.
 
-    def get_state(self) -> State:
-        """Return all that the model is."""
+        Parameters
+        ----------
+        path : path
+        compact : bool
+            Round weights more, and leave out the lightest. The file is a fraction of the size, and few
+            predictions change.
+        """
+        save_state(self.get_state(compact=compact), path)
+
+    def get_state(self, *, compact: bool = False) -> State:
+        """Return all that the model is; in a `compact` state, the lightest weights are left out."""
         self.check_is_fitted()
-        return self._put(self.fields)
+        return self._put(self.fields, compact=compact)
 
     def get_params_state(self) -> State:
         """Return the parameters alone, of a model that need not be fitted."""
         return self._put({name: field for name, field in self.fields.items() if name in self.param_names()})
 
-    def _put(self, fields: Mapping[str, Field]) -> State:
-        state = State(type(self).__name__, {PARAMS: self._saved_params()})
+    def _put(self, fields: Mapping[str, Field], *, compact: bool = False) -> State:
+        state = State(type(self).__name__, {PARAMS: self._saved_params()}, compact=compact)
         for name, field in fields.items():
             field.put(state, self._key(name), getattr(self, name))
         return state
@@ -216,16 +227,21 @@ class Model:
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
-    """Load a model that was written by its `save`.
+    """Load a model that was written by its `save`, or one that is in the package.
 
     A class of your own must have been imported before.
+
+    Parameters
+    ----------
+    path : path
+        A file, or the name of a model in the package, as ``"en"``, the English pipeline.
 
     Raises
     ------
     FormatError
         For a file that is no model, is damaged, or comes from another version of treewright.
     """
-    state = load_state(path)
+    state = load_state(find_model(path))
     try:
         return find_class(state.kind).from_state(state)
     except MissingDependencyError:
@@ -236,6 +252,13 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     except Exception as error:  # values that somebody has changed can go wrong anywhere
         found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
+
+
+def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the file of a model in the package, if that is what its name says and no file has it."""
+    included = MODELS_FOLDER / f"{os.fspath(path)}.tw"
+    is_name = os.path.basename(path) == os.fspath(path) and not os.path.exists(path)
+    return included if is_name and included.exists() else path
 
 
 class UnknownModelError(InputError):
@@ -412,7 +435,7 @@ class Submodel:
     def put(self, state: State, name: str, value: Model | None) -> None:
         """Add the model."""
         if value is not None:
-            state.parts[name] = value.get_state()
+            state.parts[name] = value.get_state(compact=state.compact)
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the model."""

@@ -6,7 +6,9 @@ in a file is ever executed. The header has a checksum of all of it, by which dam
 
 import hashlib
 import json
+import math
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,18 +23,37 @@ from treewright._version import __version__
 from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 SEPARATOR = "/"
+UNREADABLE = (
+    SafetensorError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+    zlib.error,
+)
+"""What can go wrong with a file that is no model."""
+MIN_DEFLATED = 4096
+"""Bytes of an array below which it is not worth while to deflate it."""
+MAX_INFLATED = 1 << 32
+"""Bytes of the arrays of a model; a small file could otherwise fill any memory."""
 
 
 @dataclass
 class State:
-    """All that a model is: its kind, plain values, arrays, and the models inside it."""
+    """All that a model is: its kind, plain values, arrays, and the models inside it.
+
+    In a compact one, weights are rounded more, and the lightest are left out.
+    """
 
     kind: str
     values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     parts: dict[str, "State"] = field(default_factory=dict)
+    compact: bool = False
 
 
 class Persistent(Protocol):
@@ -51,11 +72,18 @@ def save_state(state: State, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {}
     header = _pack(state, "", arrays)
     checksum = _digest(header, arrays)
-    content = {"format": FORMAT_VERSION, "version": __version__, "checksum": checksum, "model": header}
+    deflated = {name: found for name, array in arrays.items() if (found := _deflate(array)) is not None}
+    content = {
+        "format": FORMAT_VERSION,
+        "version": __version__,
+        "checksum": checksum,
+        "model": header,
+        "deflated": {name: [arrays[name].dtype.str, list(arrays[name].shape)] for name in deflated},
+    }
     # One entry only: safetensors writes several in no fixed order.
     metadata = {"treewright": _as_json(content)}
     with replacing(Path(path)) as stream:
-        stream.write(save(arrays, metadata))
+        stream.write(save(arrays | deflated, metadata))
 
 
 def identify(state: State) -> str:
@@ -70,6 +98,37 @@ def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> s
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """Return the first bytes of all numbers, then the second ones, deflated; None if that saves little."""
+    if array.nbytes < MIN_DEFLATED:
+        return None
+    planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)
+    found = np.frombuffer(zlib.compress(planes.tobytes(), 6), dtype=np.uint8)
+    return found if found.nbytes < 0.9 * array.nbytes else None
+
+
+def _inflate(
+    arrays: Mapping[str, npt.NDArray[Any]], deflated: Mapping[str, tuple[str, list[int]]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays as they were before `_deflate`."""
+    found = {}
+    n_bytes = 0
+    for name, (letters, shape) in deflated.items():
+        kind = np.dtype(letters)
+        if kind.hasobject or any(not isinstance(size, int) or size < 1 for size in shape):
+            raise ValueError(f"array {name} of {letters} and shape {shape}")
+        size = math.prod(shape) * kind.itemsize
+        n_bytes += size
+        if n_bytes > MAX_INFLATED:
+            raise ValueError(f"arrays of more than {MAX_INFLATED:,} bytes")
+        raw = zlib.decompressobj().decompress(arrays[name].tobytes(), size + 1)
+        if len(raw) != size:
+            raise ValueError(f"array {name} of {len(raw)} bytes instead of {size}")
+        planes = np.frombuffer(raw, dtype=np.uint8).reshape(kind.itemsize, -1)
+        found[name] = np.ascontiguousarray(planes.T).reshape(-1).view(kind).reshape(shape)
+    return found
 
 
 def _as_json(content: dict[str, Any]) -> str:
@@ -97,10 +156,11 @@ def load_state(path: str | os.PathLike[str]) -> State:
         with safe_open(name, framework="numpy") as stream:
             content = _checked_content(name, stream.metadata() or {})
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+        arrays |= _inflate(arrays, content["deflated"])
         if _digest(content["model"], arrays) != content["checksum"]:
             raise FormatError(name, 1, "a checksum that is not that of the model", "a model as it was saved")
         return _unpack(content["model"], "", arrays)
-    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
 
 

@@ -54,8 +54,10 @@ class Request:
         Add the probability of each arc.
     fixed_heads : bool
         Keep the heads that the sentences have.
+    raw : bool
+        The source is plain text, whatever it looks like.
     language : str, optional
-        The source is plain text in this language, as spaCy names it.
+        The source is plain text in this language, as spaCy names it, and spaCy's rules split it.
     predicates_from : str, optional
         PropBank columns of the same sentences, whose predicates are known.
     """
@@ -64,6 +66,7 @@ class Request:
     tags: TagSource | None = None
     confidence: bool = False
     fixed_heads: bool = False
+    raw: bool = False
     language: str | None = None
     predicates_from: str | None = None
 
@@ -77,7 +80,8 @@ SPELLINGS = {
     "tags": "--tags",
     "confidence": "--confidence",
     "fixed_heads": "--fixed-heads",
-    "language": "--raw",
+    "raw": "--raw",
+    "language": "--language",
     "predicates_from": "--predicates-from",
 }
 """What parts of a request are called on the command line."""
@@ -118,6 +122,11 @@ class Annotator(Model):
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
         return False
+
+    @property
+    def own_tokenizer(self) -> Any:  # noqa: ANN401
+        """The tokenizer inside the model, or None."""
+        return None
 
     @property
     def own_tagger(self) -> Any:  # noqa: ANN401
@@ -178,6 +187,7 @@ ABLE = {
     "tags": "reads tags",
     "confidence": "finds dependencies",
     "fixed_heads": "finds dependencies",
+    "raw": "reads words",
     "language": "reads words",
     "predicates_from": "finds roles",
 }

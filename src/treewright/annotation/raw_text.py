@@ -6,11 +6,11 @@ from typing import Any
 
 from treewright._optional import require
 from treewright.data.deptree import DepTree
-from treewright.data.files import numbered_lines
+from treewright.data.files import Source, numbered_lines
 from treewright.errors import InputError
 
 
-def iter_text(source: str, language: str) -> Iterator[DepTree]:
+def split_by_rules(source: Source, language: str) -> Iterator[DepTree]:
     """Split plain text into sentences and words by spaCy's rules; a paragraph ends at an empty line.
 
     Words are what stands in the text: multiword tokens are not taken apart.
@@ -43,7 +43,7 @@ def split_paragraph(pipeline: Any, paragraph: str) -> Iterator[DepTree]:  # noqa
             yield DepTree([token.text for token in tokens], misc=spaces, comments=[text])
 
 
-def _paragraphs(source: str) -> Iterator[str]:
+def _paragraphs(source: Source) -> Iterator[str]:
     lines: list[str] = []
     for _, line in numbered_lines(source):
         if line.strip():

@@ -24,13 +24,24 @@ def offer_languages(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+Raw = Annotated[bool, typer.Option("--raw", help="Read INPUT as plain text, whatever it looks like.")]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=offer_languages,
+        metavar="CODE",
+        help="Split plain text by spaCy's rules for a language, such as en (needs the extra spacy).",
+    ),
+]
+
+
 def parse(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Parser, tagger or role labeler.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline, parser, tagger or role labeler.")],
     source: Annotated[
         str,
         typer.Argument(
             metavar="INPUT",
-            help="CoNLL-U, brackets, or text with --raw (- for standard input).",
+            help="Plain text, CoNLL-U or brackets (- for standard input).",
         ),
     ],
     output: Annotated[str, typer.Option(metavar="FILE", help="File for the result.")] = "-",
@@ -50,15 +61,8 @@ def parse(
         bool,
         typer.Option("--fixed-heads", help="Keep the heads that INPUT has (_ where unknown)."),
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Read plain text (needs the extra spacy).")] = False,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=offer_languages,
-            metavar="CODE",
-            help="Language of --raw, such as en (any by default).",
-        ),
-    ] = None,
+    raw: Raw = False,
+    language: Language = None,
     predicates_from: Annotated[
         str | None, typer.Option(metavar="FILE", help="PropBank columns with known predicates.")
     ] = None,
@@ -74,26 +78,30 @@ def parse(
 ) -> None:
     """Parse sentences with a trained model.
 
-    Dependencies are written as CoNLL-U, with all other columns kept, and constituents as brackets. A semantic
-    role labeler reads trees in brackets and writes PropBank columns.
+    MODEL is a file, or the name of a model in the package, such as en. A pipeline reads plain text or
+    CoNLL-U, and tells one from the other. Dependencies are written as CoNLL-U, with all other columns kept,
+    and constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
 
-    Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
+    Example: `treewright parse en text.txt --output parsed.conllu --kbest 10`
     """
     from treewright.annotation.contract import Request
     from treewright.annotation.files import annotate_file
     from treewright.model import load
 
-    if language and not raw:
-        raise InputError("--language is for plain text; expected --raw with it")
     request = Request(
         k=kbest,
         tags=tags,  # type: ignore[arg-type]
         confidence=confidence,
         fixed_heads=fixed_heads,
-        language=(language or "xx") if raw else None,
+        raw=raw,
+        language=language,
         predicates_from=predicates_from,
     )
-    inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
+    inputs = {
+        "MODEL": model,
+        "INPUT": source if raw or language else None,
+        "--predicates-from": predicates_from,
+    }
     check_results({"--output": output}, inputs)
     checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
     loaded = check_annotator(model, load(model))
@@ -116,16 +124,13 @@ def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
 def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Dependency parser trained with --rerank.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw (- for standard input).")
+        str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
     ],
     reasons: Annotated[int, typer.Option(min=1, help="Number of features to show per sentence.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
-    raw: Annotated[bool, typer.Option("--raw", help="Read plain text (needs the extra spacy).")] = False,
-    language: Annotated[
-        str,
-        typer.Option(autocompletion=offer_languages, metavar="CODE", help="Language of --raw, such as en."),
-    ] = "xx",
+    raw: Raw = False,
+    language: Language = None,
 ) -> None:
     """Show why a reranker preferred a tree.
 
@@ -144,6 +149,6 @@ def explain(
         raise InputError(
             f"{model} has no reasons to show; expected a dependency parser trained with --rerank"
         )
-    with reranker.open_sentences(source, Request(language=language if raw else None)) as found:
+    with reranker.open_sentences(source, Request(raw=raw, language=language)) as found:
         trees = [tree for tree in islice(found, sentences) if len(tree)]
     show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)

@@ -14,11 +14,14 @@ from treewright.errors import InputError
 if TYPE_CHECKING:
     from treewright.web.schemas import ModelDescription
 
+DEFAULT_MODEL = "en"
+
 
 def serve(
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="Parsers; the first is the default one.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="Parsers; the first is the default (en without any)."),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 is any free one.")
@@ -36,6 +39,8 @@ def serve(
 ) -> None:
     """Serve parsers: a web page and a JSON service.
 
+    Without a MODEL, the English pipeline of the package is served.
+
     Example: `treewright serve parser.tw constituents.tw --port 8000`
     """
     require("fastapi", "web")
@@ -47,9 +52,10 @@ def serve(
     limits = ServiceLimits(
         max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, n_jobs=jobs
     )
+    paths = models or [DEFAULT_MODEL]
     with listen(host, port) as listener:
-        say(f"loading {', '.join(models)}")
-        loaded = _load(models)
+        say(f"loading {', '.join(paths)}")
+        loaded = _load(paths)
         own = _load_tagger(tagger) if tagger else None
         app = make_app(loaded, limits=limits, tagger=own, language=language)
         _tell_of_tags(app.state.service.description.models)

@@ -64,6 +64,26 @@ class TreebankFiles(NamedTuple):
     test: Path | None
 
 
+def find_treebank(name: str) -> TreebankFiles:
+    """Return the files of a treebank: a training file, a folder with the parts, or a name to fetch.
+
+    Raises
+    ------
+    InputError
+        For a path that does not exist, and a folder in which there is not exactly one training file.
+    """
+    path = Path(name)
+    if path.is_dir():
+        found = {part: sorted(path.glob(f"*{part}*.conllu")) for part in PARTS}
+        if len(found["train"]) != 1:
+            n_found = len(found["train"]) or "no"
+            raise InputError(f"{name} has {n_found} files *train*.conllu; expected one")
+        return TreebankFiles(*(found[part][0] if len(found[part]) == 1 else None for part in PARTS))
+    if path.exists() or path.name != name or path.suffix:
+        return TreebankFiles(path, None, None)
+    return fetch_treebank(name)
+
+
 def fetch_treebank(
     name: str,
     *,

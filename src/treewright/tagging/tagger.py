@@ -16,7 +16,7 @@ import numpy.typing as npt
 from treewright._typing import Count, FileName, IntArray, NonNegativeInt
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
-from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.annotation.sentences import SentenceLike, read_trees
 from treewright.checkpoint import Checkpoint, fingerprint
@@ -154,7 +154,7 @@ class Tagger(Annotator):
     """
 
     finds = "tags"
-    can = frozenset({"language"})
+    can = frozenset({"raw", "language"})
     keeps_input = True
     fields = saved(
         labels_=Value(encode=list, decode=lambda labels: [Label(*label) for label in labels]),
@@ -237,7 +237,7 @@ class Tagger(Annotator):
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
         """Open CoNLL-U or plain text."""
-        return open_conllu(source, request)
+        return open_words(source, request, self.own_tokenizer)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes sentences as CoNLL-U."""

@@ -119,7 +119,7 @@ class Service:
             raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
         if not request.text:
             return [read_words(words, model.kind) for words in request.sentences]
-        sentences = read_text(request.text, self._splitter)
+        sentences = read_text(request.text, model.tokenizer or self._splitter)
         if not sentences:
             raise InputError("text has no words; expected at least one")
         return sentences

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from treewright._typing import Count, FileName
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
-from treewright.annotation.raw_text import iter_text
+from treewright.annotation.raw_text import split_by_rules
 from treewright.data.bracketed import format_line
 from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
@@ -23,7 +23,7 @@ class ConstituentAnnotator(Annotator):
     """A model that finds constituency trees; subclasses offer `kbest`."""
 
     finds = "constituents"
-    can = frozenset({"k", "tags", "language"})
+    can = frozenset({"k", "tags", "raw", "language"})
     n_at_once = 100
     n_sent = 50
     tagger_: Tagger | None
@@ -74,13 +74,13 @@ class ConstituentAnnotator(Annotator):
 
     @contextmanager
     def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[Sentence]]:
-        if request.language is not None:
+        if request.raw or request.language is not None:
             if self.needs_tags:
                 raise InputError(
                     f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
                     "(--tags predicted in training)"
                 )
-            yield self._checked(iter_text(source, request.language), source)
+            yield self._checked(split_by_rules(source, request.language or "xx"), source)
             return
         with open_told(source) as (form, stream):
             if form.kind == "propositions":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
@@ -23,7 +23,7 @@ class DependencyAnnotator(Annotator):
     """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
 
     finds = "dependencies"
-    can = frozenset({"k", "tags", "confidence", "fixed_heads", "language"})
+    can = frozenset({"k", "tags", "confidence", "fixed_heads", "raw", "language"})
     keeps_input = True
 
     def predict(
@@ -107,9 +107,9 @@ class DependencyAnnotator(Annotator):
 
     @contextmanager
     def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-        if request.fixed_heads and request.language is not None:
+        if request.fixed_heads and (request.raw or request.language is not None):
             raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
-        with open_conllu(source, request) as sentences:
+        with open_words(source, request, self.own_tokenizer) as sentences:
             checked = self._with_tags(sentences, source)
             yield self._with_possible_heads(checked, source) if request.fixed_heads else checked
 
