@@ -20,12 +20,18 @@ SHOWN = ("tokens", "sentences", "words", "upos", "ufeats", "lemmas", "uas", "las
 WIDTH = 80
 
 
-def make_text(trees):
-    """Return the text of sentences, wrapped; a paragraph ends before each `# newpar` or `# newdoc`."""
-    paragraphs = [""]
+def make_text(trees, *, documents=False):
+    """Return the text of sentences, wrapped; a paragraph ends before each `# newpar` or `# newdoc`.
+
+    With `documents`, one also ends where the part of `sent_id` before its last hyphen changes.
+    """
+    paragraphs, document = [""], None
     for tree in trees:
-        if any(comment.startswith(("# newpar", "# newdoc")) for comment in tree.comments) and paragraphs[-1]:
+        found = [each.rpartition("-")[0] for each in tree.comments if each.startswith("# sent_id")]
+        is_first = any(comment.startswith(("# newpar", "# newdoc")) for comment in tree.comments)
+        if paragraphs[-1] and (is_first or (documents and found != document)):
             paragraphs.append("")
+        document = found
         ends_without_space = "SpaceAfter=No" in tree.misc[-1].split("|")
         paragraphs[-1] += tree.text + ("" if ends_without_space else " ")
     return "\n\n".join(map(wrap, paragraphs)) + "\n"
@@ -110,13 +116,14 @@ def main():
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("treebanks", nargs="+")
     arguments.add_argument("--part", default="test")
+    arguments.add_argument("--documents", action="store_true", help="as in EWT, sent_id names them")
     arguments.add_argument("--peers", default="treewright,udpipe")
     chosen = arguments.parse_args()
     chosen.folder.mkdir(exist_ok=True)
     print(f"{'treebank':16} {'system':10} " + " ".join(f"{name:>9}" for name in SHOWN) + "  sentences/s")
     for stem in chosen.treebanks:
         gold = tw.read_conllu(f"{stem}-{chosen.part}.conllu")
-        text = make_text(gold)
+        text = make_text(gold, documents=chosen.documents)
         for system in chosen.peers.split(","):
             peer = {"treewright": Treewright, "udpipe": UDPipe}[system]()
             path = chosen.folder / f"{Path(stem).name}.{system}"
