@@ -313,7 +313,7 @@ def test_kernels_are_replaced_by_name_or_position():
 
 
 def test_unknown_parameters_are_refused():
-    with pytest.raises(ValueError, match="Invalid parameter 'decay'"):
+    with pytest.raises(ValueError, match="parameter 'decay' of Sum; expected one of kernels, weights"):
         Sum([LINEAR]).set_params(decay=1)
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from treewright._typing import TagSource
+from treewright._naming import named, setting
+from treewright._typing import FileName, Range, TagSource
 from treewright._validate import check_choice
 from treewright.errors import InputError
 from treewright.model import Model
@@ -47,40 +48,29 @@ class Request:
     Parameters
     ----------
     k : int
-        Analyses per sentence.
+        Number of k-best trees per sentence.
     tags : {"gold", "predicted"}, optional
-        Use the tags of the sentences, or the model's own tagger; by default as in training.
+        Use the tags of the input, or predict them (by default as trained).
     confidence : bool
-        Add the probability of each arc.
+        Write the probability of each arc to MISC.
     fixed_heads : bool
-        Keep the heads that the sentences have.
+        Keep the heads that the input has (_ where unknown).
     language : str, optional
         The source is plain text in this language, as spaCy names it.
     predicates_from : str, optional
-        PropBank columns of the same sentences, whose predicates are known.
+        PropBank columns of the same sentences, with known predicates.
     """
 
-    k: int = 1
+    k: Annotated[int, Range(1, 10_000)] = 1
     tags: TagSource | None = None
     confidence: bool = False
     fixed_heads: bool = False
     language: str | None = None
-    predicates_from: str | None = None
+    predicates_from: FileName | None = None
 
     def given(self) -> list[str]:
         """Return the names of what differs from the default."""
         return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
-
-
-SPELLINGS = {
-    "k": "--kbest",
-    "tags": "--tags",
-    "confidence": "--confidence",
-    "fixed_heads": "--fixed-heads",
-    "language": "--raw",
-    "predicates_from": "--predicates-from",
-}
-"""What parts of a request are called on the command line."""
 
 
 class Annotator(Model):
@@ -144,7 +134,7 @@ class Annotator(Model):
         """
         for name in request.given():
             if name not in self.can:
-                found = f"{SPELLINGS[name]} with a {type(self).__name__}"
+                found = f"{named(name)} with a {type(self).__name__}"
                 raise InputError(f"{found}, which finds {self.finds}; expected a model that {ABLE[name]}")
         changes: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in self.param_names() else {}
         if request.tags is not None:
@@ -153,6 +143,9 @@ class Annotator(Model):
                 raise InputError(
                     "the parser has no tagger of its own; expected one (--tags predicted in training)"
                 )
+            if request.tags == "gold" and request.language is not None and self.own_tagger is not None:
+                found = f"{setting('tags', 'gold')} with {named('language')}, but plain text has no tags"
+                raise InputError(f"{found}; expected {setting('tags', 'predicted')}")
             changes["tags"] = request.tags
         return self.using(**changes)
 

@@ -1,9 +1,10 @@
 """The file formats by name, and telling them from a file's name or content."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from treewright.data.bracketed import iter_brackets, write_brackets
 from treewright.data.conllu import (
@@ -19,8 +20,13 @@ from treewright.data.files import BLANKS, Source, Target, open_begun
 from treewright.data.propbank import ABSENT, CELL, N_FIXED_COLUMNS, iter_props, write_props
 from treewright.errors import InputError
 
+CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
+"""How a line of k-best trees in brackets begins, as constituency parsers write them."""
 MOST_COMMENTS = 1 << 20
 """Bytes of comments after which no row is waited for."""
+
+
+FormatName: TypeAlias = Literal["conllu", "conllx", "conll2009", "brackets", "props"]
 
 
 class Format(NamedTuple):
@@ -74,7 +80,13 @@ def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Forma
 def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
     """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U."""
     with open_begun(path, _tells_format) as (begin, stream):
-        is_props = _is_props(_first_row(begin.split(b"\n")))
+        row = _first_row(begin.split(b"\n"))
+        if CANDIDATE.match(row or b""):
+            raise InputError(
+                f"{path} has k-best trees in brackets, with sentence, rank and score before each; expected "
+                "one tree per sentence"
+            )
+        is_props = _is_props(row)
         name = "brackets" if _is_bracket(begin) else "props" if is_props else "conllu"
         yield FORMATS[name], stream
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from treewright.tagging.tagger import Tagger, jackknife
 HELD_OUT = 0.1
 """Share of the training sentences that stands in for dev sentences, where there are none."""
 
+Given = TypeVar("Given")
 Input = ConstTree | DepTree | Sequence[str] | Sequence[tuple[str, str | None]]
 """A sentence: a tree of either kind, whose words and tags alone are looked at, words, or words with tags."""
 
@@ -144,7 +146,7 @@ def _is_tagged(pair: object) -> bool:
     )
 
 
-def list_sentences(sentences: Iterable[Input]) -> list[Input]:
+def list_sentences(sentences: Iterable[Given]) -> list[Given]:
     """Return sentences as a list; refuse a single one."""
     if isinstance(sentences, ConstTree | DepTree | str):
         raise InputError(f"one sentence was given, {str(sentences)[:40]!r}; expected a list of them")

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from treewright._naming import named
 from treewright.data.formats import open_by_content
 from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
@@ -56,20 +57,20 @@ def score_files(
     metric: str | None = None,
     random_state: int = 0,
     verbs: bool = False,
+    relations: bool = False,
 ) -> Scores:
     """Score a file of predictions, and compare it with another if one is given.
 
-    With `verbs`, only the predicates of semantic roles that are verbs by their tags in the gold file.
+    With `verbs`, only the predicates of semantic roles that are verbs by their tags in the gold file. With
+    `relations`, the files must have some.
     """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
         raise InputError("standard input can stand for one file only")
-    if metric is not None and against is None:
-        raise InputError("--metric names what --against is tested for; expected both")
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
-    _check_options(kind, punctuation, max_length, verbs)
+    _check_options(kind, punctuation, max_length, verbs=verbs, relations=relations)
     if verbs:
         right, *guesses = map(list[Any], _keep_verbs(right, guesses))
     found = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
@@ -99,13 +100,17 @@ def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) ->
         yield keep_verbal(retagged if len(retagged) == len(sentences) else sentences)
 
 
-def _check_options(kind: str, punctuation: bool | str, max_length: int | None, verbs: bool) -> None:
+def _check_options(
+    kind: str, punctuation: bool | str, max_length: int | None, *, verbs: bool, relations: bool
+) -> None:
     """Check that the options have a meaning for what the files hold."""
     held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
     if kind != "constituents" and max_length is not None:
-        raise InputError(f"--max-length is for brackets; found {held}")
+        raise InputError(f"{named('max_length')} is for brackets; found {held}")
     if kind != "propositions" and verbs:
-        raise InputError(f"--verbs is for semantic roles; found {held}")
+        raise InputError(f"{named('verbs')} is for semantic roles; found {held}")
+    if kind != "dependencies" and relations:
+        raise InputError(f"{named('relations')} is for CoNLL-U; found {held}")
     if kind == "constituents" and punctuation is not True:
         raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
     if kind == "propositions" and punctuation is not True:

@@ -21,6 +21,7 @@ from treewright.data.propbank import Proposition, PropSentence, format_sentence,
 from treewright.errors import InputError
 from treewright.metrics import roles as score_roles
 from treewright.model import Part, saved
+from treewright.parsing.sentences import check_trees, list_sentences
 from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -294,7 +295,8 @@ class RoleLabeler(Annotator):
             With predicates that are known: only arguments are found. Words, tags and comments are kept.
         """
         self.check_is_fitted()
-        trees = list(trees)
+        trees = list_sentences(trees)
+        check_trees(trees)
         if sentences is not None:
             sentences = [sentence for _, sentence in pair_sentences(trees, sentences)]
         labelled: list[PropSentence] = []
