@@ -339,8 +339,14 @@ def test_two_parsers_take_tags_as_they_are_given(both):
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
         ({"penalty": 0}, "penalty is 0; expected a number from"),
-        ({"kernel": "sst", "learner": "svm"}, "kernel='sst' and learner='svm'; expected learner='perceptron'"),
-        ({"kernel": "top", "weights": "all"}, "kernel='top' and weights='all'; expected weights='output', or"),
+        (
+            {"kernel": "sst", "learner": "svm"},
+            "kernel='sst' and learner='svm'; expected learner='perceptron'",
+        ),
+        (
+            {"kernel": "top", "weights": "all"},
+            "kernel='top' and weights='all'; expected weights='output', or",
+        ),
         ({"weights": "all"}, "kernel='efficient-top' and weights='all'; expected weights='output'"),
         ({"parser": 3}, "parser is int; expected a LeftCornerParser or a ConstituentParser"),
         ({"second": "x"}, "second is str; expected a LeftCornerParser or a ConstituentParser"),

@@ -78,8 +78,8 @@ class DependencyReranker(DependencyAnnotator):
     chunks : int
         Number of kernel perceptrons that share the lists and vote.
     significance_level : float, optional
-        Use the reranker only if its gain on DEV is significant at this level (1 or none: always). If it is
-        not used, trees are ranked as by the parser.
+        Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
+        used, trees are ranked as by the parser. 1 is the same as None.
     random_state : int
         Seed of the random numbers.
     n_jobs : int

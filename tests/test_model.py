@@ -1,0 +1,90 @@
+"""Parameters of fitted models, and what is saved of them."""
+
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.errors import InputError
+from treewright.kernels.compose import VectorKernel
+from treewright.parsing.contract import PartScorer
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return tw.make_treebank(30, random_state=0).dependencies
+
+
+@pytest.fixture
+def tagger(trees):
+    return tw.Tagger(epochs=1).fit(trees)
+
+
+@pytest.fixture(scope="module")
+def labeler():
+    bank = tw.make_treebank(30, random_state=0)
+    return tw.RoleLabeler().fit(bank.constituents, bank.propositions)
+
+
+def test_a_fitted_model_is_used_with_parameters_that_it_looks_at(labeler):
+    assert labeler.using(n_jobs=2).n_jobs == 2
+    assert labeler.n_jobs == 1
+
+
+def test_parameters_that_only_training_reads_are_refused_in_using(tagger, labeler):
+    with pytest.raises(InputError) as caught:
+        tagger.using(epochs=9)
+    assert str(caught.value) == (
+        "epochs has no effect on a Tagger that is fitted; expected none, or with_params and fit"
+    )
+    with pytest.raises(InputError, match=r"kernel has no effect on a RoleLabeler .*; expected one of n_jobs"):
+        labeler.using(kernel="sst")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tw.DependencyParser,
+        tw.DependencyReranker,
+        tw.ConstituentParser,
+        tw.LeftCornerParser,
+        tw.ConstituentReranker,
+        tw.RoleLabeler,
+        tw.ConjunctionMiner,
+    ],
+)
+def test_adjustable_parameters_are_parameters(kind):
+    assert set(kind.adjustable) <= set(kind.param_names())
+
+
+def test_a_model_that_was_changed_after_fitting_is_not_saved(tagger, tmp_path):
+    tagger.set_params(epochs=9)
+    with pytest.raises(InputError) as caught:
+        tagger.save(tmp_path / "m")
+    assert str(caught.value) == "epochs was 1 in fit and is 9; call fit again, or set it back, before saving"
+    tagger.set_params(epochs=1).save(tmp_path / "m")
+    assert tw.load(tmp_path / "m").epochs == 1
+
+
+def test_a_model_that_was_changed_and_fitted_again_is_saved(tagger, trees, tmp_path):
+    tagger.set_params(epochs=2).fit(trees).save(tmp_path / "m")
+    loaded = tw.load(tmp_path / "m")
+    assert loaded.epochs == 2
+    with pytest.raises(InputError, match="epochs was 2 in fit and is 3"):
+        loaded.set_params(epochs=3).save(tmp_path / "m")
+
+
+def test_parameters_of_parameters_count_as_well(tmp_path):
+    rows, labels = np.eye(4), [0, 1, 0, 1]
+    machine = tw.TreeKernelClassifier(VectorKernel("rbf", gamma=0.5)).fit(rows, labels)
+    machine.set_params(kernel__gamma=2.0)
+    with pytest.raises(InputError, match=r"kernel was VectorKernel\(.*gamma=0.5.* in fit and is Vector"):
+        machine.save(tmp_path / "m")
+
+
+def test_unknown_parameters_are_refused_in_one_form():
+    with pytest.raises(InputError) as caught:
+        PartScorer().set_params(x=1)
+    assert str(caught.value) == "parameter 'x' of PartScorer; expected none, as it has no parameters"
+    for model in (tw.Tagger(), tw.ConjunctionMiner(), tw.TreeKernelClassifier(), tw.SubsetTreeKernel()):
+        with pytest.raises(InputError, match=rf"^parameter 'x' of {type(model).__name__}; expected one of "):
+            model.set_params(x=1)
