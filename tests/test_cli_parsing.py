@@ -315,10 +315,10 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     model, source = folder / "parser.tw", folder / "test.conllu"
     assert (
         fail("parse", model, source, "--tags", "x")
-        == "treewright: tags is 'x'; expected one of gold, predicted"
+        == "treewright: --tags is 'x'; expected one of gold, predicted"
     )
     message = fail("parse", model, source, "--language", "en")
-    assert message == "treewright: --language is for plain text; expected --raw with it"
+    assert message == "treewright: --language has no effect without --raw; expected --raw"
 
 
 def test_a_damaged_model_is_one_line(fail, folder, tmp_path):

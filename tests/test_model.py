@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import treewright as tw
+from treewright._naming import spelled_by
+from treewright.annotation.contract import Annotator, Request
 from treewright.errors import InputError
 from treewright.kernels.compose import VectorKernel
 from treewright.parsing.contract import PartScorer
+from treewright.rerank.any_candidates import CandidateReranker
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,43 @@ def test_parameters_of_parameters_count_as_well(tmp_path):
     machine.set_params(kernel__gamma=2.0)
     with pytest.raises(InputError, match=r"kernel was VectorKernel\(.*gamma=0.5.* in fit and is Vector"):
         machine.save(tmp_path / "m")
+
+
+class TagReader(Annotator):
+    """A model with a tagger of its own."""
+
+    finds = "tags"
+    can = frozenset({"tags", "language"})
+    own_tagger = "a tagger"
+
+    def __init__(self, *, tags="predicted"):
+        self.tags = tags
+
+
+@pytest.mark.parametrize(
+    ("spell", "message"),
+    [
+        (str, "tags='gold' with language, but plain text has no tags; expected tags='predicted'"),
+        (
+            {"language": "--raw", "tags": "--tags"}.get,
+            "--tags gold with --raw, but plain text has no tags; expected --tags predicted",
+        ),
+    ],
+)
+def test_plain_text_has_no_gold_tags(spell, message):
+    with spelled_by(spell), pytest.raises(InputError) as caught:
+        TagReader().prepare_for(Request(tags="gold", language="xx"))
+    assert str(caught.value) == message
+
+
+def test_a_loaded_reranker_of_candidates_has_its_weights_as_they_were_given(tmp_path):
+    lists, losses, scores = [[[1.0], [0.0]]], [[0.0, 1.0]], [[-1.0, -2.0]]
+    CandidateReranker(base_weights=(1.0, 2.0)).fit(lists, losses, scores, dev=(lists, losses, scores)).save(
+        tmp_path / "m"
+    )
+    loaded = tw.load(tmp_path / "m")
+    assert loaded.base_weights == (1.0, 2.0)
+    assert repr(loaded) == "CandidateReranker(base_weights=(1.0, 2.0))"
 
 
 def test_unknown_parameters_are_refused_in_one_form():

@@ -596,7 +596,9 @@ def test_misspelt_name_gets_suggestions(fetch, server, name):
 
 
 def test_unknown_language_asks_for_a_code(fetch):
-    with pytest.raises(InputError, match=r"language 'Quenya' is not known; give the code .*code=.* --code"):
+    with pytest.raises(
+        InputError, match=r"language 'Quenya' is not known; give the code in its file names \(code\) to fetch"
+    ):
         fetch("UD_Quenya-ABC")
 
 

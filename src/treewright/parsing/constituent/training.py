@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from treewright._naming import named
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
@@ -138,7 +139,7 @@ class Learners:
             raise InputError("the trees tell nothing of what to infer; expected constituents over words")
         if self.penalty <= lowest:
             raise InputError(
-                f"lowest_penalty is {lowest!r}; expected less than {self.penalty:.3g}, from which on nothing "
+                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, from which on nothing "
                 "is learnt from these trees"
             )
         if self._checkpoint:
