@@ -139,8 +139,8 @@ class Learners:
             raise InputError("the trees tell nothing of what to infer; expected constituents over words")
         if self.penalty <= lowest:
             raise InputError(
-                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, from which on nothing "
-                "is learnt from these trees"
+                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, from which "
+                "on nothing is learnt from these trees"
             )
         if self._checkpoint:
             self._checkpoint.save("start", State("Start", {"penalty": self.penalty}, {}))
