@@ -13,7 +13,7 @@ PACKAGE = Path(tw.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 
 LEVELS = [
-    ["_version", "_cache", "_cleanup", "progress"],
+    ["_version", "_cache", "_cleanup", "_naming", "progress"],
     ["native", "errors", "_optional", "_typing", "_validate"],
     ["data"],
     ["persist", "scale", "drawing"],

@@ -18,6 +18,7 @@ from treewright.commands.options import (
     LazyCommands,
     ServingCommand,
     ToldCommand,
+    UsageError,
     describe_misuse,
     make_command,
 )
@@ -25,7 +26,6 @@ from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
 INTERRUPTED = 130
-UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
 
 class ClosedPipeError(Exception):
@@ -104,9 +104,7 @@ def run() -> int:
         # Typer turns Ctrl-C into this before a command begins.
         return fail("interrupted", code=code) if code == INTERRUPTED else code
     except UsageError as error:
-        wrong = cast(typer.BadParameter, error)
-        command = wrong.ctx.command_path if wrong.ctx else "treewright"
-        return fail(f"{describe_misuse(wrong)} (see: {command} --help)")
+        return fail(describe_misuse(cast(typer.BadParameter, error)))
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:

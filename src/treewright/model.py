@@ -21,7 +21,8 @@ from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._validate import check_param, check_params
+from treewright._naming import spelled_by
+from treewright._validate import check_param, check_param_names, check_params
 from treewright.errors import FormatError, InputError, MissingDependencyError, quote
 from treewright.persist import State, load_state, save_state
 
@@ -62,10 +63,13 @@ class Model:
         What is saved of a fitted model, by attribute. A parameter that JSON cannot hold stands here, too.
     unsaved : tuple of str
         Parameters that say how work is done, not what comes of it.
+    adjustable : tuple of str
+        Parameters that a fitted model looks at; only `fit` looks at the others.
     """
 
     fields: ClassVar[Mapping[str, Field]] = saved()
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
+    adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         super().__init_subclass__(**options)
@@ -90,14 +94,15 @@ class Model:
         return params
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Change parameters, ``name__inner`` for those of an estimator that is one."""
-        names = self.param_names()
+        """Change parameters, ``name__inner`` for those of an estimator that is one.
+
+        After a change of one that is not `adjustable`, a fitted model must be fitted again to be saved.
+        """
+        check_param_names(self, params)
+        if self.is_fitted and not set(params) <= {*self.adjustable}:
+            self._note_fitted()
         for key, value in params.items():
             name, _, inner = key.partition("__")
-            if name not in names:
-                raise InputError(
-                    f"parameter {quote(name)} of {type(self).__name__}; expected one of {', '.join(names)}"
-                )
             if inner:
                 getattr(self, name).set_params(**{inner: value})
             else:
@@ -109,8 +114,44 @@ class Model:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a model that has learnt the same and differs in some parameters; this one stays as it is."""
+        """Return a model that has learnt the same and differs in some parameters; this one stays as it is.
+
+        Raises
+        ------
+        InputError
+            For parameters that are not `adjustable`.
+        """
+        check_param_names(self, params)
+        for name in params:
+            if name not in self.adjustable:
+                having = [each for each in self.adjustable if each in self.param_names()]
+                expected = f"one of {', '.join(having)}" if having else "none"
+                found = f"{name} has no effect on a {type(self).__name__} that is fitted"
+                raise InputError(f"{found}; expected {expected}, or with_params and fit")
         return copy(self).set_params(**params)
+
+    def _learnt(self) -> list[Any]:
+        return [vars(self).get(name) for name in self.fields if name not in self.param_names()]
+
+    def _note_fitted(self) -> None:
+        """Note with which parameters the model has learnt what it knows, before one of them is changed."""
+        if self._params_of_fit() is None:
+            params = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+            self._fitted_with = (self._learnt(), params)
+
+    def _params_of_fit(self) -> dict[str, str] | None:
+        """Return the parameters that `fit` had, if they were noted and it was not called again."""
+        learnt, params = vars(self).get("_fitted_with", ((), None))
+        is_same = all(one is other for one, other in zip(learnt, self._learnt(), strict=False))
+        return params if learnt and is_same else None
+
+    def _check_unchanged(self) -> None:
+        """Refuse to save a model that would state other parameters than those it was fitted with."""
+        for name, before in (self._params_of_fit() or {}).items():
+            now = repr(getattr(self, name))
+            if name not in (*self.adjustable, *self.unsaved) and now != before:
+                found = f"{name} was {before} in fit and is {now}"
+                raise InputError(f"{found}; call fit again, or set it back, before saving")
 
     def result_params(self) -> dict[str, Any]:
         """Return the parameters on which the result of fitting depends."""
@@ -155,6 +196,7 @@ class Model:
     def get_state(self, *, compact: bool = False) -> State:
         """Return all that the model is; in a `compact` state, the lightest weights are left out."""
         self.check_is_fitted()
+        self._check_unchanged()
         return self._put(self.fields, compact=compact)
 
     def get_params_state(self) -> State:
@@ -243,7 +285,8 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     """
     state = load_state(find_model(path))
     try:
-        return find_class(state.kind).from_state(state)
+        with spelled_by(str):  # what is wrong in a file is no option of a command
+            return find_class(state.kind).from_state(state)
     except MissingDependencyError:
         raise
     except UnknownModelError as error:

@@ -291,7 +291,10 @@ def test_an_empty_sentence_and_one_word_are_no_problem(subtrees):
         ({"learner": "deep"}, "learner is 'deep'; expected one of"),
         ({"target": "oracle"}, "target is 'oracle'; expected one of"),
         ({"ranker": "svm"}, "ranker is 'svm'; expected one of"),
-        ({"space": "template", "learner": "kernel"}, "learner is 'kernel' and space 'template'"),
+        (
+            {"space": "template", "learner": "kernel"},
+            "learner='kernel' and space='template'; expected space='subtree' or 'polynomial'",
+        ),
         ({"folds": 1}, "folds is 1"),
         ({"k": 64}, "k is 64"),
         ({"degree": 0}, "degree is 0"),

@@ -146,7 +146,7 @@ def test_progress_is_told_after_each_step(trees):
     lines = []
     with messages_to(lines.append):
         Tagger(epochs=2).fit(trees[:20], trees[20:25])
-    starts = ["tags, epoch 1 of 2", "tags, epoch 2 of 2", "lemmas", "dev"]
+    starts = ["tags, epoch 1/2", "tags, epoch 2/2", "lemmas", "dev"]
     assert [line.split(":")[0] for line in lines] == starts
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from treewright._typing import Count
 from treewright.annotation.contract import Annotator, Request
 from treewright.annotation.resumable_output import Unfinished, name_work, write_results
 from treewright.persist import identify
@@ -22,7 +23,7 @@ def annotate_file(
     target: str,
     request: Request | None = None,
     *,
-    n_jobs: int = 1,
+    n_jobs: Count = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -36,7 +37,7 @@ def annotate_file(
     request : Request, optional
         What is wanted; one analysis per sentence without it.
     n_jobs : int
-        Threads; with a client, of each of its workers.
+        Number of threads; results do not depend on it. With a client, of each of its workers.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, work goes on from it, to the
         same file.

@@ -27,7 +27,9 @@ def load_splitter(language: str) -> Any:  # noqa: ANN401
         pipeline = spacy.blank(language)
     except ImportError as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"language is {language!r}; expected one that spaCy can split ({reason})") from error
+        raise InputError(
+            f"{language!r} is no language that spaCy can split ({reason}); expected one"
+        ) from error
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = sys.maxsize
     return pipeline

@@ -11,13 +11,15 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from keyword import iskeyword
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from treewright._typing import Shown, option_name, show_value
+from treewright._naming import option_name, show_value, spelled_by
+from treewright._typing import Shown
 from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
 from treewright.errors import InputError, quote
 
@@ -49,7 +51,8 @@ class Options:
     panel : str, optional
         The heading of the options in the help.
     spellings : mapping of str to str
-        Names of options that are not those of their parameters.
+        Names of options that are not those of their parameters; also of options that a command writes itself
+        for parameters that are left out.
     leave_out : sequence of str
         Parameters that are no options.
     defaults : mapping of str to object
@@ -76,8 +79,11 @@ class Options:
         ]
 
     def spell(self, name: str) -> str:
-        """Return the option of a parameter."""
-        return option_name(self.spellings.get(name, name))
+        """Return the option of a parameter; it is a negation where the default is True."""
+        option = option_name(self.spellings.get(name, name))
+        default = self.defaults.get(name, inspect.signature(self.source).parameters[name].default)
+        is_negated = default is True and constructor_hints(self.source)[name] is bool
+        return f"--no-{option.removeprefix('--')}" if is_negated else option
 
     def declare(self) -> list["_Option"]:
         """Return the parameters as options."""
@@ -118,9 +124,9 @@ class Chosen:
 
     def refuse_without_effect(self, **others: object) -> None:
         """Refuse options that change nothing beside the others, or beside values that are no options."""
-        found = next(without_effect(self.options.source, {**self.values, **others}, self.specified), None)
-        if found:
-            raise InputError(found.describe(self.options.spell, str))
+        with spelled_by(self.options.spell):
+            for found in without_effect(self.options.source, {**self.values, **others}, self.specified):
+                raise InputError(str(found))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
         """Refuse all options that are given, or only some, or all but some."""
@@ -145,6 +151,11 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         parameters += [each.replace(kind=KEYWORD) for each in own]
         parameters += [each.parameter for each in options]
 
+        def spell(name: str) -> str:
+            having = (each for each in groups.values() if name in each.names or name in each.spellings)
+            found = next(having, None)
+            return found.spell(name) if found else name
+
         @wraps(command)
         def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
             chosen = {group: Chosen(options) for group, options in groups.items()}
@@ -154,7 +165,8 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
                     source = context.get_parameter_source(option.parameter.name)
                     if source is not None and source.name != "DEFAULT":
                         chosen[group].specified.append(option.name)
-            return command(**values, **chosen)
+            with spelled_by(spell):
+                return command(**values, **chosen)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -205,13 +217,13 @@ class _Option:
     def parameter(self) -> inspect.Parameter:
         """The parameter of which Typer makes the option."""
         key = self.spelling.removeprefix("--").replace("-", "_")
+        key += "_" if iskeyword(key) else ""
         settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
         if self.is_flag:
-            spelling = f"--no-{self.spelling.removeprefix('--')}" if self.default else self.spelling
             if self.default:
                 settings["help"] = f"Do not {self.text[:1].lower()}{self.text[1:]}"
             settings["metavar"] = ""
-            annotation: Any = Annotated[bool, typer.Option(spelling, **settings)]
+            annotation: Any = Annotated[bool, typer.Option(self.spelling, **settings)]
             return inspect.Parameter(key, KEYWORD, default=False, annotation=annotation)
         metavar = "|".join(dict.fromkeys([*map(_metavar, self._others), *self.choices]))
         if self.choices and str in self._others:
@@ -260,7 +272,12 @@ class _Option:
             value = _read_number(plain, raw)
             if value is not None and is_allowed(value, kind):
                 return value
-        raise InputError(f"{self.spelling} is {quote(raw)}; expected {describe_type(self.hint)}")
+        expected = describe_type(self.hint)
+        if self.choices:
+            others = [describe_type(each) for each in self._others]
+            choices = ", ".join(self.choices)
+            expected = " or ".join([*others, choices if len(self.choices) == 1 else f"one of {choices}"])
+        raise InputError(f"{self.spelling} is {quote(raw)}; expected {expected}")
 
 
 def _plain(hint: Any) -> Any:  # noqa: ANN401
@@ -283,7 +300,7 @@ def _metavar(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is tuple:
         return "A,B,..."
     return (
-        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(_plain(hint), "MODEL")
+        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "FILE"}.get(_plain(hint), "MODEL")
     )
 
 
@@ -303,6 +320,7 @@ def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noq
         )
     except ValueError:
         wanted = "integers" if kind is int else "numbers"
+        wanted += " or all," if types.NoneType in kinds else ""
         raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
 
 from treewright.data.bracketed import iter_brackets, write_brackets
 from treewright.data.conllu import (
@@ -23,8 +23,13 @@ from treewright.errors import InputError
 BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
 CONLLU_COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t|[^\t]*\t[^\t]*\t[^\t]*\t)")
+CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
+"""How a line of k-best trees in brackets begins, as constituency parsers write them."""
 MOST_COMMENTS = 1 << 20
 """Bytes of comments after which no row is waited for."""
+
+
+FormatName: TypeAlias = Literal["conllu", "conllx", "conll2009", "brackets", "props"]
 
 
 class Format(NamedTuple):
@@ -78,7 +83,13 @@ def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Forma
 def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
     """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U."""
     with open_begun(path, _tells_format) as (begin, stream):
-        is_props = _is_props(_first_row(begin.split(b"\n")))
+        row = _first_row(begin.split(b"\n"))
+        if CANDIDATE.match(row or b""):
+            raise InputError(
+                f"{path} has k-best trees in brackets, with sentence, rank and score before each; expected "
+                "one tree per sentence"
+            )
+        is_props = _is_props(row)
         name = "brackets" if _is_bracket(begin) else "props" if is_props else "conllu"
         yield FORMATS[name], stream
 

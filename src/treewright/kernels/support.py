@@ -56,7 +56,7 @@ CLASS_WEIGHT = Value(
 """Weights of classes as a field of a model."""
 
 
-class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
+class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
     """What support vector machines have in common.
 
     They keep the examples that they need to compare others with, and no others.

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.conllu import CONLLU, RANGE_ID, declared_by, read_conllu
-from treewright.data.deptree import UNKNOWN_HEAD, DepTree, check_trees
+from treewright.data.conllu import CONLLU, declared_by, read_conllu
+from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, check_trees
 from treewright.data.files import Source
 from treewright.errors import InputError, quote
 

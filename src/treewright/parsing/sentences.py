@@ -147,7 +147,9 @@ def read_sentences(
     read = [read_sentence(sentence, number, reader) for number, sentence in enumerate(sentences, 1)]
     if tagger is not None:
         tagged = tagger.tag([sentence.words for sentence in read])
-        return [TaggedSentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)]
+        return [
+            TaggedSentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)
+        ]
     for number, (given, sentence) in enumerate(zip(sentences, read, strict=True), 1):
         _check_tags(sentence, f"sentence {number}", reader, " in XPOS" if isinstance(given, DepTree) else "")
     return read

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from treewright._naming import named
 from treewright.data.formats import open_by_content
 from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
@@ -103,6 +104,7 @@ def score_files(
     metric: str | None = None,
     random_state: int = 0,
     verbs: bool = False,
+    relations: bool = False,
     by_characters: bool = False,
     multiple_roots: bool = False,
     word_options: Sequence[str] = (),
@@ -112,17 +114,16 @@ def score_files(
     Dependencies are scored as in the CoNLL 2018 shared task where the words of the two files differ, or if
     `by_characters`, with sentences of several roots if `multiple_roots`. `word_options` names the options
     that were given and need the same words. With `verbs`, only those predicates of semantic roles count that
-    are verbs by their tags in the gold file.
+    are verbs by their tags in the gold file. With `relations`, the files must have some.
     """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
         raise InputError("standard input can stand for one file only")
-    if metric is not None and against is None:
-        raise InputError("--metric names what --against is tested for; expected both")
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
-    _check_options(kind, punctuation, max_length, verbs, by_characters or multiple_roots)
+    from_text = by_characters or multiple_roots
+    _check_options(kind, punctuation, max_length, verbs=verbs, relations=relations, from_text=from_text)
     if kind == "dependencies":
         differences = [find_difference(right, guess) for guess in guesses]
         if by_characters or any(differences):
@@ -173,14 +174,22 @@ def _check_word_options(
 
 
 def _check_options(
-    kind: str, punctuation: bool | str, max_length: int | None, verbs: bool, from_text: bool
+    kind: str,
+    punctuation: bool | str,
+    max_length: int | None,
+    *,
+    verbs: bool,
+    relations: bool,
+    from_text: bool,
 ) -> None:
     """Check that the options have a meaning for what the files hold."""
     held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
     if kind != "constituents" and max_length is not None:
-        raise InputError(f"--max-length is for brackets; found {held}")
+        raise InputError(f"{named('max_length')} is for brackets; found {held}")
     if kind != "propositions" and verbs:
-        raise InputError(f"--verbs is for semantic roles; found {held}")
+        raise InputError(f"{named('verbs')} is for semantic roles; found {held}")
+    if kind != "dependencies" and relations:
+        raise InputError(f"{named('relations')} is for CoNLL-U; found {held}")
     if kind != "dependencies" and from_text:
         raise InputError(f"--conll2018 and --multiple-roots are for CoNLL-U; found {held}")
     if kind == "constituents" and punctuation is not True:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import setting
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright.annotation.sentences import SentenceLike, TagColumn
@@ -65,8 +66,8 @@ class DependencyReranker(DependencyAnnotator):
         Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
         missing.
     copies : int, optional
-        Maximum number of equivalent subtree features per mining round. These tell the same trees apart; None
-        is all.
+        Maximum number of equivalent subtree features per mining round (none: all). These tell the same trees
+        apart.
     max_iter : int
         Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for;
         with more, the threshold is approached from above and weights settle between rounds.
@@ -78,8 +79,8 @@ class DependencyReranker(DependencyAnnotator):
     chunks : int
         Number of kernel perceptrons that share the lists and vote.
     significance_level : float, optional
-        Use the reranker only if its gain on DEV is significant at this level (1: always). If it is not
-        used, trees are ranked as by the parser. None is the same as 1.
+        Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
+        used, trees are ranked as by the parser. 1 is the same as None.
     random_state : int
         Seed of the random numbers.
     n_jobs : int
@@ -131,6 +132,7 @@ class DependencyReranker(DependencyAnnotator):
         is_trusted_=Value(bool),
     )
     unsaved = ("parser", "n_jobs")
+    adjustable = ("k", "n_jobs")
     explains = True
     parser_: DependencyParser
     scorer_: "LinearScorer | KernelScorer"
@@ -150,7 +152,7 @@ class DependencyReranker(DependencyAnnotator):
         learner: Literal["mined", "kernel"] = "mined",
         degree: Count | None = None,
         threshold: Annotated[float, Range(0, 1e9)] = 3.0,
-        k: Annotated[int, Range(1, MAX_TREES - 1)] = 10,
+        k: Annotated[int, Range(2, MAX_TREES - 1)] = 10,
         folds: Folds = 10,
         fold_epochs: Count | None = None,
         target: Literal["gold", "best"] = "gold",
@@ -216,7 +218,8 @@ class DependencyReranker(DependencyAnnotator):
     def _check(self) -> None:
         check_params(self)
         if self.space == "template" and self.learner == "kernel":
-            raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
+            found = f"{setting('learner', self.learner)} and {setting('space', self.space)}"
+            raise InputError(f"{found}; expected {setting('space', 'subtree', 'polynomial')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
 

@@ -307,7 +307,7 @@ class Tagger(Annotator):
 
     def _learn_tags(self, text: EncodedText, gold: IntArray, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
-            report(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
+            report(f"tags, epoch {epoch + 1}/{self.epochs}: {share:.2f}% safe in training")
 
         n_seen = np.bincount(text.types)[text.types]
         self.classifier_ = self._make_classifier().learn(

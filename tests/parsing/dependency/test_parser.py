@@ -236,7 +236,7 @@ def test_the_parsers_of_folds_and_the_models_inside_report_nothing(train, n_jobs
     options = {**OPTIONS, "order": 1, "tags": "predicted", "jackknife": True, "n_jobs": n_jobs}
     with messages_to(lines.append):
         tw.DependencyParser(**options).fit(train[:40])
-    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n} of 3: " for n in (1, 2, 3))]
+    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n}/3: " for n in (1, 2, 3))]
     assert len(lines) == len(begins)
     assert all(line.startswith(begin) for line, begin in zip(lines, begins, strict=True))
 
@@ -360,7 +360,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"order": 4}, "order is 4; expected one of 1, 2, 3"),
         ({"tags": "own"}, "tags is 'own'; expected one of gold, predicted"),
         ({"decoder": "any"}, "decoder is 'any'; expected one of projective, spanning"),
-        ({"decoder": "spanning"}, "decoder is 'spanning' and order 3; expected order 1"),
+        ({"decoder": "spanning"}, "decoder='spanning' and order=3; expected order=1"),
         ({"patience": 2}, "patience counts epochs without a better dev score; expected a dev set"),
         ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected two of each or more"),
         ({"table_bits": 18.5}, "table_bits is 18.5; expected an integer from 10 to 28"),

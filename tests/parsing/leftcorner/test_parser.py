@@ -422,8 +422,8 @@ def test_progress_tells_what_there_is_and_each_epoch(treebank):
     with messages_to(lines.append):
         parser = make_parser(epochs=2).fit(treebank[:20])
     assert lines[0].startswith("18 sentences, ")
-    assert lines[1:] == [str(epoch) for epoch in parser.history_]
-    assert str(Epoch(3, 1.5, 80.0, 7.2)) == "epoch 3: loss 1.5000, dev F1 80.00, 7 s"
+    assert lines[1:] == [f"epoch {epoch.number}/2: {epoch}" for epoch in parser.history_]
+    assert str(Epoch(3, 1.5, 80.0, 7.2)) == "loss 1.5000, dev F1 80.00, 7 s"
 
 
 @pytest.mark.slow

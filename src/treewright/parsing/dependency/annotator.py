@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.annotation.conllu import ConlluFormatter, open_words
-from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
 from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
@@ -23,7 +23,7 @@ class DependencyAnnotator(Annotator):
     """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
 
     finds = "dependencies"
-    can = frozenset({"k", "tags", "confidence", "fixed_heads", "raw", "language"})
+    can = frozenset({"k", "tags", "confidence", "fixed_heads", "draw", "raw", "language"})
     keeps_input = True
 
     def predict(
@@ -149,6 +149,8 @@ class DependencyAnnotator(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
+        if request.draw:
+            return draw_analyses
         columns = ConlluFormatter(target, begun)
 
         def show(number: int, analyses: list[Analysis]) -> str:

@@ -233,7 +233,7 @@ class Labeler(Model):
                 n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
             right = 100 - 100 * n_wrong / n_words
-            report(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
+            report(f"labels, epoch {epoch + 1}/{self.epochs}: {right:.2f}% right in training")
         return average(weights, totals, self.epochs * n_words)
 
 

@@ -34,9 +34,9 @@ class EpochReport:
     """Mean over sentences of what the right tree most lacked to its margin before the update."""
 
     def __str__(self) -> str:
-        position = f"epoch {self.epoch} of {self.n_epochs}"
+        position = f"epoch {self.epoch}/{self.n_epochs}"
         if self.n_runs > 1:
-            position = f"run {self.run}/{self.n_runs}, epoch {self.epoch}/{self.n_epochs}"
+            position = f"run {self.run}/{self.n_runs}, {position}"
         return f"{position}: loss {self.loss:.3f}, UAS {self.train_uas:.2f} in training"
 
 

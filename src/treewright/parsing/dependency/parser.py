@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import named, setting
 from treewright._typing import (
     Count,
     FileName,
@@ -42,6 +43,8 @@ from treewright.tagging.tagger import Tagger
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
+LINEAR_ONLY = ("k", "runs", "bound", "table_bits", "templates", "patience")
+"""Parameters of the linear model and its training, which a scorer of the user's does not have."""
 Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
 
 
@@ -139,7 +142,11 @@ class DependencyParser(DependencyAnnotator):
         "lifting": {"decoder": ("projective",)},
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
+        "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
+        "order": [{"scorer": (None,)}, {"decoder": ("spanning",)}],
+        **{name: {"scorer": (None,)} for name in LINEAR_ONLY},
     }
+    adjustable = ("tags", "n_jobs")
     fields = saved(
         scorer=Unfitted(PartScorer, optional=True),
         templates=TEMPLATES,
@@ -439,13 +446,16 @@ class DependencyParser(DependencyAnnotator):
         check_params(self)
         check_trees(trees)
         if self.decoder == "spanning" and self.order != 1:
-            raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
+            found = f"{setting('decoder', self.decoder)} and {setting('order', self.order)}"
+            raise InputError(f"{found}; expected {setting('order', 1)}")
         if self.patience is not None and not dev:
-            raise InputError("patience counts epochs without a better dev score; expected a dev set")
+            raise InputError(
+                f"{named('patience')} counts epochs without a better dev score; expected a dev set"
+            )
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
-        if self.scorer is not None:
-            self._check_scorer(self.scorer)
+        if self.scorer is not None and not isinstance(self.scorer, PartScorer):
+            raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
@@ -457,16 +467,6 @@ class DependencyParser(DependencyAnnotator):
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
-
-    def _check_scorer(self, scorer: object) -> None:
-        """Check a scorer of the user's, and that no parameter of the linear model is changed beside it."""
-        if not isinstance(scorer, PartScorer):
-            raise InputError(f"scorer is {scorer!r}; expected a PartScorer")
-        defaults = type(self)()
-        for name in ("order", "k", "runs", "bound", "table_bits", "templates", "patience"):
-            is_spanning = name == "order" and self.decoder == "spanning"
-            if getattr(self, name) != getattr(defaults, name) and not is_spanning:
-                raise InputError(f"{name} has no effect with a scorer; expected its default")
 
     def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
         if self.tags == "gold":

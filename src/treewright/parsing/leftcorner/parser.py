@@ -1,9 +1,9 @@
 """LeftCornerParser: a neural probability model of left-corner derivations (Titov & Henderson 2005)."""
 
-import os
 import time
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from treewright.parsing.sentences import (
     find_root,
     learn_tags,
     read_sentences,
-    split_dev,
 )
 from treewright.persist import State
 from treewright.progress import report, task, track
@@ -57,7 +56,7 @@ class Epoch(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"epoch {self.number}: loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
+        return f"loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
 
 
 class LeftCornerParser(ConstituentAnnotator):
@@ -135,6 +134,7 @@ class LeftCornerParser(ConstituentAnnotator):
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
     unsaved = ("device", "n_jobs")
+    adjustable = ("tags", "beam", "branching", "max_projections", "device", "n_jobs")
     fields = saved(
         root_=Value(str | None),
         history_=Value(
@@ -192,42 +192,16 @@ class LeftCornerParser(ConstituentAnnotator):
         self.device = device
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        trees: Sequence[ConstTree],
-        dev: Sequence[ConstTree] | None = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        trees : sequence of ConstTree
-        dev : sequence of ConstTree, optional
-            By whose score the best epoch is chosen; without them, by that of a tenth of the trees, which are
-            not learnt from.
-        checkpoint : path, optional
-            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
-        """
-        self._check()
-        find_device(self.device)
-        whole, held_out = split_dev(trees, dev, self.random_state)
-        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        # What is interrupted leaves the parser as it was.
-        fresh = self.with_params()
-        fresh._learn(whole, held_out, kept)
-        return self.take_fitted(fresh)
-
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
         fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([*fixed, *options], trees, dev or [])
 
-    def _learn(self, trees: list[ConstTree], dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
+        find_device(self.device)
+        kept = Checkpoint(steps, self.identity(trees, dev)) if steps else None
         derivations = self._make_training(trees)
         trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), n_jobs=self.n_jobs)
         best: dict[str, Floats] = {}
@@ -253,7 +227,7 @@ class LeftCornerParser(ConstituentAnnotator):
                     parts = {"trainer": trainer.get_state(), "best": State("weights", arrays=best)}
                     history = [list(each) for each in self.history_]
                     kept.save(STEP, State("Epochs", {"history": history}, {}, parts))
-                report(str(self.history_[-1]))
+                report(f"epoch {trainer.epoch}/{self.epochs}: {self.history_[-1]}")
         self.weights_ = best
 
     def _settings(self) -> NetworkSettings:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from treewright._typing import Folder
 from treewright.data.bracketed import read_brackets, write_brackets
 from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
@@ -54,7 +55,7 @@ class QuestionSettings(DependencySettings):
     """
 
     systems: tuple[str, ...] | None = None
-    treebank: Path | None = None
+    treebank: Folder | None = None
     constituent_parser: Path | None = None
     dependency_parser: Path | None = None
 
