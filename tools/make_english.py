@@ -2,9 +2,9 @@
 
     python tools/make_english.py FOLDER
 
-FOLDER has the files of UD_English-EWT; their checksums are compared with those of the files that the model was
-trained on. The pipeline is trained with its defaults and seed 0, scored on dev from raw text, whole and compact, and
-written to ``src/treewright/models/en.tw``.
+FOLDER has the files of UD_English-EWT; their checksums are compared with those of the files that the model
+was trained on. The pipeline is trained with its defaults and seed 0, scored on dev from raw text, whole and
+compact, and written to ``src/treewright/models/en.tw``.
 """
 
 import hashlib
