@@ -12,12 +12,18 @@ import typer
 from treewright._version import __version__
 from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
-from treewright.commands.options import LOG_JSON, Entry, LazyCommands, ServingCommand, describe_misuse
+from treewright.commands.options import (
+    LOG_JSON,
+    Entry,
+    LazyCommands,
+    ServingCommand,
+    UsageError,
+    describe_misuse,
+)
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
 INTERRUPTED = 130
-UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
 
 class ClosedPipeError(Exception):
@@ -83,9 +89,7 @@ def run() -> int:
         # Typer turns Ctrl-C into this before a command begins.
         return fail("interrupted", code=code) if code == INTERRUPTED else code
     except UsageError as error:
-        wrong = cast(typer.BadParameter, error)
-        command = wrong.ctx.command_path if wrong.ctx else "treewright"
-        return fail(f"{describe_misuse(wrong)} (see: {command} --help)")
+        return fail(describe_misuse(cast(typer.BadParameter, error)))
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:

@@ -1,20 +1,45 @@
-"""CoNLL-U in and out, for models that annotate words."""
+"""CoNLL-U and plain text in, CoNLL-U out, for models that annotate words."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from treewright.annotation.contract import Analysis, Request
-from treewright.annotation.raw_text import iter_text
+from treewright.annotation.raw_text import split_by_rules
 from treewright.data.conllu import CONLLU, declared_layout, format_tree, iter_conllu
 from treewright.data.deptree import DepTree
+from treewright.data.files import iter_text, source_name
+from treewright.data.formats import open_text_or_trees
+from treewright.errors import InputError
 
 
-def open_conllu(source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
-    """Open CoNLL-U, whose heads may be missing, or plain text."""
-    if request.language is not None:
-        return nullcontext(iter_text(source, request.language))
-    return nullcontext(iter_conllu(source, require_heads=False))
+@contextmanager
+def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterator[DepTree]]:  # noqa: ANN401
+    """Open CoNLL-U, whose heads may be missing, or plain text, whichever it is.
+
+    Text is split by the tokenizer, if there is one, or by spaCy's rules for the language of the request.
+    """
+    with open_text_or_trees(source) as (content, stream):
+        if request.language is not None:
+            yield split_by_rules(stream, request.language)
+        elif (request.raw or content == "text") and tokenizer is not None:
+            yield tokenizer.iter_split(iter_text(stream))
+        elif request.raw:
+            yield split_by_rules(stream, "xx")
+        elif content == "conllu":
+            yield iter_conllu(stream, require_heads=False)
+        elif content == "brackets":
+            raise InputError(
+                f"{source_name(source)} looks like trees in brackets; expected CoNLL-U or plain text"
+            )
+        elif any(iter_text(stream)):
+            raise InputError(
+                f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "
+                "CoNLL-U, a pipeline such as 'en', or --raw (needs the extra spacy)"
+            )
+        else:
+            yield iter(())
 
 
 class ConlluFormatter:

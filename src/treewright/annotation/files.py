@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
+from treewright._typing import Count
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
 from treewright.checkpoint import Checkpoint
@@ -27,7 +28,7 @@ def annotate_file(
     target: str,
     request: Request | None = None,
     *,
-    n_jobs: int = 1,
+    n_jobs: Count = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -41,7 +42,7 @@ def annotate_file(
     request : Request, optional
         What is wanted; one analysis per sentence without it.
     n_jobs : int
-        Threads; with a client, of each of its workers.
+        Number of threads; results do not depend on it. With a client, of each of its workers.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, work goes on from it, to the
         same file.

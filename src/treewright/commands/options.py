@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,6 +21,7 @@ from treewright.commands.interruption import (
 )
 from treewright.errors import InputError, quote
 
+UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
 KEEPING = ("fetch",)
 """Commands that go on when they are called again."""
@@ -34,12 +35,16 @@ KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_par
 
 
 def describe_misuse(error: typer.BadParameter) -> str:
-    """Say which option or argument has which value, and what was expected; other errors say it themselves."""
+    """Say which option or argument has which value, and what was expected.
+
+    Other errors name the help of the command, as they do not say what was expected.
+    """
     # Typer checks numbers by pydantic, or in versions before by click, which tells the value that it found.
     problem: Any = error.__cause__
     parameter: Any = getattr(error, "param", None)
     if parameter is None or not hasattr(problem, "errors"):
-        return error.format_message()
+        command = error.ctx.command_path if error.ctx else "treewright"
+        return f"{error.format_message().rstrip('.')} (see: {command} --help)"
     first = problem.errors()[0]
     return (
         f"{' / '.join(parameter.opts)} is {quote(str(first['input']))}; expected {_describe_expected(first)}"
@@ -85,7 +90,7 @@ def _declare(
             "-q",
             callback=_keep,
             expose_value=False,
-            help="Print only errors.",
+            help="Print results and errors, but no log lines and no progress.",
             rich_help_panel="Running",
         ),
     ] = False,
@@ -123,7 +128,30 @@ def shared_parameters() -> list[Any]:
     return list(typer.main.get_command(declared).params)
 
 
-class ToldCommand(TyperCommand):
+class _SharedOptions:
+    """What commands and groups of them have in common: the options of all, and how these are shown."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        """Return its own options and those of all commands."""
+        own: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        return _with_short_types([*own, *shared_parameters()])
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """Return the words of the usage line, without the braces that Typer puts around arguments."""
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Read arguments; an error knows whose they are."""
+        try:
+            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except UsageError as error:
+            cast(typer.BadParameter, error).ctx = cast(typer.BadParameter, error).ctx or ctx
+            raise
+        return rest
+
+
+class ToldCommand(_SharedOptions, TyperCommand):
     """A command that tells what it does as the user wants it.
 
     Attributes
@@ -133,10 +161,6 @@ class ToldCommand(TyperCommand):
     """
 
     hears_signals: ClassVar[bool] = False
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
-        """Return its own options and those of all commands."""
-        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run the command."""
@@ -173,7 +197,7 @@ class Entry(NamedTuple):
     kind: type[ToldCommand] = ToldCommand
 
 
-class LazyCommands(TyperGroup):
+class LazyCommands(_SharedOptions, TyperGroup):
     """A group of commands that are imported when they are asked for.
 
     It takes the options that all of them have before their names.
@@ -205,10 +229,6 @@ class LazyCommands(TyperGroup):
         if command is not None and name in self.entries:
             command = self.load(str(name))
         return name, command, rest
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
-        """Return its own options and those of all commands."""
-        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
 
 
 def make_command(name: str, function: Callable[..., Any], kind: type[TyperCommand]) -> Any:  # noqa: ANN401

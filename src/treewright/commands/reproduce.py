@@ -53,12 +53,17 @@ def make_experiment_command(experiment: "Experiment") -> Any:  # noqa: ANN401
 
     @takes(chosen=Options(experiment.settings, "Experiment"))
     def run(
-        data: Annotated[Path, typer.Option(help="Folder with treebanks, or the training file of one.")],
+        data: Annotated[
+            Path, typer.Option(metavar="DIR", help="Folder with treebanks, or the training file of one.")
+        ],
         out: Annotated[
-            Path, typer.Option(help="Folder for tables, plot and page, and an index of all pages.")
+            Path,
+            typer.Option(metavar="DIR", help="Folder for tables, plot and page, and an index of all pages."),
         ],
         chosen: Chosen,
-        cache: Annotated[Path | None, typer.Option(help="Folder to keep finished steps in.")] = None,
+        cache: Annotated[
+            Path | None, typer.Option(metavar="DIR", help="Folder to keep finished steps in.")
+        ] = None,
     ) -> None:
         settings = experiment.settings(**chosen.values)
         files = experiments.reproduce(experiment.name, data, out, settings=settings, cache=cache)

@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from keyword import iskeyword
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from treewright._typing import Shown, option_name, show_value
+from treewright._naming import option_name, show_value, spelled_by
+from treewright._typing import Shown
 from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
 from treewright.errors import InputError, quote
 
@@ -50,7 +52,8 @@ class Options:
     panel : str, optional
         The heading of the options in the help.
     spellings : mapping of str to str
-        Names of options that are not those of their parameters.
+        Names of options that are not those of their parameters; also of options that a command writes itself
+        for parameters that are left out.
     leave_out : sequence of str
         Parameters that are no options.
     defaults : mapping of str to object
@@ -77,8 +80,11 @@ class Options:
         ]
 
     def spell(self, name: str) -> str:
-        """Return the option of a parameter."""
-        return option_name(self.spellings.get(name, name))
+        """Return the option of a parameter; it is a negation where the default is True."""
+        option = option_name(self.spellings.get(name, name))
+        default = self.defaults.get(name, inspect.signature(self.source).parameters[name].default)
+        is_negated = default is True and constructor_hints(self.source)[name] is bool
+        return f"--no-{option.removeprefix('--')}" if is_negated else option
 
     def declare(self) -> list["_Option"]:
         """Return the parameters as options."""
@@ -102,11 +108,11 @@ class Options:
 
 @dataclass
 class Chosen:
-    """The values of some options, by parameter, and which of them the user has given."""
+    """The values of some options, by parameter, and which of them the user has specified."""
 
     options: Options
     values: dict[str, Any] = field(default_factory=dict)
-    given: list[str] = field(default_factory=list)
+    specified: list[str] = field(default_factory=list)
     """Parameters that stand on the command line."""
 
     def files(self) -> dict[str, str | None]:
@@ -119,13 +125,13 @@ class Chosen:
 
     def refuse_without_effect(self, **others: object) -> None:
         """Refuse options that change nothing beside the others, or beside values that are no options."""
-        found = next(without_effect(self.options.source, {**self.values, **others}, self.given), None)
-        if found:
-            raise InputError(found.describe(self.options.spell, str))
+        with spelled_by(self.options.spell):
+            for found in without_effect(self.options.source, {**self.values, **others}, self.specified):
+                raise InputError(str(found))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
         """Refuse all options that are given, or only some, or all but some."""
-        for name in self.given:
+        for name in self.specified:
             if name not in but and (only is None or name in only):
                 raise InputError(f"{self.options.spell(name)} has no effect {reason}")
 
@@ -146,6 +152,11 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         parameters += [each.replace(kind=KEYWORD) for each in own]
         parameters += [each.make_parameter() for each in options]
 
+        def spell(name: str) -> str:
+            having = (each for each in groups.values() if name in each.names or name in each.spellings)
+            found = next(having, None)
+            return found.spell(name) if found else name
+
         @wraps(command)
         def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
             chosen = {group: Chosen(options) for group, options in groups.items()}
@@ -154,8 +165,9 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
                     chosen[group].values[option.name] = option.read(values.pop(option.key))
                     source = context.get_parameter_source(option.key)
                     if source is not None and source.name != "DEFAULT":
-                        chosen[group].given.append(option.name)
-            return command(**values, **chosen)
+                        chosen[group].specified.append(option.name)
+            with spelled_by(spell):
+                return command(**values, **chosen)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -183,7 +195,8 @@ class _Option:
     @cached_property
     def key(self) -> str:
         """What Typer calls the option."""
-        return self.spelling.removeprefix("--").replace("-", "_")
+        key = self.spelling.removeprefix("--").replace("-", "_")
+        return f"{key}_" if iskeyword(key) else key
 
     @property
     def is_last(self) -> bool:
@@ -207,11 +220,10 @@ class _Option:
         """Return the parameter of which Typer makes the option."""
         settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
         if self.hint is bool:
-            spelling = f"--no-{self.spelling.removeprefix('--')}" if self.default else self.spelling
             if self.default:
                 settings["help"] = f"Do not {self.text[:1].lower()}{self.text[1:]}"
             settings["metavar"] = ""
-            annotation: Any = Annotated[bool, typer.Option(spelling, **settings)]
+            annotation: Any = Annotated[bool, typer.Option(self.spelling, **settings)]
             return inspect.Parameter(self.key, KEYWORD, default=False, annotation=annotation)
         metavar = "|".join(dict.fromkeys([*map(_metavar, self._others), *self.choices]))
         if self.choices and str in self._others:
@@ -243,25 +255,30 @@ class _Option:
             return show_value(self.default)
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
-    def read(self, given: Any) -> Any:  # noqa: ANN401
+    def read(self, raw: Any) -> Any:  # noqa: ANN401
         """Return the value that a user has given."""
         if self.hint is bool:
-            return given != bool(self.default)
-        if given is None or given in self.choices:
-            return self.choices.get(given)
+            return raw != bool(self.default)
+        if raw is None or raw in self.choices:
+            return self.choices.get(raw)
         for kind in self._others:
             if shown_as(kind) is Shown.MEMORY:
-                return parse_size(self.spelling, given)
+                return parse_size(self.spelling, raw)
             if get_origin(kind) is tuple:
-                return read_tuple(self.spelling, get_args(kind)[0], given)
+                return read_tuple(self.spelling, get_args(kind)[0], raw)
             plain = _plain(kind)
             if plain not in (int, float):
-                return Path(given) if plain is Path else given
+                return Path(raw) if plain is Path else raw
             with suppress(ValueError):
-                value = plain(given)
+                value = plain(raw)
                 if is_allowed(value, kind):
                     return value
-        raise InputError(f"{self.spelling} is {quote(given)}; expected {describe_type(self.hint)}")
+        expected = describe_type(self.hint)
+        if self.choices:
+            others = [describe_type(each) for each in self._others]
+            choices = ", ".join(self.choices)
+            expected = " or ".join([*others, choices if len(self.choices) == 1 else f"one of {choices}"])
+        raise InputError(f"{self.spelling} is {quote(raw)}; expected {expected}")
 
 
 def _plain(hint: Any) -> Any:  # noqa: ANN401
@@ -284,7 +301,7 @@ def _metavar(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is tuple:
         return "A,B,..."
     return (
-        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(_plain(hint), "MODEL")
+        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "FILE"}.get(_plain(hint), "MODEL")
     )
 
 
@@ -304,6 +321,7 @@ def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noq
         )
     except ValueError:
         wanted = "integers" if kind is int else "numbers"
+        wanted += " or all," if types.NoneType in kinds else ""
         raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from treewright._optional import require
 from treewright._typing import Address
@@ -20,15 +18,6 @@ from treewright.errors import ClusterError, InputError
 if TYPE_CHECKING:
     from treewright.scale import Client
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Dask scheduler of a cluster that does the work (tcp://host:8786).",
-        rich_help_panel="Running",
-    ),
-]
-"""The option of commands that can have their work done elsewhere."""
 SECONDS_TO_CONNECT = 5
 
 

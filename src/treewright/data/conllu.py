@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
+from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
 
@@ -43,7 +43,6 @@ UNWRITABLE = re.compile(r"[\n\r\0]")
 _NUMERALS = [str(number) for number in range(1, 512)]
 _VALUES = {str(number): number for number in range(512)}
 """Small numbers, as almost all ids and heads are."""
-RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
 def iter_conllu(
@@ -214,22 +213,13 @@ def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads:
         raise block.error(word_lines[index], found, expected)
     if single_root:
         _check_single_root(block, word_lines, heads)
-    tree = DepTree(
-        columns["FORM"],
-        None,
-        columns.get("DEPREL"),
-        lemmas=columns.get("LEMMA"),
-        upos=columns.get("UPOS"),
-        xpos=columns.get("XPOS"),
-        feats=columns.get("FEATS"),
-        deps=columns.get("DEPS"),
-        misc=columns.get("MISC"),
+    return DepTree.from_columns(
+        {ATTRIBUTES[name]: values for name, values in columns.items() if name in ATTRIBUTES},
+        np.array(heads, dtype=np.int32),
         comments=block.comments,
         extra_lines=extra_lines,
         columns={name: list(values) for name, values in columns.items() if name not in KNOWN},
     )
-    tree.heads = np.array(heads, dtype=np.int32)  # checked already, and with line numbers
-    return tree
 
 
 def wrong_column_count(block: Block, index: int, expected: str) -> FormatError:

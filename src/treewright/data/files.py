@@ -1,5 +1,6 @@
 """Files as numbered lines in, and as whole files out: gzip, standard streams, damage."""
 
+import codecs
 import errno
 import gzip
 import io
@@ -76,6 +77,29 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
         raise _damaged(name, number, error) from error
     except _LineTooLongError as error:
         raise _endless(name, number) from error
+
+
+def iter_text(source: Source) -> Iterator[str]:
+    """Yield the characters of a file of any size in pieces; gzip and ``"-"`` are as in `iter_chunks`.
+
+    Raises
+    ------
+    FormatError
+        For bytes that are not UTF-8, or damaged gzip data.
+    """
+    name, number = source_name(source), 1
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        for piece in chain(_pieces(source), [b""]):
+            text = decoder.decode(piece, final=not piece)
+            if text:
+                yield text
+                number += text.count("\n")
+    except UnicodeDecodeError as error:
+        line = number + error.object.count(b"\n", 0, error.start)
+        raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
+    except DAMAGED_GZIP as error:
+        raise _damaged(name, number, error) from error
 
 
 def read_lines(stream: IO[bytes], name: str) -> bytes:

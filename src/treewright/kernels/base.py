@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
+from treewright._validate import check_param_names
 from treewright.errors import InputError, quote
 
 KERNELS: dict[str, type["Kernel"]] = {}
@@ -96,6 +97,12 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         if "short_name" in vars(cls) and cls.short_name is not None:
             KERNELS[cls.short_name] = cls
 
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Change parameters, ``name__inner`` for those of a kernel that is one."""
+        check_param_names(self, params)
+        super().set_params(**params)
+        return self
+
     @abstractmethod
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401
         """Prepare examples of which many pairs are to be evaluated."""
@@ -152,11 +159,11 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
     """Return numbers of rows as an array, if all of them are there."""
-    given = np.asarray(rows)
-    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-        found = f"{given.ndim} dimensions of {given.dtype}"
+    array = np.asarray(rows)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        found = f"{array.ndim} dimensions of {array.dtype}"
         raise InputError(f"rows have {found}; expected one dimension of whole numbers")
-    numbers = given.astype(np.int64)
+    numbers = array.astype(np.int64)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if outside.size:
         raise InputError(f"there is no row {outside.flat[0]}; expected rows from 0 to {n_rows - 1}")

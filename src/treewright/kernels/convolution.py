@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Integers, Range
 from treewright._validate import check_params
 from treewright.data.forest import Forest
@@ -483,7 +484,7 @@ def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
     one, other = name_pair(at if values.ndim > 1 else at[0])
     raise InputError(
         f"the value of trees {one} and {other} is too large for a number; expected smaller trees or decays, "
-        "normalize=True, or a call of logs"
+        f"{setting('normalize', True)}, or {named('logs')}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import named, setting
 from treewright._typing import FloatArray, Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
@@ -211,7 +212,7 @@ def _make_plan(
         size, limit = show_bytes(taken + row), show_bytes(memory_limit)
         raise InputError(
             f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
-            "expected out, a file for it, or a higher memory_limit"
+            f"expected out, a file for it, or a higher {named('memory_limit')}"
         )
     return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
 
@@ -283,7 +284,8 @@ def _check_range(values: FloatArray, kept: Matrix) -> None:
     lost = np.isfinite(values) & ~np.isfinite(kept)
     if lost.any():
         value = values[lost][0]
-        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: normalize=True, or float64")
+        remedy = f"{setting('normalize', True)}, or 64 bits"
+        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: {remedy}")
 
 
 def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) -> None:

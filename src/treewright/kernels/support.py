@@ -29,7 +29,7 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.svm import RowCache, Solution, solve
 from treewright.model import Array, Model, State, Value, expect, identify, saved
-from treewright.native.kernels.svm import Problem
+from treewright.native.kernels.svm import DualProblem
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12
@@ -55,7 +55,7 @@ CLASS_WEIGHT = Value(
 """Weights of classes as a field of a model."""
 
 
-class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
+class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
     """What support vector machines have in common.
 
     They keep the examples that they need to compare others with, and no others.
@@ -90,7 +90,7 @@ class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
         self.kernel_ = make_kernel(self.kernel)
         return RowCache(self.kernel_.pack(examples), self.cache_memory, n_jobs=self.n_jobs)
 
-    def _solve(self, problem: Problem, cache: RowCache, name: str) -> Solution:
+    def _solve(self, problem: DualProblem, cache: RowCache, name: str) -> Solution:
         solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, name=name)
         if solution.violation >= self.tol:
             warnings.warn(

@@ -164,14 +164,14 @@ memory_limit, filter_memory, n_jobs, random_state
         """Whether there is a final estimator, which need not have weights."""
         return hasattr(self, "final_estimator_")
 
-    def get_state(self) -> State:
+    def get_state(self, *, compact: bool = False) -> State:
         """Return all that the classifier is; its final estimator must be its own."""
         self.check_is_fitted()
         if self.final_estimator is not None:
             raise InputError(
                 f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
             )
-        return super().get_state()
+        return super().get_state(compact=compact)
 
     def restore(self) -> None:
         """Make the final estimator again."""

@@ -18,15 +18,14 @@ from treewright.web.schemas import (
     DependencySentence,
     ExplainedArc,
     ExplainedSentence,
+    FeatureWeight,
     Kind,
-    Reason,
     UntaggedSentence,
 )
 
 N_ALTERNATIVES = 3
 DIGITS = 6
 """Of probabilities, from the first that is not 0 on; more are noise."""
-NO_SPACE = "SpaceAfter=No"
 
 
 def dependency_sentence(
@@ -37,7 +36,7 @@ def dependency_sentence(
     marked: Sequence[int] = (),
 ) -> DependencySentence:
     """Return a parsed sentence with a picture, in which the arcs of some words may be marked."""
-    text = sentence_text(tree)
+    text = tree.text
     return DependencySentence(
         words=tree.words,
         upos=tree.upos,
@@ -105,8 +104,8 @@ def constituent_candidate(
 def explained_sentence(
     sentence: DependencySentence,
     marginals: npt.NDArray[np.float64],
-    features: Sequence[Sequence[Reason]],
-    reasons: Sequence[Reason],
+    features: Sequence[Sequence[FeatureWeight]],
+    reasons: Sequence[FeatureWeight],
 ) -> ExplainedSentence:
     """Return a parsed sentence with what speaks for each arc; `features` has a list for each word."""
     arcs = [
@@ -150,17 +149,6 @@ def differing_nodes(one: ConstTree, other: ConstTree) -> list[int]:
         else:
             differing.append(node)
     return differing
-
-
-def sentence_text(tree: DepTree) -> str:
-    """Return the sentence as it was written."""
-    if text := tree.metadata.get("text"):
-        return text
-    pieces = [
-        word if NO_SPACE in misc.split("|") else f"{word} "
-        for word, misc in zip(tree.words, tree.misc, strict=True)
-    ]
-    return "".join(pieces).strip()
 
 
 def rounded(probability: float) -> float:

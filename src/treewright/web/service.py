@@ -13,17 +13,17 @@ from treewright.web.models import Fixed, Sentences, ServedModel
 from treewright.web.schemas import (
     ExplainReply,
     FixedArc,
+    GivenWord,
     Health,
     KBestReply,
     KBestRequest,
     Models,
     ParseReply,
     ParseRequest,
-    Word,
 )
 from treewright.web.tags import MISSING
 from treewright.web.texts import Splitter, read_text
-from treewright.web.work import Limits, TooMuchError, WorkLine
+from treewright.web.work import ServiceLimits, TooMuchError, WorkLine
 
 Reply = TypeVar("Reply", ParseReply, KBestReply, ExplainReply)
 
@@ -35,11 +35,11 @@ class Service:
     ----------
     models : sequence of ServedModel
         The first is the default one.
-    limits : Limits
+    limits : ServiceLimits
     splitter : Splitter
     """
 
-    def __init__(self, models: Sequence[ServedModel], limits: Limits, splitter: Splitter) -> None:
+    def __init__(self, models: Sequence[ServedModel], limits: ServiceLimits, splitter: Splitter) -> None:
         self.models = {model.name: model for model in models}
         self.limits = limits
         self.line = WorkLine(limits)
@@ -119,7 +119,7 @@ class Service:
             raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
         if not request.text:
             return [read_words(words, model.kind) for words in request.sentences]
-        sentences = read_text(request.text, self._splitter)
+        sentences = read_text(request.text, model.tokenizer or self._splitter)
         if not sentences:
             raise InputError("text has no words; expected at least one")
         return sentences
@@ -141,7 +141,7 @@ class Service:
                 raise InputError(f"sentence {number} has no words; expected at least one")
 
 
-def read_words(words: Sequence[Word], kind: str) -> DepTree:
+def read_words(words: Sequence[GivenWord], kind: str) -> DepTree:
     """Return words with their tags; the tags of a constituency model are those of its treebank."""
     upos = [each.tag or MISSING for each in words]
     xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]

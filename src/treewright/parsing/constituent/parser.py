@@ -1,8 +1,8 @@
 """ConstituentParser: constituency parsing by classification (Turian & Melamed 2006)."""
 
-import os
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -10,21 +10,22 @@ import numpy.typing as npt
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RuleName
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
-from treewright.model import Array, Part, Record, Value, expect, saved
-from treewright.native.constituent.agenda import Model as NativeModel
+from treewright.model import Array, Record, Submodel, Value, expect, saved
+from treewright.native.constituent.agenda import InferenceModel as NativeModel
 from treewright.native.constituent.states import Grammar
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
 from treewright.parsing.constituent.ensembles import EnsemblesField, index_trees
 from treewright.parsing.constituent.inferences import (
-    Encoder,
-    Sentence,
+    PredicateEncoder,
+    TaggedSentence,
     TrainingSet,
     collect_symbols,
     read_inside,
@@ -32,17 +33,14 @@ from treewright.parsing.constituent.inferences import (
 )
 from treewright.parsing.constituent.preparation import ROOT, keep_inside, prepare, restore
 from treewright.parsing.constituent.scoring import Retracer, TreeScorer
-from treewright.parsing.constituent.search import Found, Searcher
-from treewright.parsing.constituent.training import SCHEDULE, Learners, Step
+from treewright.parsing.constituent.search import FoundParse, Searcher
+from treewright.parsing.constituent.training import SCHEDULE, Learners, PenaltyReport
 from treewright.parsing.sentences import (
     HELD_OUT,
-    Input,
     check_trees,
     find_root,
     learn_tags,
-    list_sentences,
     read_sentences,
-    split_dev,
     with_words,
 )
 from treewright.progress import Task, report, task, track
@@ -115,7 +113,7 @@ class ConstituentParser(ConstituentAnnotator):
 
     Attributes
     ----------
-    history_ : list of Step
+    history_ : list of PenaltyReport
         Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
     root_ : str or None
@@ -136,6 +134,7 @@ class ConstituentParser(ConstituentAnnotator):
     """
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
+    adjustable = ("tags", "max_inferences", "n_jobs")
     fields = saved(
         atoms=Value(str, encode=lambda atoms: ATOMS if atoms is None else atoms),
         root_=Value(str | None),
@@ -148,9 +147,9 @@ class ConstituentParser(ConstituentAnnotator):
         forests_=EnsemblesField(),
         history_=Value(
             encode=lambda steps: [list(step._replace(seconds=0.0)) for step in steps],
-            decode=lambda steps: [Step(*step) for step in steps],
+            decode=lambda steps: [PenaltyReport(*step) for step in steps],
         ),
-        tagger_=Part(Tagger, optional=True),
+        tagger_=Submodel(Tagger, optional=True),
     )
 
     def __init__(
@@ -193,33 +192,6 @@ class ConstituentParser(ConstituentAnnotator):
         self.atoms = atoms
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def fit(
-        self,
-        trees: Sequence[ConstTree],
-        dev: Sequence[ConstTree] | None = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        trees : sequence of ConstTree
-        dev : sequence of ConstTree, optional
-            By whose score the penalty is chosen; without them, by that of a tenth of the trees, which are not
-            learnt from.
-        checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
-        """
-        self._check()
-        whole, held_out = split_dev(trees, dev, self.random_state)
-        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        # What is interrupted leaves the parser as it was.
-        fresh = self.with_params()
-        fresh._learn(fresh._make_training(whole), held_out, kept)
-        return self.take_fitted(fresh)
 
     def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
@@ -275,7 +247,7 @@ class ConstituentParser(ConstituentAnnotator):
         return training
 
     def _set_encoder(self) -> None:
-        self._encoder = Encoder(self.symbols_)
+        self._encoder = PredicateEncoder(self.symbols_)
         self._heads = self._encoder.make_heads(self.head_rules)
         self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, self._encoder.sizes())
 
@@ -285,10 +257,10 @@ class ConstituentParser(ConstituentAnnotator):
             return ConstTree(ROOT, [tree])
         return tree if tree.label == ROOT else ConstTree(ROOT, tree.children)
 
-    def _learn(self, training: TrainingSet, dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Lower the penalty step by step, until the dev score no longer rises, and keep the best."""
         learners = Learners(
-            training,
+            self._make_training(trees),
             runs=self.runs,
             eta=self.eta,
             sample_size=self.sample_size,
@@ -296,7 +268,7 @@ class ConstituentParser(ConstituentAnnotator):
             slack=self.slack,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            checkpoint=kept,
+            checkpoint=Checkpoint(steps, self.identity(trees, dev)) if steps else None,
         )
         learners.begin(self.lowest_penalty)
         with task("training", total=learners.count_steps(self.lowest_penalty), unit="steps") as counted:
@@ -347,12 +319,12 @@ class ConstituentParser(ConstituentAnnotator):
         self._set_encoder()
         self._set_model()
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
 
@@ -366,15 +338,15 @@ class ConstituentParser(ConstituentAnnotator):
         return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
 
     def _search(
-        self, sentences: Sequence[Input], k: int, *, n_jobs: int, max_inferences: int
+        self, sentences: Sequence[SentenceLike], k: int, *, n_jobs: int, max_inferences: int
     ) -> list[list[Parse]]:
-        sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        sentences = list_sentences(sentences, self)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         size = max(1, -(-len(read) // n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
 
-            def parse(part: Sequence[Sentence]) -> list[list[Parse]]:
+            def parse(part: Sequence[TaggedSentence]) -> list[list[Parse]]:
                 searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=max_inferences)
                 found = []
                 for sentence in part:
@@ -456,7 +428,7 @@ class ConstituentParser(ConstituentAnnotator):
         # Only what shifts has an ensemble more than labels.
         return len(self.forests_) > self._encoder.n_labels
 
-    def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:
+    def _parse_sentence(self, searcher: Searcher, sentence: TaggedSentence, k: int) -> list[Parse]:
         kept = keep_inside(sentence.tags)
         if not kept:
             return [Parse(self._finished(None, kept, sentence), 0.0)]
@@ -467,7 +439,7 @@ class ConstituentParser(ConstituentAnnotator):
             for found in outcome.parses
         ]
 
-    def _build(self, sentence: Sentence, found: Found) -> ConstTree:
+    def _build(self, sentence: TaggedSentence, found: FoundParse) -> ConstTree:
         """Return the tree that inferences make."""
         line = [ConstTree(tag, [word]) for word, tag in zip(sentence.words, sentence.tags, strict=True)]
         for begin, size, label in found.actions:
@@ -476,7 +448,7 @@ class ConstituentParser(ConstituentAnnotator):
             ]
         return line[0]
 
-    def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: Sentence) -> ConstTree:
+    def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: TaggedSentence) -> ConstTree:
         """Return a parse with all words and the root that training trees have."""
         if self.root_ is None and tree is not None and len(tree.children) == 1 and tree.n_nodes > 3:
             return restore(tree.children[0], kept, sentence.words, sentence.tags)

@@ -1,7 +1,7 @@
 """What dependency parsers and their rerankers do with files: CoNLL-U in and out, k-best trees, confidence."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.annotation.conllu import ConlluFormatter
-from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
-from treewright.annotation.raw_text import iter_text
-from treewright.data.conllu import iter_conllu
+from treewright.annotation.conllu import ConlluFormatter, open_words
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
+from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
@@ -25,23 +24,23 @@ class DependencyAnnotator(Annotator):
     """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
 
     finds = "dependencies"
-    can = frozenset({"k", "tags", "confidence", "fixed_heads", "language"})
+    can = frozenset({"k", "tags", "confidence", "fixed_heads", "draw", "raw", "language"})
     keeps_input = True
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences."""
         raise NotImplementedError
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Any]]:
         """Return the best trees of each sentence."""
         raise NotImplementedError
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words."""
         raise NotImplementedError
@@ -53,14 +52,34 @@ class DependencyAnnotator(Annotator):
         raise NotImplementedError
 
     def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
         """Check that sentences have trees with the fixed heads."""
         raise NotImplementedError
 
-    def explain(self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
+    def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won."""
-        return super().explain(trees)
+        return super().explain(sentences)
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        return "upos"
+
+    def read_sentences(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
+        """Return sentences as trees, with the tags that the model needs.
+
+        Raises
+        ------
+        InputError
+            If they are anything but trees, lists of words or lists of (word, tag) pairs, or have no tags.
+        """
+        self.check_is_fitted()
+        given = list_sentences(sentences, self)
+        trees = read_trees(given, self, tag_column=self.tag_column)
+        if self.needs_tags:
+            check_tags(given, trees, self, known=self.known_tags, tag_column=self.tag_column)
+        return trees
 
     @property
     def has_arc_reasons(self) -> bool:
@@ -72,7 +91,7 @@ class DependencyAnnotator(Annotator):
         return [[[] for _ in tree.words] for tree in trees]
 
     def annotate(
-        self, sentences: Sequence[DepTree], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 
@@ -83,15 +102,13 @@ class DependencyAnnotator(Annotator):
         found = self.kbest(sentences, k, fixed=fixed)
         return [[Analysis(*candidate) for candidate in candidates] for candidates in found]
 
-    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
+    @contextmanager
+    def open_sentences(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
         """Open a file as sentences that have what the parser needs."""
-        if request.language is None:
-            sentences = iter_conllu(source, require_heads=False)
-        elif request.fixed_heads:
+        if request.fixed_heads and (request.raw or request.language is not None):
             raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
-        else:
-            sentences = iter_text(source, request.language)
-        return nullcontext(self._checked(sentences, source, fixed_heads=request.fixed_heads))
+        with open_words(source, request, self.own_tokenizer) as sentences:
+            yield self._checked(sentences, source, fixed_heads=request.fixed_heads)
 
     def _checked(self, sentences: Iterable[DepTree], source: str, *, fixed_heads: bool) -> Iterator[DepTree]:
         """Hand on sentences that have the tags that the parser needs, and fixed heads of some tree."""
@@ -104,7 +121,7 @@ class DependencyAnnotator(Annotator):
                 )
             if fixed_heads:
                 try:
-                    self.check_fixed([tree], [known_heads(tree)], first=number)
+                    self.check_fixed([tree], [known_heads(tree)], start=number)
                 except InputError as error:
                     raise InputError(f"{source}: {error}") from error
             yield tree
@@ -126,6 +143,8 @@ class DependencyAnnotator(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
+        if request.draw:
+            return draw_analyses
         return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
 
 

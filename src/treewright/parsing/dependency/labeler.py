@@ -12,13 +12,13 @@ from treewright._validate import check_params
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.learn.weights import FloatTable, Packed, average, make_table, pack, table_shift, unpack
+from treewright.learn.weights import FloatTable, PackedWeights, average, make_table, pack, table_shift, unpack
 from treewright.model import Array, Model, Value, saved
 from treewright.native.dependency.features import MAX_EXTRA_KEYS, ROOT
 from treewright.native.dependency.labeling import (
     MAX_HISTORY_KEYS,
     MAX_RELATIVES,
-    Labelling,
+    LabelModel,
     count_keys,
     label_corpus,
     learn_labels,
@@ -134,7 +134,7 @@ class Labeler(Model):
         labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
         n_tags_=Value(int),
         pairs_=Array("i", low=0, is_increasing=True),
-        weights_=Packed(is_hashed=True),
+        weights_=PackedWeights(is_hashed=True),
     )
 
     def __init__(
@@ -197,8 +197,8 @@ class Labeler(Model):
 
     def restore(self) -> None:
         """Make the codes of groups of arcs, and the labels of each, one group after another."""
-        self._codes, first = np.unique(self.pairs_ // len(self.labels_), return_index=True)
-        self._first_label = np.append(first, len(self.pairs_)).astype(np.int32)
+        self._codes, starts = np.unique(self.pairs_ // len(self.labels_), return_index=True)
+        self._indptr = np.append(starts, len(self.pairs_)).astype(np.int32)
         self._labels = (self.pairs_ % len(self.labels_)).astype(np.int32)
 
     def _groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
@@ -211,14 +211,14 @@ class Labeler(Model):
             found[rows[is_known]] = at[is_known]
         return found
 
-    def _model(self, weights: FloatTable) -> Labelling:
+    def _model(self, weights: FloatTable) -> LabelModel:
         own = compile_templates(OWN_TEMPLATES, "label")
         child = compile_templates(CHILD_TEMPLATES, "label_child")
         sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
         of_relatives = max_keys(child) + max_keys(sibling) - 2 * MAX_EXTRA_KEYS
         most = max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * of_relatives
-        allowed = (self._first_label, self._labels)
-        return Labelling(own, child, sibling, *allowed, weights, table_shift(weights), most)
+        allowed = (self._indptr, self._labels)
+        return LabelModel(own, child, sibling, *allowed, weights, table_shift(weights), most)
 
     def _learn(self, corpus: Corpus, gold: npt.NDArray[np.int32], counted: Task) -> FloatTable:
         """Return the averaged weights."""
@@ -239,7 +239,7 @@ class Labeler(Model):
                 n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
             right = 100 - 100 * n_wrong / n_words
-            report(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
+            report(f"labels, epoch {epoch + 1}/{self.epochs}: {right:.2f}% right in training")
         return average(weights, totals, self.epochs * n_words)
 
 

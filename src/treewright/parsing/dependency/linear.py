@@ -7,9 +7,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from treewright._typing import Range
 from treewright.data.deptree import DepTree
-from treewright.learn.weights import FloatTable, Packed, table_shift
+from treewright.learn.weights import FloatTable, PackedWeights, table_shift
 from treewright.model import expect, saved
-from treewright.native.dependency.parts import Model, score_parts
+from treewright.native.dependency.parts import PartModel, score_parts
 from treewright.native.dependency.pruning import Stage, take_sentence
 from treewright.parsing.contract import Parts, PartScorer, PartScores
 from treewright.parsing.dependency.features import (
@@ -27,7 +27,7 @@ TableBits = Annotated[int, Range(10, 28)]
 class CompiledScorer(NamedTuple):
     """A linear model for compiled loops."""
 
-    model: Model
+    model: PartModel
     weights: FloatTable
     max_keys: int
 
@@ -54,7 +54,7 @@ class LinearPartScorer(PartScorer):
         Numbers the words of sentences that do not come as arrays; that of the parser.
     """
 
-    fields = saved(templates=TEMPLATES, weights_=Packed(is_hashed=True))
+    fields = saved(templates=TEMPLATES, weights_=PackedWeights(is_hashed=True))
     encoder: Encoder | None = None
     weights_: FloatTable
 
@@ -70,7 +70,7 @@ class LinearPartScorer(PartScorer):
         templates = [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
         arc, pair, grandchild, grand_sibling, triple = templates
         shift = table_shift(self.weights_)
-        model = Model(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
+        model = PartModel(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
         return CompiledScorer(model, self.weights_, max_keys(*templates))
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:

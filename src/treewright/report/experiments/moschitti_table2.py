@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from treewright._typing import Folder
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.moschitti.arguments import read_propbank
 from treewright.report.moschitti.parses import (
@@ -35,7 +36,7 @@ REPORTED = {"linear": 82.3, "st": 80.0, "sst": 81.2, "pt": 79.9}
 
 
 @dataclass(frozen=True)
-class Table2Settings(AdjunctSettings):
+class MoschittiTable2Settings(AdjunctSettings):
     """The settings of Table 2.
 
     Parameters
@@ -48,13 +49,13 @@ class Table2Settings(AdjunctSettings):
         Folder of FrameNet's XML release, for a second table.
     """
 
-    treebank: Path | None = None
+    treebank: Folder | None = None
     constituent_parser: Path | None = None
-    framenet: Path | None = None
+    framenet: Folder | None = None
 
 
-@experiment("moschitti-table2", Table2Settings)
-def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
+@experiment("moschitti-table2", MoschittiTable2Settings)
+def table2(settings: MoschittiTable2Settings, inputs: Inputs) -> Findings:
     """Compare the same systems on automatic parses, of PropBank and perhaps of FrameNet."""
     names = settings.choose_systems()
     frames = read_frames(settings.framenet) if settings.framenet else []
