@@ -10,7 +10,7 @@ from treewright.model import Array, State, expect
 FloatTable = npt.NDArray[np.float32]
 
 N_LEVELS, N_COMPACT_LEVELS = 127, 12
-SMALLEST_SHARE, SMALLEST_COMPACT_SHARE = 2.0**-16, 2.0**-6
+SMALLEST_SHARE, SMALLEST_COMPACT_SHARE = 2.0**-16, 2.0**-5
 """Of the largest weight; what is smaller becomes 0."""
 LARGEST_WEIGHT = 1e9
 """Beyond all that is learnt, and small enough for sums of weights to be told apart."""

@@ -32,6 +32,9 @@ CHARACTER_ATTRIBUTES = (
     "rest",
     "rest_shape",
     "next",
+    "word_begin",
+    "word_end",
+    "word_over",
     "begun",
     "begun_shape",
     "begun_size",
@@ -47,9 +50,11 @@ TOKEN_ATTRIBUTES = (
     "size",
     "gap",
     "class",
+    "ahead",
     "since",
     "open",
     "start",
+    "previous",
 )
 MAX_PARTS = 6
 CHARACTERS = TemplateLanguage(CHARACTER_ATTRIBUTES, roles=("c",), max_offset=8, max_atoms=MAX_PARTS)

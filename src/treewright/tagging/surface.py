@@ -34,25 +34,27 @@ class Surface(NamedTuple):
 def surface_tokens(tree: DepTree) -> list[Surface]:
     """Return the tokens of a sentence, with the white space that ``# text`` or the last column says.
 
-    Where the text of the sentence is known, it says what is inside the sentence; what is after it, and all
-    else, is said by SpaceAfter and SpacesAfter. The default is a space.
+    SpacesAfter says exactly what it is. Without it, the text of the sentence says what is inside the sentence
+    and SpaceAfter what is after it, or all if the text is another one. The default is a space.
     """
     ranges: dict[int, tuple[int, list[str]]] = {}
     for extra in tree.extra_lines:
         columns = extra.text.split("\t")
         if "-" in columns[0]:
             ranges[extra.position] = (int(columns[0].split("-")[1]), columns)
-    found = []
+    found: list[Surface] = []
+    is_exact = []
     at = 0
     while at < len(tree):
         stop, columns = ranges.get(at, (at + 1, []))
         form, misc = (columns[1], columns[-1]) if columns else (tree.words[at], tree.misc[at])
         found.append(Surface(form, tuple(tree.words[at:stop]), spaces_after(misc)))
+        is_exact.append("SpacesAfter=" in misc)
         at = stop
-    inside = _align([token.form for token in found], tree.metadata.get("text", ""))
-    return [token._replace(spaces=spaces) for token, spaces in zip(found, inside, strict=False)] + found[
-        len(inside) :
-    ]
+    for at, spaces in enumerate(_align([token.form for token in found], tree.metadata.get("text", ""))):
+        if not is_exact[at]:
+            found[at] = found[at]._replace(spaces=spaces)
+    return found
 
 
 def _align(forms: Sequence[str], text: str) -> list[str]:

@@ -15,8 +15,10 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, ExtraLine, check_trees
 from treewright.errors import InputError
-from treewright.model import Array, Model, Submodel, Value, expect, saved
+from treewright.model import Array, Model, Record, Submodel, Value, expect, saved
 from treewright.native.tagging.boundaries import (
+    FIRST,
+    LOWER,
     N_CHARACTER_ATTRIBUTES,
     N_TOKEN_ATTRIBUTES,
     PADDING,
@@ -26,12 +28,19 @@ from treewright.native.tagging.boundaries import (
     fill_sentence_keys,
     fill_token_keys,
     fill_tokens,
+    fill_words,
     find_sentence_ends,
     find_token_ends,
     list_tokens,
 )
 from treewright.progress import report
-from treewright.tagging.boundaries import N_KINDS, BoundaryClassifier, encode_characters, index_table
+from treewright.tagging.boundaries import (
+    KIND_NUMBERS,
+    N_KINDS,
+    BoundaryClassifier,
+    encode_characters,
+    index_table,
+)
 from treewright.tagging.multiword import MultiwordSplitter
 from treewright.tagging.surface import (
     Surface,
@@ -76,6 +85,14 @@ c.begun c+1.rest_shape
 c.begun_size c.kind c+1.kind
 c.begun_size c.begun_shape c+1.folded
 c+1.rest_shape c+1.next c.kind
+c-1.folded c+1.folded
+c.folded c+2.folded
+c.word_end c+1.word_begin c.word_over
+c.word_end c.begun_size c.word_over
+c.word_over c.folded c+1.folded
+c+1.word_begin c.folded
+c.word_end c+1.folded
+c.word_end c.begun_size c+1.word_begin c+1.kind
 """
 """Features of a character by which tokens end."""
 SENTENCE_TEMPLATES = """
@@ -116,6 +133,41 @@ t.open t.shape t+1.shape
 t.start t.shape t+1.shape
 t.since t.start t.shape
 t.size t.form t+1.size
+t+1.class t+1.first
+t+1.class t+1.first t.gap
+t+1.class t+1.shape t.shape t.gap
+t+1.class t+1.first t.first t.gap
+t+1.class t+1.first t+2.first t.first
+t+1.class t+1.first t.lower
+t+1.class t+1.first t+2.class t+2.first
+t.class t.first t+1.class t+1.first
+t-1.class t-1.first t.class t.first t+1.class t+1.first
+t.ahead t.shape t+1.shape
+t.ahead t.since t.first t+1.first
+t.ahead t.first t+1.first t+1.class
+t.ahead t.form
+t+1.ahead t+1.form
+t.previous t.first t+1.first
+t.previous t.first t+1.first t+1.class
+t.previous t.form
+t.previous t.since t.first t+1.first
+t.previous t.since
+t.suffix t+1.first
+t.suffix t+1.class t+1.first
+t-1.first t.first t+1.first t+2.first t+3.first
+t-2.first t-1.first t.first t+1.first t+2.first t+3.first
+t+1.first t+2.first t+3.first t+4.first t.first
+t-1.lower t+1.lower
+t.lower t+2.lower
+t+1.lower t+2.lower t+3.lower
+t+1.shape t+2.shape t+3.shape
+t.since t+1.form
+t.since t.first t+1.class t+1.first
+t.open t.since t.first t+1.first
+t-1.form t.first t+1.first
+t.last t+1.last
+t.size t+1.size t.first t+1.first
+t.start t.since t+1.shape
 """
 """Features of a token by which sentences end."""
 MIN_COUNT = 2
@@ -123,6 +175,12 @@ BLOCK = 1 << 15
 """Characters that are looked at together."""
 MARGIN = 1 << 10
 """Characters at the end of a block, if more follow, that may change what is before them."""
+MIN_CASED, FREQUENT = 3, 20
+"""How often a word must be inside sentences to have a class, and to be frequent."""
+CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
+"""Of capitals among the occurrences of a word inside sentences, between one class and the next."""
+MIN_UNSPACED_SHARE = 0.2
+"""Of the places between characters without a space at which tokens end, above which words are known."""
 MIN_JOINED = 1000
 MAX_SPLIT_SHARE = 0.0005
 """Two kinds of characters that were next to each other so often and hardly ever in two tokens always join."""
@@ -221,6 +279,10 @@ class Tokenizer(Model):
         Whether a token may have spaces in it.
     has_lines_ : bool
         Whether line breaks are told from spaces.
+    cased_ : Lexicon
+        Frequent words in lower case, by how often they have capitals inside sentences.
+    words_ : ndarray of uint32
+        Frequent words of a language without spaces.
     """
 
     fields = saved(
@@ -230,6 +292,8 @@ class Tokenizer(Model):
         joined_=Array("b", n_dimensions=2),
         has_spaces_=Value(bool),
         has_lines_=Value(bool),
+        cased_=Record(Lexicon, keys=Array("u", low=1, is_increasing=True), classes=Array("u", low=1)),
+        words_=Array("u", low=1, is_increasing=True),
     )
 
     def __init__(self, *, epochs: Count = 10, random_state: NonNegativeInt = 0) -> None:
@@ -292,15 +356,14 @@ class Tokenizer(Model):
         self.has_spaces_ = any(any(map(str.isspace, token.form)) for token in tokens)
         self.has_lines_ = any("\n" in token.spaces for token in tokens)
         self.joined_ = _find_joined(text, gold.token_ends)
-        attributes = _make_attributes(len(gold.text), N_CHARACTER_ATTRIBUTES)
-        fill_characters(text, attributes)
+        begins, stops = _list_tokens(text, gold.token_ends)
+        self._learn_words(text, begins, stops, gold)
+        attributes = self._character_attributes(text)
         self.tokens_ = BoundaryClassifier(TOKEN_TEMPLATES, "c")
         places, keys = fill_token_keys(
             text, self.tokens_.rules, self.joined_, self.has_spaces_, gold.token_ends, attributes
         )
         self._learn(self.tokens_, keys, gold.token_ends[places], "token ends", kept)
-        self.restore()
-        begins, stops = _list_tokens(text, gold.token_ends)
         attributes, is_last = self._token_attributes(text, begins, stops)
         self.sentences_ = BoundaryClassifier(SENTENCE_TEMPLATES, "t")
         keys = fill_sentence_keys(text, stops, self.sentences_.rules, attributes, gold.sentence_ends)
@@ -435,17 +498,46 @@ class Tokenizer(Model):
     def check_fitted_state(self) -> None:
         """Check that there is an answer for each pair of kinds."""
         expect(self.joined_.shape == (N_KINDS, N_KINDS), "an answer for each pair of kinds")
+        expect(len(self.cased_.keys) == len(self.cased_.classes), "a class for each word")
         expect(self.tokens_.unit == "c" and self.sentences_.unit == "t", "a classifier of either unit")
 
     def restore(self) -> None:
-        """Make the table of words."""
-        table, _ = index_table(np.zeros(0, dtype=np.uint32))
-        self._lexicon = Lexicon(table, np.zeros(len(table), dtype=np.uint32))
+        """Make the tables of words."""
+        self._cased = _make_lexicon(self.cased_)
+        self._words = _make_lexicon(Lexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
+
+    def _learn_words(self, text: Characters, begins: Integers, stops: Integers, gold: TreebankText) -> None:
+        """Find the frequent words."""
+        self.words_ = np.zeros(0, dtype=np.uint32)
+        self.cased_ = Lexicon(self.words_, np.zeros(0, dtype=np.uint8))
+        self.restore()
+        attributes, _ = self._token_attributes(text, begins, stops)
+        own = attributes[PADDING : PADDING + len(begins)]
+        keys, which, counts = np.unique(own[:, LOWER], return_inverse=True, return_counts=True)
+        is_inside = ~np.concatenate([[True], gold.sentence_ends[:-1]])
+        is_upper = own[:, FIRST] == KIND_NUMBERS["upper"]
+        n_inside = np.bincount(which[is_inside], minlength=len(keys))
+        n_upper = np.bincount(which[is_inside & is_upper], minlength=len(keys))
+        has_class = (n_inside >= MIN_CASED) & (keys > 0)
+        share = n_upper / np.maximum(n_inside, 1)
+        classes = 1 + 2 * np.searchsorted(CASE_SHARES, share) + (n_inside >= FREQUENT)
+        self.cased_ = Lexicon(keys[has_class].astype(np.uint32), classes[has_class].astype(np.uint8))
+        is_letter = text.kinds >= KIND_NUMBERS["upper"]
+        n_inner = np.count_nonzero(is_letter[:-1] & is_letter[1:])
+        if np.count_nonzero(gold.token_ends[:-1] & is_letter[1:]) > MIN_UNSPACED_SHARE * n_inner:
+            self.words_ = keys[(counts >= MIN_COUNT) & (keys > 0)].astype(np.uint32)
+        self.restore()
+
+    def _character_attributes(self, text: Characters) -> npt.NDArray[np.uint32]:
+        attributes = _make_attributes(len(text.points), N_CHARACTER_ATTRIBUTES)
+        fill_characters(text, attributes)
+        if len(self.words_):
+            fill_words(text, self._words, attributes)
+        return attributes
 
     def _find_ends(self, text: Characters) -> Spans:
         """Return the tokens and sentences of a text."""
-        attributes = _make_attributes(len(text.points), N_CHARACTER_ATTRIBUTES)
-        fill_characters(text, attributes)
+        attributes = self._character_attributes(text)
         token_ends = np.zeros(len(text.points), dtype=np.bool_)
         find_token_ends(text, self.tokens_.model, self.joined_, self.has_spaces_, attributes, token_ends)
         begins, stops = _list_tokens(text, token_ends)
@@ -459,12 +551,20 @@ class Tokenizer(Model):
     ) -> tuple[npt.NDArray[np.uint32], Booleans]:
         attributes = _make_attributes(len(stops), N_TOKEN_ATTRIBUTES)
         is_last = np.zeros(len(stops), dtype=np.bool_)
-        fill_tokens(text, begins, stops, self._lexicon, self.has_lines_, attributes, is_last)
+        fill_tokens(text, begins, stops, self._cased, self.has_lines_, attributes, is_last)
         return attributes, is_last
 
 
 def _make_attributes(n_units: int, n_attributes: int) -> npt.NDArray[np.uint32]:
     return np.zeros((n_units + 2 * PADDING, n_attributes), dtype=np.uint32)
+
+
+def _make_lexicon(words: Lexicon) -> Lexicon:
+    """Return a table of words."""
+    table, slots = index_table(words.keys.astype(np.uint32))
+    classes = np.zeros(len(table), dtype=np.uint8)
+    classes[slots] = words.classes
+    return Lexicon(table, classes)
 
 
 def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:

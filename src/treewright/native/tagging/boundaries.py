@@ -14,21 +14,23 @@ from treewright.native.hashing import PRIME, mix
 
 SPACE, LINE, PARAGRAPH = 1, 2, 3
 """Kinds of white space: what comes after them is not white space. A paragraph ends at `PARAGRAPH` alone."""
-RETURN, FEED = 13, 10
 
-POINT, FOLDED, KIND, REST, REST_SHAPE, NEXT, BEGUN, BEGUN_SHAPE, BEGUN_SIZE = range(9)
+POINT, FOLDED, KIND, REST, REST_SHAPE, NEXT, WORD_BEGIN, WORD_END, WORD_OVER = range(9)
+BEGUN, BEGUN_SHAPE, BEGUN_SIZE = range(9, 12)
 """Attributes of a character. Those from `BEGUN` on are of its token up to and including it."""
-N_CHARACTER_ATTRIBUTES = 9
-FORM, LOWER, SHAPE, SUFFIX, FIRST, LAST, SIZE, GAP, CLASS, SINCE, OPEN, START = range(12)
+N_CHARACTER_ATTRIBUTES = 12
+FORM, LOWER, SHAPE, SUFFIX, FIRST, LAST, SIZE, GAP, CLASS, AHEAD = range(10)
+SINCE, OPEN, START, PREVIOUS = range(10, 14)
 """Attributes of a token. Those from `SINCE` on are of its sentence up to and including it."""
-N_TOKEN_ATTRIBUTES = 12
+N_TOKEN_ATTRIBUTES = 14
 PADDING = 9
 """Rows of zeros on either side of the attributes of units."""
 MAX_SIZE = 12
+MAX_WORD = 6
+"""Characters of a word that is looked for in a text without spaces."""
+MAX_AHEAD = 24
 SUFFIX_SIZE = 3
-NO_ROW = -1
 KEY_SHIFT = np.uint64(32)
-SMALL = np.uint64(0xFFFFFFFF)
 QUOTE, OPENING, CLOSING = np.uint64(34), np.uint64(40), np.uint64(41)
 
 
@@ -114,6 +116,24 @@ def fill_characters(text, attributes):
 
 
 @in_place
+def fill_words(text, words, attributes):
+    """Fill, for each character, the longest known words that begin at it, end at it, or go on after it."""
+    n_characters = text.points.size
+    for begin in range(n_characters):
+        key = PRIME
+        for at in range(begin, min(begin + MAX_WORD, n_characters)):
+            if is_space(text.kinds[at]):
+                break
+            key = mix(key, text.folded[at])
+            size = at - begin + 1
+            if words.classes[slot_of(words.keys, small(key))] > 0:
+                attributes[begin + PADDING, WORD_BEGIN] = size
+                attributes[at + PADDING, WORD_END] = max(attributes[at + PADDING, WORD_END], size)
+                for over in range(begin, at):
+                    attributes[over + PADDING, WORD_OVER] = max(attributes[over + PADDING, WORD_OVER], size)
+
+
+@in_place
 def follow_token(text, at, begin, state, attributes):
     """Fill the attributes of a character that depend on where its token begins.
 
@@ -170,13 +190,6 @@ def slot_of(keys, key):
     while keys[slot] != key and keys[slot] != 0:
         slot = (slot + 1) & mask
     return slot
-
-
-@in_place
-def fill_slots(keys, slots):
-    """Fill the places of keys in a table; -1 is that of a key that is not in it."""
-    for at in range(slots.size):
-        slots[at] = slot_of(keys[0], keys[1][at])
 
 
 @in_place
@@ -283,17 +296,35 @@ def fill_tokens(text, begins, stops, lexicon, has_lines, attributes, is_last):
             gap = max(gap, text.kinds[at])
         is_last[token] = gap == PARAGRAPH or token + 1 == begins.size
         values[GAP] = min(gap, LINE if has_lines else SPACE)
+    ahead = MAX_AHEAD
+    for token in range(begins.size - 1, -1, -1):
+        is_mark = ends_sentences(text.points[stops[token] - 1])
+        ahead = 0 if is_mark else MAX_AHEAD if is_last[token] else min(ahead + 1, MAX_AHEAD)
+        attributes[token + PADDING, AHEAD] = in_bins(ahead)
+
+
+@in_place
+def ends_sentences(point):
+    """Tell whether a character ends sentences in some script."""
+    is_western = point in (46, 33, 63, 0x2026)
+    return is_western or point in (0x3002, 0xFF01, 0xFF1F, 0xFF0E, 0x061F, 0x06D4, 0x0964, 0x037E)
+
+
+@in_place
+def in_bins(number):
+    """Return the number of the bin that a count is in."""
+    return number if number <= 4 else min(4 + number // 4, 12)
 
 
 @in_place
 def follow_sentence(text, stop, token, first, state, attributes):
     """Fill the attributes of a token that depend on where its sentence begins.
 
-    `state` counts the open brackets and quotation marks of the sentence.
+    `state` counts the open brackets and quotation marks of the sentence, and knows how the one before ended.
     """
     values = attributes[token + PADDING]
     if token == first:
-        state[:] = 0
+        state[:2] = 0
     last = text.points[stop - 1]
     if last == OPENING:
         state[0] += 1
@@ -301,10 +332,17 @@ def follow_sentence(text, stop, token, first, state, attributes):
         state[0] -= 1
     elif last == QUOTE:
         state[1] = 1 - state[1]
-    n_tokens = token - first + 1
-    values[SINCE] = n_tokens if n_tokens <= 4 else min(8 + n_tokens // 4, 20)
+    values[SINCE] = in_bins(token - first + 1)
     values[OPEN] = min(state[0], 2) * 2 + state[1]
     values[START] = attributes[first + PADDING, SHAPE]
+    values[PREVIOUS] = state[2]
+
+
+@in_place
+def describe_sentence(attributes, first, last):
+    """Return how a sentence begins, how it ends, and whether it is short."""
+    begin, end = attributes[first + PADDING], attributes[last + PADDING]
+    return (np.int64(begin[FIRST]) * 256 + np.int64(end[FIRST])) * 2 + (last - first < 6)
 
 
 @compiled
@@ -312,24 +350,28 @@ def find_sentence_ends(text, stops, model, attributes, is_last, ends):
     """Fill whether a sentence ends after each token."""
     rules, weights, threshold = model
     keys = np.empty(rules.sizes.size, np.uint64)
-    state = np.zeros(2, np.int64)
+    state = np.zeros(3, np.int64)
     first = 0
     for token in range(stops.size):
         follow_sentence(text, stops[token], token, first, state, attributes)
         ends[token] = is_last[token] or score(rules, weights, attributes, token, keys) > threshold
-        first = token + 1 if ends[token] else first
+        if ends[token]:
+            state[2] = describe_sentence(attributes, first, token)
+            first = token + 1
 
 
 @compiled
 def fill_sentence_keys(text, stops, rules, attributes, ends):
     """Return the keys of the features of tokens whose sentences are known."""
-    state = np.zeros(2, np.int64)
+    state = np.zeros(3, np.int64)
     keys = np.empty((stops.size, rules.sizes.size), np.uint64)
     first = 0
     for token in range(stops.size):
         follow_sentence(text, stops[token], token, first, state, attributes)
         fill_keys(rules, attributes, token, keys[token])
-        first = token + 1 if ends[token] else first
+        if ends[token]:
+            state[2] = describe_sentence(attributes, first, token)
+            first = token + 1
     return keys
 
 
@@ -342,6 +384,7 @@ def learn(rows, gold, order, rate, penalty, learnt):
     weights, squares, totals, steps = learnt
     loss = 0.0
     for unit in order:
+        steps[0] += 1
         total = 0.0
         for row in rows[unit]:
             if row >= 0:
@@ -350,7 +393,6 @@ def learn(rows, gold, order, rate, penalty, learnt):
         margin = sign * total
         wrong = 1.0 / (1.0 + np.exp(margin)) if margin > -30.0 else 1.0
         loss += np.log1p(np.exp(-margin)) if margin > -30.0 else -margin
-        steps[0] += 1
         for row in rows[unit]:
             if row >= 0:
                 gradient = penalty * weights[row] - sign * wrong
