@@ -14,7 +14,7 @@ def splitter():
     counts = {name: {(name,): 5} for name in NAMES}
     counts |= {f"{name}'s": {(name, "'s"): 2} for name in NAMES}
     counts |= {"zum": {("zu", "dem"): 9}, "Zum": {("Zu", "dem"): 3}, "its": {("its",): 3, ("it", "s"): 2}}
-    return MultiwordSplitter().fit(counts)
+    return MultiwordSplitter().fit(counts, {})
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,25 @@ def test_seen_tokens_become_their_most_frequent_words(splitter):
 def test_new_tokens_are_split_like_those_with_the_same_ending(splitter):
     assert splitter.split(["Clara's"])["Clara's"] == ("Clara", "'s")
     assert splitter.split(["Clara"])["Clara"] is None
+
+
+def test_new_tokens_are_split_by_what_their_stem_is():
+    """Turkish-like: a copula after a noun is a word, the past tense of a verb is not."""
+    letters = "bcdfghklmnprstvyz"
+    nouns = [f"{a}{b}e{c}" for a in letters[:6] for b in "aou" for c in letters[:4]]
+    verbs = [f"{a}{b}e{c}" for a in letters[6:12] for b in "aou" for c in letters[:4]]
+    endings = [f"{c}i" for c in letters] + [f"{c}u" for c in letters] + [f"{c}um" for c in letters]
+    tags = dict.fromkeys(nouns, "NOUN") | dict.fromkeys(verbs, "VERB")
+    counts = {}
+    for number, ending in enumerate(endings * 3):
+        noun, verb = nouns[number * 7 % 60], verbs[number * 7 % 60]
+        counts[noun + ending] = {(noun, ending): 1}
+        counts[verb + ending] = {(verb + ending,): 1}
+    splitter = MultiwordSplitter().fit(counts, tags)
+    new_nouns, new_verbs = ([stem + "di" for stem in stems[60:]] for stems in (nouns, verbs))
+    words = splitter.split(new_nouns + new_verbs)
+    assert [words[form] for form in new_nouns] == [(form[:-2], "di") for form in new_nouns]
+    assert [words[form] for form in new_verbs] == [None] * len(new_verbs)
 
 
 def test_a_splitter_comes_back_from_a_file(splitter, tmp_path):

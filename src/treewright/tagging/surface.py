@@ -24,6 +24,8 @@ class Surface(NamedTuple):
     """More than one, or another one than the form, of a multiword token."""
     spaces: str
     """The white space after it."""
+    upos: str = "_"
+    """Its part of speech, unless it is a multiword token."""
 
     @property
     def is_multiword(self) -> bool:
@@ -47,8 +49,10 @@ def surface_tokens(tree: DepTree) -> list[Surface]:
     at = 0
     while at < len(tree):
         stop, columns = ranges.get(at, (at + 1, []))
-        form, misc = (columns[1], columns[-1]) if columns else (tree.words[at], tree.misc[at])
-        found.append(Surface(form, tuple(tree.words[at:stop]), spaces_after(misc)))
+        form, misc, upos = (
+            (columns[1], columns[-1], "_") if columns else (tree.words[at], tree.misc[at], tree.upos[at])
+        )
+        found.append(Surface(form, tuple(tree.words[at:stop]), spaces_after(misc), upos))
         is_exact.append("SpacesAfter=" in misc)
         at = stop
     for at, spaces in enumerate(_align([token.form for token in found], tree.metadata.get("text", ""))):

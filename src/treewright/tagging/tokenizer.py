@@ -402,7 +402,8 @@ class Tokenizer(Model):
                 counts.setdefault(token.form, Counter())[token.words] += 1
         self.multiwords_: MultiwordSplitter | None = None
         if any(token.is_multiword for sentence in sentences for token in sentence):
-            self.multiwords_ = MultiwordSplitter(random_state=self.random_state).fit(counts)
+            tags = _most_frequent_tags(sentences)
+            self.multiwords_ = MultiwordSplitter(random_state=self.random_state).fit(counts, tags)
             report(f"multiword tokens: {len(self.multiwords_.splittings_) - 1} ways to make words of them")
 
     def split(self, text: str) -> list[DepTree]:
@@ -581,6 +582,16 @@ def _find_joined(text: Characters, ends: Booleans) -> Booleans:
     splits = np.bincount(pairs[ends[:-1]], minlength=N_KINDS**2)
     is_joined: Booleans = (counts >= MIN_JOINED) & (splits <= MAX_SPLIT_SHARE * counts)
     return is_joined.reshape(N_KINDS, N_KINDS)
+
+
+def _most_frequent_tags(sentences: Sequence[Sequence[Surface]]) -> dict[str, str]:
+    """Return the part of speech of each token, in lower case, that is one word."""
+    counts: dict[str, Counter[str]] = {}
+    for sentence in sentences:
+        for token in sentence:
+            if not token.is_multiword:
+                counts.setdefault(token.form.lower(), Counter())[token.upos] += 1
+    return {form: max(count, key=count.__getitem__) for form, count in counts.items()}
 
 
 def _mark_gap(gap: str) -> str:
