@@ -50,7 +50,7 @@ def test_a_parser_is_trained_with_its_reranker_and_parses(data, tmp_path):
     model = tmp_path / "model.tw"
     shown = train(LEFTCORNER, data, model, "--rerank", "efficient-top", "--candidates", 4)
     assert [path.name for path in tmp_path.iterdir()] == ["model.tw"]
-    assert "epoch 3: loss " in shown
+    assert "epoch 3/3: loss " in shown
     assert "dev F1 " in shown
     assert shown.endswith(f"written: {model}\n")
     reranker = tw.load(model)

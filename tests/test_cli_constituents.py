@@ -163,7 +163,7 @@ def test_only_short_sentences_are_learnt_from_and_looked_at(folder, tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tw.ConstituentParser, "fit", fit)
-        patch.setattr(tw.ConstituentParser, "save", lambda self, path: None)
+        patch.setattr(tw.ConstituentParser, "save", lambda self, path, *, compact: None)
         options = ["--dev", folder / "test.mrg", "--max-length", 9]
         run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):

@@ -60,7 +60,7 @@ def test_training_leaves_a_model_and_says_how_it_goes(trained):
     model, shown = trained
     assert [path.name for path in model.parent.iterdir()] == ["parser.tw"]
     assert "40 sentences, " in shown
-    assert "epoch 3: loss " in shown
+    assert "epoch 3/3: loss " in shown
     assert shown.endswith(f"written: {model}\n")
 
 
@@ -87,7 +87,7 @@ def test_files_and_how_to_run_reach_the_parser(data, tmp_path, monkeypatch):
         return self
 
     monkeypatch.setattr(tw.LeftCornerParser, "fit", fit)
-    monkeypatch.setattr(tw.LeftCornerParser, "save", lambda self, path: None)
+    monkeypatch.setattr(tw.LeftCornerParser, "save", lambda self, path, *, compact: None)
     options = ["--dev", data / "test.mrg", "--max-length", 9]
     run(*TRAIN, data / "train.mrg", "--model", tmp_path / "m", *options)
     for name, part in (("train", "trees"), ("test", "dev")):

@@ -181,7 +181,7 @@ def test_a_damaged_checkpoint_is_told_in_one_line_and_the_old_model_stays(fail, 
     out.write_bytes(OLD)
     arguments = ("train", "tagger", data / "bank.conllu", "--epochs", "1", "--model", out, "--quiet")
 
-    def stop(tagger, path):
+    def stop(tagger, path, *, compact):
         raise RuntimeError
 
     monkeypatch.setattr(tw.Tagger, "save", stop)

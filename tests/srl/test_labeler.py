@@ -98,7 +98,9 @@ def test_what_is_no_tree_is_refused_in_one_line(labeler):
     for use in (labeler.predict, labeler.annotate):
         with pytest.raises(InputError, match=r"^tree 1 is 'The cat sleeps\.'; expected a ConstTree$"):
             use(["The cat sleeps."])
-        with pytest.raises(InputError, match=r"^one sentence was given, 'The cat'; expected a list of them$"):
+        with pytest.raises(
+            InputError, match=r"^one sentence was given, 'The cat'; expected a list of trees$"
+        ):
             use("The cat")
 
 

@@ -1,7 +1,7 @@
 """Sentences and treebanks as constituency parsers are given them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -50,6 +50,15 @@ def check_trees(trees: Sequence[ConstTree]) -> None:
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
             raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
+
+
+def list_trees(trees: Iterable[ConstTree]) -> list[ConstTree]:
+    """Return trees of constituents as a list; refuse a single one, and what is no tree."""
+    if isinstance(trees, ConstTree | DepTree | str):
+        raise InputError(f"one sentence was given, {str(trees)[:40]!r}; expected a list of trees")
+    found = list(trees)
+    check_trees(found)
+    return found
 
 
 def with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:

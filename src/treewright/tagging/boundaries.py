@@ -16,10 +16,10 @@ from treewright.model import Array, Model, State, expect, saved
 from treewright.native.tagging.boundaries import (
     LINE,
     PARAGRAPH,
+    BoundaryWeights,
     Characters,
     Learnt,
     Rules,
-    Weights,
     index_keys,
     learn,
 )
@@ -179,17 +179,17 @@ def _kind(letter: str) -> str:
     return CATEGORIES.get(category) or WIDE_CATEGORIES.get(category[0], "other")
 
 
-class WeightsField:
+class BoundaryWeightsField:
     """The weights of a classifier as a field of it."""
 
-    def put(self, state: State, name: str, value: Weights) -> None:
+    def put(self, state: State, name: str, value: BoundaryWeights) -> None:
         """Add the keys and weights."""
         is_used = value.keys > 0
         order = np.argsort(value.keys[is_used])
         state.arrays[f"{name}.keys"] = value.keys[is_used][order]
         PackedWeights().put(state, name, value.values[is_used][order])
 
-    def take(self, state: State, name: str) -> Weights:
+    def take(self, state: State, name: str) -> BoundaryWeights:
         """Remove and return the weights."""
         keys = Array("u", low=1, is_increasing=True).take(state, f"{name}.keys")
         values = PackedWeights().take(state, name)
@@ -209,10 +209,10 @@ class BoundaryClassifier(Model):
 
     Attributes
     ----------
-    weights_ : Weights
+    weights_ : BoundaryWeights
     """
 
-    fields = saved(weights_=WeightsField())
+    fields = saved(weights_=BoundaryWeightsField())
 
     def __init__(self, templates: str, unit: str) -> None:
         self.templates = templates
@@ -264,7 +264,7 @@ class BoundaryClassifier(Model):
         return self
 
     @property
-    def model(self) -> tuple[Rules, Weights, float]:
+    def model(self) -> tuple[Rules, BoundaryWeights, float]:
         """What decides: an end has a score above the number."""
         return self.rules, self.weights_, 0.0
 
@@ -274,12 +274,12 @@ def _begin(n_features: int) -> Learnt:
     return Learnt(zeros, np.ones(n_features), np.zeros(n_features), np.zeros(1, dtype=np.int64))
 
 
-def make_weights(keys: npt.NDArray[np.uint32], values: npt.NDArray[np.float32]) -> Weights:
+def make_weights(keys: npt.NDArray[np.uint32], values: npt.NDArray[np.float32]) -> BoundaryWeights:
     """Make a table of distinct keys and their weights."""
     table, slots = index_table(keys)
     placed = np.zeros(len(table), dtype=np.float32)
     placed[slots] = values
-    return Weights(table, placed)
+    return BoundaryWeights(table, placed)
 
 
 def index_table(keys: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint32], Integers]:

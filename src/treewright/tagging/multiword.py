@@ -191,7 +191,7 @@ class MultiwordSplitter(Model):
         self.stems_ = Lexicon(keys, classes)
         self.restore()
 
-    def _encode(self, forms: Sequence[str]) -> tuple[Text, IntArray]:
+    def _encode(self, forms: Sequence[str]) -> tuple[EncodedText, IntArray]:
         """Return tokens as sentences of one word, and their labels."""
         labels: dict[tuple[str, ...], int] = {}
         numbers = [labels.setdefault(label, len(labels)) for label in self._describe(forms)]

@@ -23,7 +23,7 @@ from treewright.native.tagging.boundaries import (
     N_TOKEN_ATTRIBUTES,
     PADDING,
     Characters,
-    Lexicon,
+    TokenLexicon,
     fill_characters,
     fill_sentence_keys,
     fill_token_keys,
@@ -188,7 +188,7 @@ UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
 """What stands in a word for characters that CoNLL-U cannot hold."""
 
 
-class Spans(NamedTuple):
+class TokenSpans(NamedTuple):
     """Tokens and sentences of a block of text."""
 
     begins: Integers
@@ -197,18 +197,18 @@ class Spans(NamedTuple):
     paragraph_ends: Booleans
 
     @classmethod
-    def single(cls, size: int) -> "Spans":
+    def single(cls, size: int) -> "TokenSpans":
         """Return one token of the first characters."""
         return cls(np.array([0]), np.array([size]), np.array([True]), np.array([False]))
 
-    def before(self, n_tokens: int) -> "Spans":
+    def before(self, n_tokens: int) -> "TokenSpans":
         """Return the first tokens."""
         first = slice(n_tokens)
-        return Spans(
+        return TokenSpans(
             self.begins[first], self.stops[first], self.sentence_ends[first], self.paragraph_ends[first]
         )
 
-    def cut(self) -> "Spans":
+    def cut(self) -> "TokenSpans":
         """Return the same tokens, where a sentence ends after the last one."""
         if not len(self.begins):
             return self
@@ -279,7 +279,7 @@ class Tokenizer(Model):
         Whether a token may have spaces in it.
     has_lines_ : bool
         Whether line breaks are told from spaces.
-    cased_ : Lexicon
+    cased_ : TokenLexicon
         Frequent words in lower case, by how often they have capitals inside sentences.
     words_ : ndarray of uint32
         Frequent words of a language without spaces.
@@ -292,7 +292,7 @@ class Tokenizer(Model):
         joined_=Array("b", n_dimensions=2),
         has_spaces_=Value(bool),
         has_lines_=Value(bool),
-        cased_=Record(Lexicon, keys=Array("u", low=1, is_increasing=True), classes=Array("u", low=1)),
+        cased_=Record(TokenLexicon, keys=Array("u", low=1, is_increasing=True), classes=Array("u", low=1)),
         words_=Array("u", low=1, is_increasing=True),
     )
 
@@ -435,7 +435,7 @@ class Tokenizer(Model):
                 yield tree
             buffer.skip(used)
 
-    def _find_settled(self, block: str, *, is_final: bool) -> tuple["Spans", int]:
+    def _find_settled(self, block: str, *, is_final: bool) -> tuple["TokenSpans", int]:
         """Return the sentences of a block that do not depend on what follows it, and how far they reach.
 
         White space after a sentence belongs to it. If no sentence is settled, one ends where it need not.
@@ -453,12 +453,12 @@ class Tokenizer(Model):
         if n_begun > n_whole:  # a token goes on beyond the limit
             begin = int(found.begins[n_whole])
             if n_whole == 0 and begin == 0:
-                return Spans.single(limit), limit
+                return TokenSpans.single(limit), limit
             return found.before(n_whole).cut(), begin
         return found.before(n_whole).cut(), limit
 
     def _make_trees(
-        self, block: str, found: "Spans", used: int, offset: int
+        self, block: str, found: "TokenSpans", used: int, offset: int
     ) -> Iterator[tuple[DepTree, bool]]:
         """Yield sentences, and whether each is the last of its paragraph."""
         begins, stops = found.begins.tolist(), found.stops.tolist()
@@ -505,12 +505,12 @@ class Tokenizer(Model):
     def restore(self) -> None:
         """Make the tables of words."""
         self._cased = _make_lexicon(self.cased_)
-        self._words = _make_lexicon(Lexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
+        self._words = _make_lexicon(TokenLexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
 
     def _learn_words(self, text: Characters, begins: Integers, stops: Integers, gold: TreebankText) -> None:
         """Find the frequent words."""
         self.words_ = np.zeros(0, dtype=np.uint32)
-        self.cased_ = Lexicon(self.words_, np.zeros(0, dtype=np.uint8))
+        self.cased_ = TokenLexicon(self.words_, np.zeros(0, dtype=np.uint8))
         self.restore()
         attributes, _ = self._token_attributes(text, begins, stops)
         own = attributes[PADDING : PADDING + len(begins)]
@@ -522,7 +522,7 @@ class Tokenizer(Model):
         has_class = (n_inside >= MIN_CASED) & (keys > 0)
         share = n_upper / np.maximum(n_inside, 1)
         classes = 1 + 2 * np.searchsorted(CASE_SHARES, share) + (n_inside >= FREQUENT)
-        self.cased_ = Lexicon(keys[has_class].astype(np.uint32), classes[has_class].astype(np.uint8))
+        self.cased_ = TokenLexicon(keys[has_class].astype(np.uint32), classes[has_class].astype(np.uint8))
         is_letter = text.kinds >= KIND_NUMBERS["upper"]
         n_inner = np.count_nonzero(is_letter[:-1] & is_letter[1:])
         if np.count_nonzero(gold.token_ends[:-1] & is_letter[1:]) > MIN_UNSPACED_SHARE * n_inner:
@@ -536,7 +536,7 @@ class Tokenizer(Model):
             fill_words(text, self._words, attributes)
         return attributes
 
-    def _find_ends(self, text: Characters) -> Spans:
+    def _find_ends(self, text: Characters) -> TokenSpans:
         """Return the tokens and sentences of a text."""
         attributes = self._character_attributes(text)
         token_ends = np.zeros(len(text.points), dtype=np.bool_)
@@ -545,7 +545,7 @@ class Tokenizer(Model):
         attributes, is_last = self._token_attributes(text, begins, stops)
         sentence_ends = np.zeros(len(stops), dtype=np.bool_)
         find_sentence_ends(text, stops, self.sentences_.model, attributes, is_last, sentence_ends)
-        return Spans(begins, stops, sentence_ends, is_last)
+        return TokenSpans(begins, stops, sentence_ends, is_last)
 
     def _token_attributes(
         self, text: Characters, begins: Integers, stops: Integers
@@ -560,12 +560,12 @@ def _make_attributes(n_units: int, n_attributes: int) -> npt.NDArray[np.uint32]:
     return np.zeros((n_units + 2 * PADDING, n_attributes), dtype=np.uint32)
 
 
-def _make_lexicon(words: Lexicon) -> Lexicon:
+def _make_lexicon(words: TokenLexicon) -> TokenLexicon:
     """Return a table of words."""
     table, slots = index_table(words.keys.astype(np.uint32))
     classes = np.zeros(len(table), dtype=np.uint8)
     classes[slots] = words.classes
-    return Lexicon(table, classes)
+    return TokenLexicon(table, classes)
 
 
 def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:

@@ -9,7 +9,7 @@ from treewright.native.tagging.boundaries import (
     N_TOKEN_ATTRIBUTES,
     PADDING,
     Learnt,
-    Lexicon,
+    TokenLexicon,
     fill_characters,
     fill_sentence_keys,
     fill_token_keys,
@@ -75,7 +75,7 @@ def make_lexicon(classes):
     table, slots = index_table(np.array(sorted(classes), dtype=np.uint32))
     values = np.zeros(len(table), dtype=np.uint8)
     values[slots] = [classes[key] for key in sorted(classes)]
-    return Lexicon(table, values)
+    return TokenLexicon(table, values)
 
 
 def some_weights(keys, rng):

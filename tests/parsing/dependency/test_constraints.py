@@ -12,7 +12,7 @@ from treewright.parsing.dependency.constraints import check_fixed, has_tree, res
 from treewright.parsing.dependency.pruning import _widen, left_arcs
 
 EVERYTHING = 4000
-OPTIONS = {"epochs": 1, "runs": 1, "table_bits": 14, "folds": 2}
+OPTIONS = {"epochs": 1, "runs": 1, "table_bits": 14}
 WIDE = {"pruning_threshold": 0, "max_heads": 20}
 KINDS = {
     "order 1": {"order": 1, **WIDE},

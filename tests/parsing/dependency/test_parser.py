@@ -124,7 +124,11 @@ def test_the_same_seed_gives_the_same_parser(train, test):
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "more",
-    [{"order": 2}, {"order": 1, "tags": "predicted", "jackknife": True}, {"order": 1, "decoder": "spanning"}],
+    [
+        {"order": 2},
+        {"order": 1, "tags": "predicted", "jackknife": True},
+        {"order": 1, "decoder": "spanning", "folds": 5},
+    ],
 )
 def test_training_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_path, more):
     checkpoint = tmp_path / "training"
@@ -206,7 +210,7 @@ def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
 def test_any_tree_can_be_found_without_lifting(tmp_path):
     train = tw.make_treebank(300, random_state=2, crossing=0.5).dependencies
     unseen = tw.make_treebank(60, random_state=3, crossing=0.5).dependencies
-    parser = tw.DependencyParser(order=1, decoder="spanning", **OPTIONS).fit(train)
+    parser = tw.DependencyParser(order=1, decoder="spanning", epochs=3, runs=1, table_bits=18).fit(train)
     parsed = parser.predict(unseen)
     assert any(not tw.is_projective(tree) for tree in parsed)
     assert tw.metrics.attachment(unseen, parsed).uas > 80
@@ -270,7 +274,7 @@ def with_second_root(tree):
 
 def test_probabilities_of_trees_with_several_roots_add_up(train):
     split = [with_second_root(tree) for tree in train[:80]]
-    parser = tw.DependencyParser(order=1, decoder="spanning", **OPTIONS).fit(split)
+    parser = tw.DependencyParser(order=1, decoder="spanning", epochs=3, runs=1, table_bits=18).fit(split)
     sentence = tw.DepTree(["fox", "sang", "."], xpos=["NN", "VBD", "."], upos=["NOUN", "VERB", "PUNCT"])
     (candidates,) = parser.kbest([sentence], k=50)
     assert len(candidates) == 16

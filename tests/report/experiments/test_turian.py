@@ -284,7 +284,9 @@ def test_an_example_is_its_number_sign_bias_confidence_weight_and_leaf(learnt):
 @pytest.mark.parametrize("strategy", ["original", "shift-reduce"])
 def test_examples_are_those_that_the_parser_learns_from(strategy, monkeypatch):
     made = []
-    monkeypatch.setattr(ConstituentParser, "_learn", lambda parser, training, *rest: made.append(training))
+    monkeypatch.setattr(
+        ConstituentParser, "_learn", lambda parser, trees, *rest: made.append(parser._make_training(trees))
+    )
     monkeypatch.setattr(ConstituentParser, "take_fitted", lambda parser, fresh: parser)
     parser = ConstituentParser(strategy=strategy)
     parser.fit(TREES[:10], TREES[10:12])
@@ -359,7 +361,7 @@ def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_p
 
 
 def test_settings_of_other_experiments_are_refused(data, tmp_path):
-    with pytest.raises(InputError, match="are TaggedSettings; expected Table1Settings"):
+    with pytest.raises(InputError, match="are TaggedSettings; expected TurianTable1Settings"):
         reproduce("turian-table1", data, tmp_path, settings=TaggedSettings())
 
 
@@ -386,9 +388,9 @@ def test_the_command_line_chooses_lengths_and_penalties(data, cache, tmp_path, m
         (("--trees", "10"), "No such option: --trees"),
         (
             ("--max-length", "15,some"),
-            "--max-length is '15,some'; expected integers with commas between them",
+            "--max-length is '15,some'; expected integers or all, with commas between them",
         ),
-        (("--strategies", "left"), "strategies is 'left'; expected one of shift-reduce, original"),
+        (("--strategies", "left"), "--strategies is 'left'; expected one of shift-reduce, original"),
     ],
 )
 def test_options_that_cannot_be_used_are_one_line(option, message, data, tmp_path, fail):

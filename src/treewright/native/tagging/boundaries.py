@@ -51,15 +51,15 @@ class Rules(NamedTuple):
     parts: np.ndarray
 
 
-class Weights(NamedTuple):
+class BoundaryWeights(NamedTuple):
     """The weight of each feature, at the low bits of its key or after them; a key of 0 is none."""
 
     keys: np.ndarray
     values: np.ndarray
 
 
-class Lexicon(NamedTuple):
-    """Classes of words in lower case, by the key of the word, placed as in `Weights`."""
+class TokenLexicon(NamedTuple):
+    """Classes of words in lower case, by the key of the word, placed as in `BoundaryWeights`."""
 
     keys: np.ndarray
     classes: np.ndarray
