@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 
 from treewright.learn.boosting import BoostedTrees, CsrExamples, Seconds, draw_sample
 from treewright.learn.trees import TreeBuilder
-from treewright.native.learn.boosting import Limits, Rows
+from treewright.native.learn.boosting import FeatureRows, SplitLimits
 
 STEPS = Seconds._fields
 
@@ -104,7 +104,7 @@ def build(builder, rows, signed, penalty):
     """Return a tree."""
     builder.start(rows, signed)
     least = 1e-10 * np.abs(signed).sum()
-    return builder.build(Limits(penalty, least, least))
+    return builder.build(SplitLimits(penalty, least, least))
 
 
 def n_extractions(tree, leaves):
@@ -120,7 +120,7 @@ def compare_trees(rows, labels, ensemble, options, n_times=5):
     """Build trees on both under the same confidences and penalty; print and return the seconds and ratios."""
     examples = CsrExamples(rows)
     signed = labels / (1 + np.exp(labels * ensemble.confidences))
-    everything = Rows(*examples.extract(np.arange(len(labels))))
+    everything = FeatureRows(*examples.extract(np.arange(len(labels))))
     builder = TreeBuilder(rows.shape[1])
     penalty = 0.9 * builder.start(everything, signed)
     builder.drop()
@@ -134,7 +134,7 @@ def compare_trees(rows, labels, ensemble, options, n_times=5):
     for number in range(n_times):
         start = time.perf_counter()
         sample = draw_sample(np.abs(signed), options.sample, random_state=(options.random_state, number))
-        found = Rows(*examples.extract(sample.numbers))
+        found = FeatureRows(*examples.extract(sample.numbers))
         weights = np.copysign(sample.weights, signed[sample.numbers])
         tree, building = timed(build, builder, found, weights, penalty)
         seconds.append((building, time.perf_counter() - start))

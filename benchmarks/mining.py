@@ -475,7 +475,7 @@ def measure_sifting(problem, threshold, order, memory, lines):
     emptying, _ = best_time(lambda: None, clear_twice)
     # Each row has one counter, so that each instance is added in one of the two rounds.
     loaded = [polynomial._load(each) for each in levels]
-    n_instances = sum(int((search._rows.first[each.rows + 1] - each.starts).sum()) for each in loaded)
+    n_instances = sum(int((search._rows.indptr[each.rows + 1] - each.starts).sum()) for each in loaded)
     return {
         "instances": n_instances,
         "passing": sum(len(each.items) for each in admitted),

@@ -57,7 +57,7 @@ def measure_mining(options, base, lists, gold, clock):
     )
     clock.tick(f"{space.n_rows} candidates as {len(space.forest.owners)} arcs of {len(space.keys)} features")
     problem = list_problem(
-        training.lists.first, training.right, base_scores=training.lists.scores * base.scale_
+        training.lists.indptr, training.right, base_scores=training.lists.scores * base.scale_
     )
     miner = GradientMiner(
         degree=options.degree, threshold=options.threshold, max_iter=1, path=False, refine=0
@@ -95,7 +95,7 @@ def main():
     clock.tick("candidate lists of ten folds, or their reading")
     gold = [parser.lifted(tree).heads for tree in train]
     n_right, n_words = lists.n_right(gold), sum(map(len, gold))
-    first, best = n_right[lists.first[:-1]].sum(), np.maximum.reduceat(n_right, lists.first[:-1]).sum()
+    first, best = n_right[lists.indptr[:-1]].sum(), np.maximum.reduceat(n_right, lists.indptr[:-1]).sum()
     print(
         f"{'':18}UAS {100 * first / n_words:.2f} of the first trees, {100 * best / n_words:.2f} of the best"
     )

@@ -21,7 +21,7 @@ from treewright.data.forest import Forest
 from treewright.kernels.naive import plain_trees
 from treewright.native.kernels.naive import (
     Runs,
-    Sequences,
+    SequenceScratch,
     evaluate_all_nodes,
     evaluate_partial_trees,
     evaluate_sorted_nodes,
@@ -115,10 +115,10 @@ def show(name, seconds, n_distinct, n_cells, loop):
 def measure_plain(trees, pairs):
     """Print the times of compiled loops over pairs of trees; return seconds a pair of the best, by kernel."""
     forest = plain_trees(Forest.from_trees(trees))
-    n_nodes = int(np.diff(forest.first).max())
+    n_nodes = int(np.diff(forest.indptr).max())
     out, values = np.empty(len(pairs)), np.zeros(n_nodes**2)
     runs = Runs(*np.zeros((2, n_nodes), dtype=np.int64))
-    sequences = Sequences(*np.zeros((2, n_nodes), dtype=np.int64), np.zeros((3, n_nodes, n_nodes)))
+    sequences = SequenceScratch(*np.zeros((2, n_nodes), dtype=np.int64), np.zeros((3, n_nodes, n_nodes)))
     loops = {
         "SST, all pairs of nodes": lambda: evaluate_all_nodes(forest, pairs, 0.4, values, out),
         "SST, sorted productions": lambda: evaluate_sorted_nodes(forest, pairs, 0.4, values, runs, out),

@@ -8,7 +8,7 @@ from treewright.data.conllu import CONLLU
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.data.propbank import Proposition, PropSentence
-from treewright.native.learn.boosting import Tree
+from treewright.native.learn.boosting import DecisionTree
 
 ODD_FIELDS = [
     "_",
@@ -244,4 +244,6 @@ def as_flat(nested):
 
     place(nested)
     features, present, absent, values = zip(*nodes, strict=True)
-    return Tree(*(np.array(each, dtype=np.int32) for each in (features, present, absent)), np.array(values))
+    return DecisionTree(
+        *(np.array(each, dtype=np.int32) for each in (features, present, absent)), np.array(values)
+    )

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_the_library_does_not_print():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
     assert printing <= {"cli", "commands", "__main__"}
+
+
+def test_no_class_name_is_used_twice():
+    names = Counter(
+        node.name
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_public_names_are_those_of_the_documentation():

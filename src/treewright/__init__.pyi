@@ -49,9 +49,9 @@ from .data.svmlight import read_svmlight as read_svmlight
 from .data.svmlight import read_tree_examples as read_tree_examples
 from .data.svmlight import stack_vectors as stack_vectors
 from .data.svmlight import write_tree_examples as write_tree_examples
-from .data.synthetic import Decision as Decision
 from .data.synthetic import Description as Description
 from .data.synthetic import Pattern as Pattern
+from .data.synthetic import PlantedDecision as PlantedDecision
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
 from .drawing.pictures import SideBySide as SideBySide

@@ -351,7 +351,7 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListOf:
     """A list of what a field holds one of."""
 
     item: Field
@@ -393,7 +393,7 @@ class Record:
         return self.kind(**{key: field.take(state, f"{name}.{key}") for key, field in self.fields.items()})
 
 
-class Part:
+class Submodel:
     """A model inside a model.
 
     Parameters
@@ -432,7 +432,7 @@ class Part:
         return kind.from_state(state)
 
 
-class Unfitted(Part):
+class Unfitted(Submodel):
     """The parameters of a model that is one of those of another."""
 
     def put(self, state: State, name: str, value: Model | None) -> None:

@@ -39,7 +39,7 @@ SPACE_TAG, SPACE_RELATION = "_SP", "dep"
 ErrorHandler = Callable[[str, "TreewrightComponent", list["Doc"], Exception], None]
 
 
-class Sentence(NamedTuple):
+class DocSentence(NamedTuple):
     """A sentence of a Doc: all of its tokens, those that are words, and these as a tree without heads."""
 
     span: "Span"
@@ -234,7 +234,7 @@ class TreewrightComponent:
             for sentences in by_doc:
                 _tag_spaces(sentences)
 
-    def _check_tags(self, sentences: Sequence[Sentence]) -> None:
+    def _check_tags(self, sentences: Sequence[DocSentence]) -> None:
         """Refuse words without the tags that the model was trained with."""
         kind = self.model.finds
         if kind == TAGS or not self.model.needs_tags:
@@ -247,7 +247,7 @@ class TreewrightComponent:
                     "that sets them, or a model with a tagger of its own (tags='predicted' in training)"
                 )
 
-    def _write_arcs(self, whole: Sequence[Sentence], by_doc: Sequence[Sequence[Sentence]]) -> None:
+    def _write_arcs(self, whole: Sequence[DocSentence], by_doc: Sequence[Sequence[DocSentence]]) -> None:
         trees = [sentence.tree for sentence in whole]
         lists = self.model.kbest(trees, self.k) if self.k > 1 else []
         best = [candidates[0].tree for candidates in lists] if lists else self.model.predict(trees)
@@ -269,7 +269,7 @@ class TreewrightComponent:
                 for word, value in zip(sentence.words, values, strict=True):
                     word._.confidence = value
 
-    def _write_constituents(self, whole: Sequence[Sentence], docs: Iterable["Doc"]) -> None:
+    def _write_constituents(self, whole: Sequence[DocSentence], docs: Iterable["Doc"]) -> None:
         pairs = [[(_joined(word.text), word.tag_ or None) for word in each.words] for each in whole]
         for doc in docs:
             if not doc.has_annotation("SENT_START"):
@@ -283,7 +283,7 @@ class TreewrightComponent:
                 for word, tag in zip(sentence.words, parses[0].tree.tags(), strict=True):
                     word.tag_ = tag
 
-    def _write_tags(self, sentence: Sentence, tree: DepTree) -> None:
+    def _write_tags(self, sentence: DocSentence, tree: DepTree) -> None:
         """Write tags, features and lemmas, where the tagger has learnt them, that spaCy can hold."""
         labels = self.model.own_tagger.labels_
         has_upos, has_xpos, has_feats = (
@@ -326,18 +326,18 @@ def _raise(name: str, component: TreewrightComponent, docs: list["Doc"], error: 
     raise error
 
 
-def _list_sentences(doc: "Doc") -> list[Sentence]:
+def _list_sentences(doc: "Doc") -> list[DocSentence]:
     """Return the sentences of a Doc, which is one of them if nothing was said about it."""
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     by_words = [(span, list_words(span)) for span in spans]
-    return [Sentence(span, words, read_words(words)) for span, words in by_words]
+    return [DocSentence(span, words, read_words(words)) for span, words in by_words]
 
 
-def _key(sentence: Sentence) -> tuple[int, int]:
+def _key(sentence: DocSentence) -> tuple[int, int]:
     return id(sentence.span.doc), sentence.span.start
 
 
-def _write_heads(sentences: Sequence[Sentence], trees: Sequence[DepTree | None]) -> None:
+def _write_heads(sentences: Sequence[DocSentence], trees: Sequence[DepTree | None]) -> None:
     """Give a Doc the heads and relations of the trees of its sentences, None for those without words."""
     doc: Any = sentences[0].span.doc  # its stubs know no arrays of numpy
     heads = np.arange(len(doc), dtype=np.int64)
@@ -365,7 +365,7 @@ def _place_words(
         relations[place] = "ROOT" if place == root and relation == "root" else relation
 
 
-def _place_spaces(sentence: Sentence, heads: npt.NDArray[np.int64], relations: list[str]) -> None:
+def _place_spaces(sentence: DocSentence, heads: npt.NDArray[np.int64], relations: list[str]) -> None:
     """Hang white space on the word before, or on the first word; without words, on the first token."""
     before = sentence.words[0].i if sentence.words else sentence.span.start
     words = {word.i for word in sentence.words}
@@ -376,7 +376,7 @@ def _place_spaces(sentence: Sentence, heads: npt.NDArray[np.int64], relations: l
             heads[place], relations[place] = before, SPACE_RELATION
 
 
-def _tag_spaces(sentences: Sequence[Sentence]) -> None:
+def _tag_spaces(sentences: Sequence[DocSentence]) -> None:
     """Tag white space as pipelines of spaCy do."""
     for sentence in sentences:
         for token in sentence.span:

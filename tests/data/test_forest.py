@@ -18,7 +18,7 @@ def make_forest(trees):
 
 def describe(forest):
     """Return the labels and the sizes of each tree."""
-    bounds = list(zip(forest.first[:-1], forest.first[1:], strict=True))
+    bounds = list(zip(forest.indptr[:-1], forest.indptr[1:], strict=True))
     assert len(bounds) == forest.n_trees
     return [
         ([forest.labels[symbol] for symbol in forest.symbols[begin:end]], forest.sizes[begin:end].tolist())
@@ -45,7 +45,7 @@ def test_arrays_have_the_types_that_compiled_code_takes():
     for trees in ([], [Node("a")], draw_trees(0)):
         forest = make_forest(trees)
         for made in (forest, forest.without_leaves(), forest.joined(forest), forest.select([])):
-            types = [made.symbols.dtype, made.sizes.dtype, made.first.dtype]
+            types = [made.symbols.dtype, made.sizes.dtype, made.indptr.dtype]
             assert types == [np.int32, np.int32, np.int64]
 
 

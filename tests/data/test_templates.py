@@ -100,7 +100,7 @@ def test_what_a_set_does_not_have_is_refused(language, line, message):
 
 def compile_tags():
     fixed = compile_templates(tagger.FIXED_TEMPLATES)
-    return *fixed, *compile_templates(tagger.MOVING_TEMPLATES, first=len(fixed.numbers))
+    return *fixed, *compile_templates(tagger.MOVING_TEMPLATES, first_number=len(fixed.numbers))
 
 
 def compile_atoms():

@@ -63,12 +63,12 @@ def test_followers_of_an_edge_have_a_child_of_its_production_at_its_place(n_toge
     edges, followers = dag.edges.sequences, dag.followers
     for chunk in range(len(dag.listing.chunks) - 1):
         for edge in range(dag.edges.n_kinds):
-            parent, place, child = edges.values[edges.first[edge] : edges.first[edge + 1]]
-            found = followers.places[followers.first[chunk, edge] : followers.first[chunk, edge + 1]]
+            parent, place, child = edges.values[edges.indptr[edge] : edges.indptr[edge + 1]]
+            found = followers.places[followers.indptr[chunk, edge] : followers.indptr[chunk, edge + 1]]
             assert (dag.productions.numbers[dag.order[found]] == parent).all()
-            assert (dag.listing.child_kinds[dag.listing.first[found] + place - 1] == child).all()
+            assert (dag.listing.child_kinds[dag.listing.indptr[found] + place - 1] == child).all()
             assert (np.diff(dag.listing.last[found]) <= 0).all()
-    assert followers.first[-1, -1] == len(followers.places)
+    assert followers.indptr[-1, -1] == len(followers.places)
 
 
 def test_pairs_are_labels_of_parents_and_children():

@@ -20,7 +20,7 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
-from treewright.native.learn.boosting import Limits, Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
 from treewright.persist import load_state, save_state
 
 
@@ -135,11 +135,11 @@ def test_splits_on_a_sample_are_taken_back_where_all_examples_gain_more_without(
     weights, penalty = rng.integers(1, 9, 40) / 8, 1.0
     examples = CsrExamples(csr_matrix(dense))
     builder = TreeBuilder(7)
-    builder.start(Rows(*examples.extract(np.arange(8))), (labels * weights)[:8] * 5)
-    tree = builder.build(Limits(penalty, 1e-9, 1e-9))
+    builder.start(FeatureRows(*examples.extract(np.arange(8))), (labels * weights)[:8] * 5)
+    tree = builder.build(SplitLimits(penalty, 1e-9, 1e-9))
     leaves = np.zeros(40, np.int32)
     examples.percolate(tree, leaves)
-    kept = unsplit(tree, leaves, labels * weights, Limits(penalty, 1e-9, 1e-9))
+    kept = unsplit(tree, leaves, labels * weights, SplitLimits(penalty, 1e-9, 1e-9))
     sets = [set(np.flatnonzero(row).tolist()) for row in dense]
     ranked = [
         (-twin.gain_of_tree(each, sets, labels, weights, penalty), twin.n_leaves(each))
@@ -157,12 +157,12 @@ def test_no_split_on_all_examples_is_taken_back():
     dense, labels, _ = grown()
     examples = CsrExamples(csr_matrix(dense))
     builder = TreeBuilder(12)
-    builder.start(Rows(*examples.extract(np.arange(300))), labels / 2)
-    tree = builder.build(Limits(5.0, 1e-9, 1e-9))
+    builder.start(FeatureRows(*examples.extract(np.arange(300))), labels / 2)
+    tree = builder.build(SplitLimits(5.0, 1e-9, 1e-9))
     leaves = np.zeros(300, np.int32)
     examples.percolate(tree, leaves)
     assert len(tree.features) > 5
-    assert as_nested(unsplit(tree, leaves, labels / 2, Limits(5.0, 1e-9, 1e-9))) == as_nested(tree)
+    assert as_nested(unsplit(tree, leaves, labels / 2, SplitLimits(5.0, 1e-9, 1e-9))) == as_nested(tree)
 
 
 def test_each_tree_lowers_the_objective():
@@ -245,7 +245,7 @@ def test_every_split_below_the_root_gains_what_it_must(share, sample_size, monke
     n_below = 0
     for rows, signed, limits, tree in built:
         assert limits.least == share * limits.penalty
-        sets = [set(rows.columns[begin:end].tolist()) for begin, end in pairwise(rows.first.tolist())]
+        sets = [set(rows.columns[begin:end].tolist()) for begin, end in pairwise(rows.indptr.tolist())]
         labels, weights = np.sign(signed), np.abs(signed)
         splits = twin.list_splits(as_nested(tree), sets, range(len(sets)))
         for number, (members, *parts) in enumerate(splits):
@@ -399,7 +399,7 @@ def test_trees_come_out_of_a_forest_as_they_went_in():
 def test_parts_of_a_tree_without_values_become_one_leaf():
     features, present, absent = ([4, 2, -1, -1, -1], [1, 3, -1, -1, -1], [2, 4, -1, -1, -1])
     links = (np.array(each, dtype=np.int32) for each in (features, present, absent))
-    pruned = prune_tree(Tree(*links, np.array([0, 0, 0.5, 0, 0])))
+    pruned = prune_tree(DecisionTree(*links, np.array([0, 0, 0.5, 0, 0])))
     assert [each.tolist() for each in pruned] == [[4, -1, -1], [1, -1, -1], [2, -1, -1], [0, 0, 0.5]]
 
 

@@ -182,9 +182,9 @@ def test_rows_that_are_not_there_are_named():
 def slow_loss(dense, alternatives, weights, penalty):
     """Return minus the logarithm of the likelihood of the right rows, and the penalty."""
     total = penalty / 2 * weights[:-1] @ weights[:-1]
-    for begin, end in pairwise(alternatives.first.tolist()):
+    for begin, end in pairwise(alternatives.indptr.tolist()):
         rows = alternatives.rows[begin:end]
-        scores = dense[rows] @ weights[:-1] + weights[-1] * alternatives.given[begin:end]
+        scores = dense[rows] @ weights[:-1] + weights[-1] * alternatives.base_scores[begin:end]
         total += np.log(np.exp(scores).sum()) - scores[-1]
     return total
 

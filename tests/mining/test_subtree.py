@@ -55,9 +55,9 @@ def make_problem(random_state, space, lists):
 def read_features(space):
     """Return the numbers of the basic features of each arc of each list."""
     forest, features = space.forest, space.features
-    found = [{} for _ in range(len(forest.first) - 1)]
+    found = [{} for _ in range(len(forest.indptr) - 1)]
     for at, owner in enumerate(forest.owners):
-        ids = features.ids[features.first[at] : features.first[at + 1]].tolist()
+        ids = features.ids[features.indptr[at] : features.indptr[at + 1]].tolist()
         found[owner][int(forest.heads[at]), int(forest.modifiers[at])] = ids
     return found
 

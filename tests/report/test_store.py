@@ -5,7 +5,7 @@ import pytest
 import treewright as tw
 from treewright.errors import InputError
 from treewright.progress import messages_to, report
-from treewright.report.store import Store, load_parser, make_name
+from treewright.report.store import ResultStore, load_parser, make_name
 
 TREES = tw.make_treebank(6, random_state=0).dependencies
 
@@ -28,7 +28,7 @@ class Parser:
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cache")
+    return ResultStore(tmp_path / "cache")
 
 
 def test_names_depend_on_values_and_trees():
@@ -45,7 +45,7 @@ def test_values_are_made_once(store, tmp_path):
         return {"uas": 90.5, "words": ["a", None]}
 
     assert store.find("x", make) == store.find("x", make) == {"uas": 90.5, "words": ["a", None]}
-    assert Store(tmp_path / "cache").get("x") == {"uas": 90.5, "words": ["a", None]}
+    assert ResultStore(tmp_path / "cache").get("x") == {"uas": 90.5, "words": ["a", None]}
     assert len(made) == 1
     assert store.get("y") is None
 

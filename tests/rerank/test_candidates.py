@@ -24,7 +24,7 @@ def as_lists(lists):
     """Return all that lists hold, as Python's lists."""
     words = [tree.words for tree in lists.trees]
     heads = [each.tolist() for each in lists.heads]
-    return words, heads, lists.first.tolist(), lists.scores.tolist(), lists.probabilities.tolist()
+    return words, heads, lists.indptr.tolist(), lists.scores.tolist(), lists.probabilities.tolist()
 
 
 @pytest.fixture

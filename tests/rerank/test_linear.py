@@ -47,7 +47,7 @@ def test_columns_are_taken_and_rows_ordered_as_a_copy_would_have_them(random_sta
     assert taken.indptr.tolist() == expected.indptr.tolist()
     assert (taken != expected).nnz == 0
     assert alternatives.rows.tolist() == list(range(rows.shape[0]))
-    assert alternatives.given.tolist() == problem.alternatives.given.tolist()
+    assert alternatives.base_scores.tolist() == problem.alternatives.base_scores.tolist()
 
 
 def test_columns_are_taken_without_a_copy():
@@ -62,7 +62,7 @@ def test_purity_is_the_excess_of_one_side_over_the_other(random_state, few_at_on
     dense, alternatives = rows.toarray().astype(float), problem.alternatives
     excess, total = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
-    for end, wrong in zip(alternatives.first[1:], worst, strict=True):
+    for end, wrong in zip(alternatives.indptr[1:], worst, strict=True):
         if wrong >= 0:
             difference = dense[alternatives.rows[end - 1]] - dense[alternatives.rows[wrong]]
             excess += difference
@@ -80,7 +80,7 @@ def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
     kept = np.flatnonzero(purity >= linear.MIN_PURITY)
     few, trust, alternatives = rows[:, kept], purity[kept] ** linear.PURITY_POWER, problem.alternatives
     if ranker == "perceptron":
-        bare = alternatives._replace(given=np.zeros_like(alternatives.given))
+        bare = alternatives._replace(base_scores=np.zeros_like(alternatives.base_scores))
         learnt = [AveragedRanker(epochs=3).fit(few, bare, trust=trust).coef_]
     else:
         learnt, start = [], None

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from treewright.rerank.score_weights import SHARES, Parts, Tuning, tune
+from treewright.rerank.score_weights import SHARES, ScoreParts, ScoreWeights, tune
 
 RIGHT, WRONG = [4.0, 4.0, 4.0], [1.0, 4.0, 4.0]
 
 
 def make_parts(base, evidence=(0.0,) * 4, second=(0.0,) * 4):
-    return Parts(*(np.array(part, dtype=np.float64) for part in (base, evidence, second)))
+    return ScoreParts(*(np.array(part, dtype=np.float64) for part in (base, evidence, second)))
 
 
 @pytest.fixture
@@ -19,12 +19,14 @@ def counts():
 
 
 def test_nothing_is_added_where_it_gains_nothing(counts):
-    assert tune(make_parts([0, 1, 0, 1], [5, 0, 5, 0], [3, 0, 3, 0]), counts) == Tuning(0, 0, 100, 100, 100)
+    assert tune(make_parts([0, 1, 0, 1], [5, 0, 5, 0], [3, 0, 3, 0]), counts) == ScoreWeights(
+        0, 0, 100, 100, 100
+    )
 
 
 def test_evidence_counts_as_much_as_it_must_to_gain_most(counts):
     found = tune(make_parts([1, 0, 1, 0], [0, 0.6, 0, 0.3]), counts)
-    assert found == Tuning(4.0, 0.0, 25.0, 100.0, 100.0)
+    assert found == ScoreWeights(4.0, 0.0, 25.0, 100.0, 100.0)
 
 
 def test_the_second_parser_counts_too(counts):
@@ -37,14 +39,14 @@ def test_what_is_chosen_is_never_worse_than_the_parser():
     rng = np.random.default_rng(0)
     for _ in range(20):
         counts = [np.column_stack([rng.integers(5, size=3), np.full((3, 2), 4)]) for _ in range(6)]
-        parts = Parts(*rng.normal(size=(3, 18)))
+        parts = ScoreParts(*rng.normal(size=(3, 18)))
         found = tune(parts, counts)
         assert found.base <= found.chosen <= found.best
         assert {found.kernel_weight, found.second} <= set(SHARES)
 
 
 def test_tuning_says_what_it_gains():
-    assert str(Tuning(0.5, 2.0, 80.0, 81.25, 90.0)) == (
+    assert str(ScoreWeights(0.5, 2.0, 80.0, 81.25, 90.0)) == (
         "dev F1 80.00 by the score of the parser, "
         "81.25 reranked (evidence times 0.5, second parser times 2), 90.00 at best"
     )

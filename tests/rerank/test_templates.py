@@ -191,7 +191,7 @@ def test_features_tell_candidates_apart_in_enough_lists(min_count):
     sentences, candidates = random_data(4)
     lists = make_lists(sentences, candidates)
     found = TemplateFeatures(min_count=min_count).fit(lists).transform(lists)
-    list_of = np.repeat(np.arange(len(lists)), np.diff(lists.first))
+    list_of = np.repeat(np.arange(len(lists)), np.diff(lists.indptr))
     expected = [
         tuple(numbers)
         for numbers in patterns_by_walking(LINES, sentences, candidates).values()

@@ -78,7 +78,7 @@ def test_half_of_the_lists_is_reranked_by_what_is_best_for_the_other():
     lists, gold = draw_lists(4)
     helpful = lists.n_right(gold).astype(float)
     # What helps in the first half harms in the second: each half chooses what is worst for the other.
-    turned = np.where(np.arange(lists.n_candidates) < lists.first[100], helpful, -helpful)
+    turned = np.where(np.arange(lists.n_candidates) < lists.indptr[100], helpful, -helpful)
     found = tune(lists, gold, [turned[:, np.newaxis], -turned[:, np.newaxis]])
     assert found.uas > found.parser_uas
     assert found.gain < -5

@@ -39,7 +39,7 @@ def test_distinct_words_have_distinct_hashes():
 
 
 def test_templates_are_numbered_and_know_whether_they_name_the_word():
-    templates = compile_templates("w.lower\nw-1.lower w+1.suffix2\nw.class w+2.class", first=4)
+    templates = compile_templates("w.lower\nw-1.lower w+1.suffix2\nw.class w+2.class", first_number=4)
     assert templates.numbers.tolist() == [4, 5, 6]
     assert templates.sizes.tolist() == [1, 2, 2]
     assert templates.parts[1, :2].tolist() == [[LOWER, -1], [SUFFIX + 1, 1]]

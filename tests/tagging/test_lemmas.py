@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewright.native.tagging.classifier import Lexicon, Text
+from treewright.native.tagging.classifier import EncodedText, Lexicon
 from treewright.persist import load_state, save_state
 from treewright.tagging.classifier import word_attributes
 from treewright.tagging.lemmas import Lemmatizer, Script, longest_common, make_script
@@ -18,7 +18,7 @@ NOUNS = ["cat", "dog", "tree", "house", "river", "stone", "bird", "table", "chai
 def make_text(words):
     """Make one sentence of words whose labels may be 0 or 1."""
     types = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    return Text(
+    return EncodedText(
         np.array([0, len(words)]),
         np.array([types[word] for word in words], np.int32),
         word_attributes(list(types), NO_WORDS),

@@ -10,7 +10,7 @@ import schemathesis
 from schemathesis import GenerationMode
 
 from treewright.web.app import make_app
-from treewright.web.work import Limits
+from treewright.web.work import ServiceLimits
 
 ACCEPTED = ["200", "404", "413", "422"]
 """A document cannot say which text is a tree, which heads make one, or what models have which names."""
@@ -25,7 +25,7 @@ CHECKS = {
 def document(models):
     """Return the document of a service of either kind of model, with the service behind it."""
     served = {name: models[name] for name in ("parser", "constituents")}
-    app = make_app(served, limits=Limits(max_words=20, max_characters=500))
+    app = make_app(served, limits=ServiceLimits(max_words=20, max_characters=500))
     return schemathesis.openapi.from_asgi(
         "/openapi.json", app, config=schemathesis.Config.from_dict({"checks": CHECKS})
     )

@@ -22,7 +22,7 @@ from treewright.tagging.tagger import Tagger
 from treewright.web.app import make_app
 from treewright.web.middleware import Gate
 from treewright.web.texts import Splitter, read_text, split_plainly
-from treewright.web.work import BusyError, Limits, OutOfTimeError, WorkLine
+from treewright.web.work import BusyError, OutOfTimeError, ServiceLimits, WorkLine
 
 SENTENCE = "The pigeon saw a clerk with bread."
 WORDS = ["The", "pigeon", "saw", "a", "clerk", "with", "bread", "."]
@@ -295,7 +295,7 @@ def test_too_many_trees_are_refused(client):
 
 
 def test_limits_of_size_are_kept(models):
-    limits = Limits(max_characters=40, max_words=5, max_sentences=3)
+    limits = ServiceLimits(max_characters=40, max_words=5, max_sentences=3)
     with TestClient(make_app({"parser": models["parser"]}, limits=limits)) as client:
         words = [[{"word": "abcdefgh"}] * 6]
         assert refuse(client, "/parse", {"text": "a" * 41}, 413).startswith(
@@ -310,7 +310,7 @@ def test_limits_of_size_are_kept(models):
 
 
 def test_a_body_without_a_length_is_counted_as_it_comes(models):
-    limits = Limits(max_characters=10)
+    limits = ServiceLimits(max_characters=10)
     n_sent = 0
 
     def pieces():
@@ -417,7 +417,10 @@ def test_without_spacy_plain_rules_split_text(monkeypatch):
 @pytest.fixture
 def blocked(request):
     """Return work that ends when it is let go, and the line of one thread and one place that it is for."""
-    line, go = WorkLine(Limits(n_jobs=1, queue=1, seconds=getattr(request, "param", 600))), threading.Event()
+    line, go = (
+        WorkLine(ServiceLimits(n_jobs=1, queue=1, seconds=getattr(request, "param", 600))),
+        threading.Event(),
+    )
     yield line, go
     go.set()
     line.close()
@@ -485,7 +488,7 @@ def test_errors_of_work_come_out_as_they_were_raised(blocked):
 
 def test_a_full_line_and_a_slow_answer_have_codes_of_their_own(models):
     go = threading.Event()
-    limits = Limits(n_jobs=1, queue=0, seconds=1)
+    limits = ServiceLimits(n_jobs=1, queue=0, seconds=1)
     app = make_app({"parser": models["parser"]}, limits=limits)
     app.state.service.models["parser"].parse = lambda *arguments, **options: go.wait()
     with TestClient(app) as client:

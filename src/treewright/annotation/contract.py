@@ -67,8 +67,8 @@ class Request:
     language: str | None = None
     predicates_from: str | None = None
 
-    def given(self) -> list[str]:
-        """Return the names of what differs from the default."""
+    def specified(self) -> list[str]:
+        """Return the names of the fields that differ from their defaults."""
         return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
 
 
@@ -142,7 +142,7 @@ class Annotator(Model):
         InputError
             If this model cannot do it.
         """
-        for name in request.given():
+        for name in request.specified():
             if name not in self.can:
                 found = f"{SPELLINGS[name]} with a {type(self).__name__}"
                 raise InputError(f"{found}, which finds {self.finds}; expected a model that {ABLE[name]}")

@@ -172,7 +172,7 @@ def _options_named() -> Iterator[None]:
 def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
     """Return the parameters of a kernel; others must not be given."""
     having = {name: inspect.signature(each).parameters for name, each in TREE_KERNELS.items()}
-    for name in parameters.given:
+    for name in parameters.specified:
         if name not in having[kind]:
             expected = " or ".join(other for other, names in having.items() if name in names)
             option = parameters.options.spell(name)

@@ -42,9 +42,9 @@ def serve(
     require("uvicorn", "web")
     from treewright.web.app import make_app
     from treewright.web.server import address_of, listen, run_server
-    from treewright.web.work import Limits
+    from treewright.web.work import ServiceLimits
 
-    limits = Limits(
+    limits = ServiceLimits(
         max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, n_jobs=jobs
     )
     with listen(host, port) as listener:

@@ -101,11 +101,11 @@ class Options:
 
 @dataclass
 class Chosen:
-    """The values of some options, by parameter, and which of them the user has given."""
+    """The values of some options, by parameter, and which of them the user has specified."""
 
     options: Options
     values: dict[str, Any] = field(default_factory=dict)
-    given: list[str] = field(default_factory=list)
+    specified: list[str] = field(default_factory=list)
     """Parameters that stand on the command line."""
 
     def files(self) -> dict[str, str | None]:
@@ -118,13 +118,13 @@ class Chosen:
 
     def refuse_without_effect(self, **others: object) -> None:
         """Refuse options that change nothing beside the others, or beside values that are no options."""
-        found = next(without_effect(self.options.source, {**self.values, **others}, self.given), None)
+        found = next(without_effect(self.options.source, {**self.values, **others}, self.specified), None)
         if found:
             raise InputError(found.describe(self.options.spell, str))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
         """Refuse all options that are given, or only some, or all but some."""
-        for name in self.given:
+        for name in self.specified:
             if name not in but and (only is None or name in only):
                 raise InputError(f"{self.options.spell(name)} has no effect {reason}")
 
@@ -153,7 +153,7 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
                     chosen[group].values[option.name] = option.read(values.pop(option.parameter.name))
                     source = context.get_parameter_source(option.parameter.name)
                     if source is not None and source.name != "DEFAULT":
-                        chosen[group].given.append(option.name)
+                        chosen[group].specified.append(option.name)
             return command(**values, **chosen)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -243,24 +243,24 @@ class _Option:
             return show_value(self.default)
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
-    def read(self, given: Any) -> Any:  # noqa: ANN401
+    def read(self, raw: Any) -> Any:  # noqa: ANN401
         """Return the value that a user has given."""
         if self.is_flag:
-            return given != bool(self.default)
-        if given is None or given in self.choices:
-            return self.choices.get(given)
+            return raw != bool(self.default)
+        if raw is None or raw in self.choices:
+            return self.choices.get(raw)
         for kind in self._others:
             if shown_as(kind) is Shown.MEMORY:
-                return parse_size(self.spelling, given)
+                return parse_size(self.spelling, raw)
             if get_origin(kind) is tuple:
-                return read_tuple(self.spelling, get_args(kind)[0], given)
+                return read_tuple(self.spelling, get_args(kind)[0], raw)
             plain = _plain(kind)
             if plain not in (int, float):
-                return Path(given) if plain is Path else given
-            value = _read_number(plain, given)
+                return Path(raw) if plain is Path else raw
+            value = _read_number(plain, raw)
             if value is not None and is_allowed(value, kind):
                 return value
-        raise InputError(f"{self.spelling} is {quote(given)}; expected {describe_type(self.hint)}")
+        raise InputError(f"{self.spelling} is {quote(raw)}; expected {describe_type(self.hint)}")
 
 
 def _plain(hint: Any) -> Any:  # noqa: ANN401

@@ -101,20 +101,20 @@ class ArcEncoder:
 
     def encode(self, trees: Sequence[DepTree]) -> Sentences:
         """Turn the words and tags of sentences into arrays."""
-        first = np.cumsum([0, *(len(tree) + 1 for tree in trees)], dtype=np.int64)
-        values = np.full((first[-1], 2), ROOT, dtype=np.int32)
+        indptr = np.cumsum([0, *(len(tree) + 1 for tree in trees)], dtype=np.int64)
+        values = np.full((indptr[-1], 2), ROOT, dtype=np.int32)
         is_word = np.ones(len(values), dtype=np.bool_)
-        is_word[first[:-1]] = False
+        is_word[indptr[:-1]] = False
         words = self.words.ids(word for tree in trees for word in tree.words)
         tags = self.tags.ids(tag for tree in trees for tag in getattr(tree, self.column))
         for attribute, ids in ((WORD, words), (TAG, tags)):
             values[is_word, attribute] = np.where(ids > 0, ids - 1 + N_SPECIAL, UNKNOWN)
-        return Sentences(first, values)
+        return Sentences(indptr, values)
 
     def keys(
         self, sentences: Sentences, numbers: Integers, heads: Integers, modifiers: Integers
     ) -> tuple[Integers, Keys]:
-        """Return the features of arcs: those of arc i are `keys[first[i]:first[i + 1]]`.
+        """Return the features of arcs: those of arc i are `keys[indptr[i]:indptr[i + 1]]`.
 
         Parameters
         ----------
@@ -124,13 +124,13 @@ class ArcEncoder:
         heads, modifiers : ndarray of int
             Positions, 0 for the root.
         """
-        room = len(self.templates) + int(np.diff(sentences.first).max(initial=0))
-        first = np.zeros(len(heads) + 1, dtype=np.int64)
+        room = len(self.templates) + int(np.diff(sentences.indptr).max(initial=0))
+        indptr = np.zeros(len(heads) + 1, dtype=np.int64)
         arcs = (sentences, numbers, heads, modifiers, self._native)
-        count_arc_features(*arcs, np.empty(room, dtype=np.uint64), first)
-        keys = np.empty(first[-1] + room, dtype=np.uint64)
-        fill_arc_features(*arcs, first, keys)
-        return first, keys[: first[-1]]
+        count_arc_features(*arcs, np.empty(room, dtype=np.uint64), indptr)
+        keys = np.empty(indptr[-1] + room, dtype=np.uint64)
+        fill_arc_features(*arcs, indptr, keys)
+        return indptr, keys[: indptr[-1]]
 
     def name(self, key: int) -> str:
         """Return a feature as text: ``won → NN``; ``DT·* → IN (2 right)`` has the tag before the head."""

@@ -230,6 +230,6 @@ def _fill(
 
 def _as_matrix(keys: IntArray, n_samples: int, n_features: int) -> csr_matrix:
     rows, columns = np.divmod(np.sort(keys), n_features)
-    first = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_samples))])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_samples))])
     shape = (n_samples, n_features)
-    return csr_matrix((np.ones(len(keys), dtype=np.int8), columns.astype(np.int32), first), shape=shape)
+    return csr_matrix((np.ones(len(keys), dtype=np.int8), columns.astype(np.int32), indptr), shape=shape)

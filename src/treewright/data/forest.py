@@ -22,7 +22,7 @@ class Forest(NamedTuple):
         Numbers of labels.
     sizes : ndarray of int32, (n_nodes,)
         The nodes under each node, itself included.
-    first : ndarray of int64, (n_trees + 1,)
+    indptr : ndarray of int64, (n_trees + 1,)
         The first node of each tree, and the number of all nodes.
     labels : list of str
         What each symbol stands for.
@@ -30,7 +30,7 @@ class Forest(NamedTuple):
 
     symbols: Ints
     sizes: Ints
-    first: Integers
+    indptr: Integers
     labels: list[str]
 
     @classmethod
@@ -38,26 +38,26 @@ class Forest(NamedTuple):
         """Put trees into arrays; symbols are numbered as they come."""
         numbers = _Numbers()
         labels = [tree.labels for tree in trees]
-        first = np.zeros(len(trees) + 1, dtype=np.int64)
-        np.cumsum([len(each) for each in labels], out=first[1:])
+        indptr = np.zeros(len(trees) + 1, dtype=np.int64)
+        np.cumsum([len(each) for each in labels], out=indptr[1:])
         found = map(numbers.__getitem__, chain.from_iterable(labels))
-        symbols = np.fromiter(found, dtype=np.int32, count=int(first[-1]))
+        symbols = np.fromiter(found, dtype=np.int32, count=int(indptr[-1]))
         sizes = np.concatenate([np.empty(0, dtype=np.int32), *(tree.sizes for tree in trees)])
-        return cls(symbols, sizes, first, list(numbers))
+        return cls(symbols, sizes, indptr, list(numbers))
 
     @property
     def n_trees(self) -> int:
         """How many trees there are."""
-        return len(self.first) - 1
+        return len(self.indptr) - 1
 
     def select(self, numbers: npt.ArrayLike) -> "Forest":
         """Return some of the trees, by their numbers; symbols stay the same."""
         chosen = np.asarray(numbers, dtype=np.int64)
-        lengths = (self.first[1:] - self.first[:-1])[chosen]
-        first = np.zeros(len(chosen) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=first[1:])
-        nodes = np.repeat(self.first[chosen] - first[:-1], lengths) + np.arange(first[-1])
-        return Forest(self.symbols[nodes], self.sizes[nodes], first, self.labels)
+        lengths = (self.indptr[1:] - self.indptr[:-1])[chosen]
+        indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        nodes = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return Forest(self.symbols[nodes], self.sizes[nodes], indptr, self.labels)
 
     def joined(self, other: "Forest") -> "Forest":
         """Return these trees, and after them those of another forest."""
@@ -66,7 +66,7 @@ class Forest(NamedTuple):
         return Forest(
             np.concatenate([self.symbols, symbols[other.symbols]]),
             np.concatenate([self.sizes, other.sizes]),
-            np.concatenate([self.first, self.first[-1] + other.first[1:]]),
+            np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
             list(numbers),
         )
 
@@ -76,7 +76,7 @@ class Forest(NamedTuple):
         kept_before = np.concatenate([[0], np.cumsum(is_kept)])
         nodes = np.flatnonzero(is_kept)
         sizes = kept_before[nodes + 1] - kept_before[nodes + 1 - self.sizes[nodes]]
-        return Forest(self.symbols[nodes], sizes.astype(np.int32), kept_before[self.first], self.labels)
+        return Forest(self.symbols[nodes], sizes.astype(np.int32), kept_before[self.indptr], self.labels)
 
 
 class _Numbers(dict[str, int]):

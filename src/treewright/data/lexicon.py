@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 
-class Word(NamedTuple):
+class LexiconWord(NamedTuple):
     """A word as it stands in a sentence."""
 
     form: str
@@ -58,29 +58,29 @@ FAMILIES = {name: Family(**fields) for name, fields in _data["families"].items()
 
 
 @cache
-def function_words() -> dict[tuple[str, str], Word]:
+def function_words() -> dict[tuple[str, str], LexiconWord]:
     """Index the function words by tag and form."""
     words = {}
     for upos, xpos, feats, forms in _data["function_words"]:
         for entry in forms.split():
             form, _, lemma = entry.partition("/")
-            words[xpos, form] = Word(form, lemma or form, upos, xpos, feats, "")
+            words[xpos, form] = LexiconWord(form, lemma or form, upos, xpos, feats, "")
     return words
 
 
 @cache
-def inflect(entry: str, tag: str) -> Word:
+def inflect(entry: str, tag: str) -> LexiconWord:
     """Make the word that `entry`, a lemma with or without a sense, is under `tag`."""
     if (tag, entry) in function_words():
         return function_words()[tag, entry]
     lemma, _, sense = entry.partition(".")
     upos, feats = _data["inflections"][tag]
     sense = f"{lemma}.{sense or '01'}" if upos == "VERB" else ""
-    return Word(_spell(lemma, tag), lemma, upos, tag, feats, sense)
+    return LexiconWord(_spell(lemma, tag), lemma, upos, tag, feats, sense)
 
 
 @cache
-def word_list(name: str) -> tuple[Word, ...]:
+def word_list(name: str) -> tuple[LexiconWord, ...]:
     """Return the words of a list such as ``NN.person``, each as many times as its frequency asks.
 
     A function word is a list of its own.
@@ -103,7 +103,7 @@ def word_list(name: str) -> tuple[Word, ...]:
     return _by_rank(_data[lists][kind], tag)
 
 
-def _by_rank(entries: str, tag: str, scale: int = 1) -> tuple[Word, ...]:
+def _by_rank(entries: str, tag: str, scale: int = 1) -> tuple[LexiconWord, ...]:
     """Repeat each word in inverse proportion to its rank."""
     return tuple(
         inflect(entry, tag)

@@ -204,11 +204,11 @@ def stack_vectors(vectors: Sequence[SparseVector], *, n_columns: int | None = No
     -------
     csr_matrix of float, (len(vectors), n_columns)
     """
-    first = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
+    indptr = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
     places = np.concatenate([np.empty(0, dtype=np.int64), *(vector.indices for vector in vectors)]) - 1
     values = np.concatenate([np.empty(0), *(vector.values for vector in vectors)])
     needed = int(places.max(initial=-1)) + 1
-    matrix = csr_matrix((values, places, first), shape=(len(vectors), max(needed, n_columns or 0)))
+    matrix = csr_matrix((values, places, indptr), shape=(len(vectors), max(needed, n_columns or 0)))
     return matrix if n_columns is None else csr_matrix(matrix[:, :n_columns])
 
 

@@ -28,7 +28,7 @@ from treewright._validate import check_integer, check_number
 from treewright.data import lexicon
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
-from treewright.data.lexicon import Word
+from treewright.data.lexicon import LexiconWord
 from treewright.data.propbank import Proposition, PropSentence
 from treewright.progress import track
 
@@ -49,7 +49,7 @@ class Pattern(NamedTuple):
     """The arcs of the right reading, as in ``spot >obj sailor >nmod lantern``; ``*`` is any word."""
 
 
-class Decision(NamedTuple):
+class PlantedDecision(NamedTuple):
     """One place in a sentence where a pattern decides the head of a word; positions count from 1."""
 
     pattern: Pattern
@@ -98,13 +98,13 @@ class Treebank:
         Penn brackets over the same words and Penn tags.
     propositions : list of PropSentence
         The roles of every verb; each argument is a constituent.
-    decisions : list of list of Decision
+    decisions : list of list of PlantedDecision
     """
 
     dependencies: list[DepTree]
     constituents: list[ConstTree]
     propositions: list[PropSentence]
-    decisions: list[list[Decision]]
+    decisions: list[list[PlantedDecision]]
 
     def __len__(self) -> int:
         return len(self.dependencies)
@@ -162,9 +162,9 @@ class _Element:
 
     name: str
     children: "tuple[_Element, ...]"
-    words: tuple[Word, ...]
+    words: tuple[LexiconWord, ...]
     """What a word is drawn from."""
-    slot_words: dict[str, Word]
+    slot_words: dict[str, LexiconWord]
     """What a slot takes its word from, by lemma."""
     slot: str
     mark: str
@@ -305,13 +305,13 @@ class _Draft:
     def __init__(self, random: Callable[[], float]) -> None:
         self.random = random
         self.grammar = _grammar()
-        self.words: list[Word] = []
+        self.words: list[LexiconWord] = []
         self.heads: list[int] = []
         self.deprels: list[str] = []
         self.labels: list[str] = []
         self.sizes: list[int] = []
         self.arguments: dict[int, list[Span]] = {}
-        self.decisions: list[Decision] = []
+        self.decisions: list[PlantedDecision] = []
         self.n_open_clauses = 0
 
     def write(self, symbol: str) -> int:
@@ -381,7 +381,7 @@ class _Draft:
             scope.marks[slot].head
             for slot in (family.decided, family.heads[reading], family.heads[1 - reading])
         )
-        self.decisions.append(Decision(pattern, decided, head, rival, follows_rule))
+        self.decisions.append(PlantedDecision(pattern, decided, head, rival, follows_rule))
         return top
 
     def _write_production(self, row: _Row, scope: _Scope) -> int:
@@ -429,7 +429,7 @@ class _Draft:
             scope.waiting.append((element, position))
         return position
 
-    def _add(self, word: Word) -> int:
+    def _add(self, word: LexiconWord) -> int:
         if self.words and self.words[-1].form == "a" and word.form[0] in "aeiou":
             self.words[-1] = lexicon.inflect("an", "DT")
             self.labels[-2] = "an"

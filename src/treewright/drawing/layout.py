@@ -92,11 +92,11 @@ def lay_out(tree: Tree, *, marked: Collection[int] = (), confidence: Sequence[fl
     """Find the places of all parts of a tree; see `treewright.drawing.pictures.draw_svg`."""
     check_notes(tree, marked, confidence)
     n = len(tree) if isinstance(tree, DepTree) else tree.n_nodes
-    sure = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
+    clipped = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
     if isinstance(tree, DepTree):
-        words, layout = tree.words, _lay_out_dependencies(tree, frozenset(marked), sure)
+        words, layout = tree.words, _lay_out_dependencies(tree, frozenset(marked), clipped)
     else:
-        words, layout = tree.words(), _lay_out_constituents(tree, frozenset(marked), sure)
+        words, layout = tree.words(), _lay_out_constituents(tree, frozenset(marked), clipped)
     return _mirrored(layout) if runs_leftwards(words) else layout
 
 
@@ -118,7 +118,7 @@ def check_notes(tree: Tree, marked: Collection[int], confidence: Sequence[float]
 
 
 def line_looks(confidence: float) -> tuple[float, float]:
-    """Return how wide and how opaque a line is that is so sure."""
+    """Return how wide and how opaque a line of this confidence is."""
     return 1 + 1.2 * confidence, 0.3 + 0.7 * confidence
 
 
@@ -126,7 +126,9 @@ def _width(kind: str, text: str) -> float:
     return SIZES[kind] * em_width(text)
 
 
-def _lay_out_dependencies(tree: DepTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
+def _lay_out_dependencies(
+    tree: DepTree, marked: frozenset[int], confidence: Sequence[float | None]
+) -> Layout:
     words = [shorten(visible(word)) for word in tree.words]
     tags = ["" if tag == "_" else shorten(visible(tag)) for tag in shown_tags(tree)]
     relations = ["" if rel == "_" else shorten(visible(rel)) for rel in tree.deprels]
@@ -137,7 +139,7 @@ def _lay_out_dependencies(tree: DepTree, marked: frozenset[int], sure: Sequence[
     groups = []
     for arc in sorted(arcs, key=lambda arc: arc.word in marked):  # what is marked lies over the rest
         strokes, at = _draw_arc(arc, centres, ground, walls)
-        groups.append(_arc_group(tree, arc, relations[arc.word - 1], marked, sure, strokes, at))
+        groups.append(_arc_group(tree, arc, relations[arc.word - 1], marked, confidence, strokes, at))
     for number, (word, tag, x) in enumerate(zip(words, tags, centres[1:], strict=True), start=1):
         texts = [Text("word", (x, ground + WORD_LINE), word)]
         texts += [Text("tag", (x, ground + TAG_LINE), tag)] if tag else []
@@ -265,7 +267,7 @@ def _arc_group(
     arc: Arc,
     relation: str,
     marked: frozenset[int],
-    sure: Sequence[float | None],
+    confidence: Sequence[float | None],
     strokes: tuple[Stroke, ...],
     at: Point,
 ) -> Group:
@@ -276,9 +278,9 @@ def _arc_group(
         "relation": visible(tree.deprels[arc.word - 1]),
     }
     texts = (Text("relation", at, relation),) if relation else ()
-    confidence = sure[arc.word - 1]
-    about = _describe_arc(tree, arc.word) + ("" if confidence is None else f" ({100 * confidence:.0f}%)")
-    return Group(kinds, data, confidence, about, strokes, texts)
+    own = confidence[arc.word - 1]
+    about = _describe_arc(tree, arc.word) + ("" if own is None else f" ({100 * own:.0f}%)")
+    return Group(kinds, data, own, about, strokes, texts)
 
 
 def _describe_arc(tree: DepTree, word: int) -> str:
@@ -299,7 +301,9 @@ def _describe_dependencies(tree: DepTree) -> str:
     return "; ".join(described)
 
 
-def _lay_out_constituents(tree: ConstTree, marked: frozenset[int], sure: Sequence[float | None]) -> Layout:
+def _lay_out_constituents(
+    tree: ConstTree, marked: frozenset[int], confidence: Sequence[float | None]
+) -> Layout:
     labels = [shorten(visible(label)) for label in tree.labels]
     is_leaf = (tree.sizes == 1).tolist()
     kinds = ["word" if leaf else "label" for leaf in is_leaf]
@@ -317,7 +321,7 @@ def _lay_out_constituents(tree: ConstTree, marked: frozenset[int], sure: Sequenc
         names = ["node", *["leaf"] * is_leaf[node], *["marked"] * (node in marked)]
         texts = (Text(kinds[node], place, labels[node]),)
         about = visible(tree.labels[node])
-        groups.append(Group(tuple(names), {"node": str(node)}, sure[node], about, strokes, texts))
+        groups.append(Group(tuple(names), {"node": str(node)}, confidence[node], about, strokes, texts))
     groups.sort(key=lambda group: "marked" in group.kinds)  # what is marked lies over the rest
     title = " ".join(map(visible, tree.words()))
     return Layout(width, floor + MARGIN, groups, title, visible(str(tree)))

@@ -209,12 +209,12 @@ def _draw_text(tree: Tree, marked: Collection[int] = (), confidence: Sequence[fl
     return draw_constituents(tree, marked=marked, confidence=confidence)
 
 
-def _tree_of(given: Tree | HasTree) -> Tree:
+def _tree_of(drawn: Tree | HasTree) -> Tree:
     """Return a tree, or that of a candidate."""
-    tree = given if isinstance(given, DepTree | ConstTree) else getattr(given, "tree", None)
+    tree = drawn if isinstance(drawn, DepTree | ConstTree) else getattr(drawn, "tree", None)
     if not isinstance(tree, DepTree | ConstTree):
         raise InputError(
-            f"tree is {type(given).__name__}; expected DepTree, ConstTree or a candidate of a parser"
+            f"tree is {type(drawn).__name__}; expected DepTree, ConstTree or a candidate of a parser"
         )
     return tree
 

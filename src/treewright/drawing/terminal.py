@@ -88,7 +88,7 @@ def _with_notes(
     """Put behind each text how sure it is, and a star if it is marked."""
     noted = [visible(text) for text in texts]
     if confidence is not None:
-        noted = [f"{text} {100 * sure:.0f}%" for text, sure in zip(noted, confidence, strict=True)]
+        noted = [f"{text} {100 * share:.0f}%" for text, share in zip(noted, confidence, strict=True)]
     return [f"{text} *" if at in marked else text for at, text in enumerate(noted)]
 
 

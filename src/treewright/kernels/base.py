@@ -152,11 +152,11 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
 def check_rows(rows: npt.ArrayLike, n_rows: int) -> Integers:
     """Return numbers of rows as an array, if all of them are there."""
-    given = np.asarray(rows)
-    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-        found = f"{given.ndim} dimensions of {given.dtype}"
+    array = np.asarray(rows)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        found = f"{array.ndim} dimensions of {array.dtype}"
         raise InputError(f"rows have {found}; expected one dimension of whole numbers")
-    numbers = given.astype(np.int64)
+    numbers = array.astype(np.int64)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if outside.size:
         raise InputError(f"there is no row {outside.flat[0]}; expected rows from 0 to {n_rows - 1}")

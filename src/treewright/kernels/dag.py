@@ -11,7 +11,7 @@ from treewright.data.forest import Forest, Ints
 from treewright.native.kernels.bags import Postings, Sorted
 from treewright.native.kernels.dags import (
     Bags,
-    Nodes,
+    PostorderNodes,
     Sequences,
     count_kinds,
     find_sequences,
@@ -61,19 +61,19 @@ class Dag:
         self.n_together = n_together
         n_nodes, n_trees = len(forest.symbols), forest.n_trees
         starts = np.append(np.arange(0, n_trees, n_together), n_trees)
-        biggest = int(np.diff(forest.first).max(initial=0))
+        biggest = int(np.diff(forest.indptr).max(initial=0))
         subtrees = _make_sequences(
-            n_nodes, 2 * n_nodes + 1, int(np.diff(forest.first[starts]).max(initial=0))
+            n_nodes, 2 * n_nodes + 1, int(np.diff(forest.indptr[starts]).max(initial=0))
         )
         bags = _make_bags(n_trees, n_nodes)
         own, places = np.empty(biggest, dtype=np.int32), np.empty(n_nodes, dtype=np.int64)
         last = np.full(n_nodes, -1, dtype=np.int32)
-        nodes = Nodes(forest.symbols, forest.sizes, forest.first)
+        nodes = PostorderNodes(forest.symbols, forest.sizes, forest.indptr)
         n, n_bag = intern_subtrees(nodes, n_together, subtrees, bags, own, last, places)
         self.subtrees = _shorten(subtrees, n)
-        self.bags = Bags(bags.first, bags.ids[:n_bag], bags.counts[:n_bag])
+        self.bags = Bags(bags.indptr, bags.ids[:n_bag], bags.counts[:n_bag])
         self.last = last[:n]
-        self.symbols = self.subtrees.values[self.subtrees.first[:-1]]
+        self.symbols = self.subtrees.values[self.subtrees.indptr[:-1]]
         self._chunks = starts
 
     def __len__(self) -> int:
@@ -106,10 +106,10 @@ class Dag:
     def pairs(self) -> tuple[Ints, Integers]:
         """Parent's and child's symbols, by slot of productions (-1 for a parent's own), and their codes."""
         productions = self.productions.sequences
-        first = productions.first[:-1]
-        parents = np.repeat(productions.values[first], np.diff(productions.first)).astype(np.int64)
+        starts = productions.indptr[:-1]
+        parents = np.repeat(productions.values[starts], np.diff(productions.indptr)).astype(np.int64)
         codes = parents * self.n_symbols + productions.values
-        codes[first] = -1
+        codes[starts] = -1
         known, numbers = np.unique(codes, return_inverse=True)
         n_own = int(len(known) > 0 and known[0] < 0)
         return (numbers - n_own).astype(np.int32), known[n_own:]
@@ -134,7 +134,7 @@ class Dag:
         bags = _make_bags(len(self), len(self.bags.ids))
         seen, places = np.full(n_kinds, -1, dtype=np.int32), np.empty(n_kinds, dtype=np.int64)
         n = count_kinds(self.bags, kinds, bags, seen, places)
-        return Bags(bags.first, bags.ids[:n], bags.counts[:n])
+        return Bags(bags.indptr, bags.ids[:n], bags.counts[:n])
 
     @cached_property
     def order(self) -> Integers:
@@ -153,10 +153,10 @@ class Dag:
     @cached_property
     def _slots(self) -> tuple[Integers, Integers]:
         """The first slot of each place of the listing, and where each slot is in the values of subtrees."""
-        begin = self.subtrees.first[self.order] + 1
-        sizes = self.subtrees.first[self.order + 1] - begin
-        first = _starts(sizes)
-        return first, np.repeat(begin - first[:-1], sizes) + np.arange(first[-1])
+        begin = self.subtrees.indptr[self.order] + 1
+        sizes = self.subtrees.indptr[self.order + 1] - begin
+        indptr = _starts(sizes)
+        return indptr, np.repeat(begin - indptr[:-1], sizes) + np.arange(indptr[-1])
 
     @cached_property
     def listing(self) -> Listing:
@@ -167,7 +167,7 @@ class Dag:
         n_chunks, n_kinds = len(self._chunks) - 1, self.productions.n_kinds
         keys = self._owners * n_kinds + kinds[order]
         bounds = _bounds(keys, n_chunks * n_kinds)
-        first, slots = self._slots
+        indptr, slots = self._slots
         children = self.subtrees.values[slots]
         postings = self.postings(self.bags, places, len(order))
         return Listing(
@@ -175,7 +175,7 @@ class Dag:
             bounds[0].reshape(n_chunks, n_kinds),
             bounds[1].reshape(n_chunks, n_kinds),
             self.last[order],
-            first,
+            indptr,
             kinds[children],
             places[children],
             *postings,
@@ -184,22 +184,22 @@ class Dag:
     def postings(self, bags: Bags, numbers: Ints, n_numbers: int) -> Postings:
         """Return the trees of all that bags hold, by its number; what has a negative one is left out."""
         found = numbers[bags.ids]
-        trees = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(bags.first))
+        trees = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(bags.indptr))
         counts = bags.counts
         if (found < 0).any():
             is_kept = found >= 0
             found, trees, counts = found[is_kept], trees[is_kept], counts[is_kept]
         order = np.argsort(found, kind="stable")
-        first = _starts(np.bincount(found, minlength=n_numbers))
-        return Postings(first, trees[order], counts[order])
+        indptr = _starts(np.bincount(found, minlength=n_numbers))
+        return Postings(indptr, trees[order], counts[order])
 
     @cached_property
     def followers(self) -> Followers:
         """The places of the listing by the edges to their children."""
-        first, slots = self._slots
+        indptr, slots = self._slots
         edges = self.edges.numbers[slots]
         is_edge = edges >= 0
-        places = np.repeat(np.arange(len(self.order), dtype=np.int32), np.diff(first))[is_edge]
+        places = np.repeat(np.arange(len(self.order), dtype=np.int32), np.diff(indptr))[is_edge]
         edges = edges[is_edge]
         order = _sort((-self.last[self.order][places], edges, self._owners[places]))
         return Followers(self._by_chunk(self._owners[places], edges, self.edges.n_kinds), places[order])
@@ -217,16 +217,16 @@ class Dag:
         children = self.subtrees.values[slots]
         ends = places[by_symbol[np.repeat(self._owners, np.diff(self._slots[0])), symbols[children] + 1]]
         child_places = np.where(kinds[children] >= 0, self.listing.child_places, ends).astype(np.int32)
-        pair_first, pair_blocks = self._blocks_by_pair(starts, owners)
-        return Blocks(by_symbol, places, symbols[children], child_places, pair_first, pair_blocks)
+        pair_indptr, pair_blocks = self._blocks_by_pair(starts, owners)
+        return Blocks(by_symbol, places, symbols[children], child_places, pair_indptr, pair_blocks)
 
     def _blocks_by_pair(self, starts: Integers, owners: Integers) -> tuple[Integers, Ints]:
         """Return the blocks that have a child of each pair of symbols, once each, by chunk and pair."""
         numbers, known = self.pairs
-        production_first = self.productions.sequences.first
+        production_indptr = self.productions.sequences.indptr
         kinds = self.productions.numbers[self.order[starts]]
-        begin = production_first[kinds] + 1
-        sizes = production_first[kinds + 1] - begin
+        begin = production_indptr[kinds] + 1
+        sizes = production_indptr[kinds + 1] - begin
         slots = np.repeat(begin - _starts(sizes)[:-1], sizes) + np.arange(sizes.sum())
         blocks = np.repeat(np.arange(len(starts)), sizes)
         pairs = numbers[slots]
@@ -240,30 +240,30 @@ class Dag:
         """Return where those of each chunk and number begin, with one column more for where the last end."""
         n_chunks = len(self._chunks) - 1
         keys = chunks * n_numbers + numbers
-        first = _starts(np.bincount(keys, minlength=n_chunks * n_numbers))
+        indptr = _starts(np.bincount(keys, minlength=n_chunks * n_numbers))
         begin = np.arange(n_chunks)[:, None] * n_numbers + np.arange(n_numbers + 1)
-        found: Integers = first[begin]
+        found: Integers = indptr[begin]
         return found
 
     def sort_bags(self, bags: Bags, kinds: Ints) -> Sorted:
         """Return what each tree's bag holds by its kind."""
-        trees = np.repeat(np.arange(len(self)), np.diff(bags.first))
+        trees = np.repeat(np.arange(len(self)), np.diff(bags.indptr))
         order = _sort((kinds[bags.ids], trees))
         ids = bags.ids[order]
-        return Sorted(bags.first, ids, kinds[ids], bags.counts[order])
+        return Sorted(bags.indptr, ids, kinds[ids], bags.counts[order])
 
     def find_pairs(self, classes: Ints, child_classes: Ints) -> Ints:
         """Number the pairs of classes, of a subtree and of each child, in the slots of subtrees' values."""
-        owners = np.repeat(np.arange(len(self.symbols)), np.diff(self.subtrees.first))
+        owners = np.repeat(np.arange(len(self.symbols)), np.diff(self.subtrees.indptr))
         n_classes = int(classes.max(initial=0)) + 1
         pairs = classes[self.symbols[owners]].astype(np.int64) * n_classes + child_classes
         return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
     def find_heights(self, pairs: Ints) -> Heights:
         """Return 0 for leaves, 1 for subtrees over one leaf whose pair none but such have, 2 for others."""
-        sizes = np.diff(self.subtrees.first) - 1
+        sizes = np.diff(self.subtrees.indptr) - 1
         owners = np.repeat(np.arange(len(sizes)), sizes)
-        slots = np.flatnonzero(~is_first(self.subtrees.first))
+        slots = np.flatnonzero(~is_first(self.subtrees.indptr))
         is_tag = sizes == 1
         is_tag[owners[sizes[self.subtrees.values[slots]] > 0]] = False
         is_shared = np.zeros(int(pairs.max(initial=0)) + 1, dtype=np.bool_)
@@ -277,8 +277,8 @@ class Dag:
         Returns the first of each entry of the bags, the pairs, and those of each tree, in order, with their
         entries.
         """
-        begin = self.subtrees.first[bags.ids] + 1
-        sizes = self.subtrees.first[bags.ids + 1] - begin
+        begin = self.subtrees.indptr[bags.ids] + 1
+        sizes = self.subtrees.indptr[bags.ids + 1] - begin
         entries = np.repeat(np.arange(len(bags.ids)), sizes)
         found = pairs[np.repeat(begin - _starts(sizes)[:-1], sizes) + np.arange(len(entries))]
         order = _sort((found, entries))
@@ -286,9 +286,9 @@ class Dag:
         is_new = (np.diff(entries, prepend=-1) != 0) | (np.diff(found, prepend=-1) != 0)
         entries, found = entries[is_new], found[is_new]
         first_slot = _starts(np.bincount(entries, minlength=len(bags.ids)))
-        trees = np.repeat(np.arange(len(self)), np.diff(bags.first))[entries]
+        trees = np.repeat(np.arange(len(self)), np.diff(bags.indptr))[entries]
         order = _sort((found, trees))
-        in_order = Sorted(first_slot[bags.first], entries[order], found[order], np.empty(0))
+        in_order = Sorted(first_slot[bags.indptr], entries[order], found[order], np.empty(0))
         return first_slot, found, in_order
 
 
@@ -308,7 +308,7 @@ class Translation(NamedTuple):
             return cls(*(np.arange(size, dtype=np.int32) for size in sizes))
         symbols = find_symbols(dag, other)
         productions = _find(dag.productions, other.productions, (symbols,))
-        places = np.arange(1 + max(np.diff(other.subtrees.first).max(initial=0), 1), dtype=np.int32)
+        places = np.arange(1 + max(np.diff(other.subtrees.indptr).max(initial=0), 1), dtype=np.int32)
         edges = _find(dag.edges, other.edges, (productions, places, productions))
         _, known = other.pairs
         parents, children = symbols[known // other.n_symbols], symbols[known % other.n_symbols]
@@ -329,22 +329,22 @@ def find_symbols(dag: Dag, other: Dag) -> Ints:
 def find_subtrees(dag: Dag, other: Dag) -> Ints:
     """Return which subtree of `dag`, whose trees are all together, each of another's is, or -1."""
     found = np.empty(len(other.symbols), dtype=np.int32)
-    scratch = np.empty(int(np.diff(other.subtrees.first).max(initial=0)), dtype=np.int32)
+    scratch = np.empty(int(np.diff(other.subtrees.indptr).max(initial=0)), dtype=np.int32)
     # Children come before parents, so what they are has been found when it is looked up.
     find_sequences(dag.subtrees, other.subtrees, (find_symbols(dag, other), found), scratch, found)
     return found
 
 
-def is_first(first: Integers) -> npt.NDArray[np.bool_]:
+def is_first(indptr: Integers) -> npt.NDArray[np.bool_]:
     """Tell which values are the first of their sequences."""
-    found = np.zeros(first[-1], dtype=np.bool_)
-    found[first[:-1]] = True
+    found = np.zeros(indptr[-1], dtype=np.bool_)
+    found[indptr[:-1]] = True
     return found
 
 
 def _find(ours: Kinds, others: Kinds, tables: tuple[Ints, ...]) -> Ints:
     found = np.empty(others.n_kinds, dtype=np.int32)
-    scratch = np.empty(int(np.diff(others.sequences.first).max(initial=0)), dtype=np.int32)
+    scratch = np.empty(int(np.diff(others.sequences.indptr).max(initial=0)), dtype=np.int32)
     find_sequences(ours.sequences, others.sequences, tables, scratch, found)
     return found
 
@@ -357,7 +357,7 @@ def _make_sequences(n: int, n_values: int, n_distinct: int) -> Sequences:
 
 
 def _shorten(sequences: Sequences, n: int) -> Sequences:
-    return Sequences(sequences.first[: n + 1], sequences.values[: sequences.first[n]], sequences.table)
+    return Sequences(sequences.indptr[: n + 1], sequences.values[: sequences.indptr[n]], sequences.table)
 
 
 def _make_bags(n_trees: int, n: int) -> Bags:

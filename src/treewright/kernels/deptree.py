@@ -23,9 +23,9 @@ from treewright.native.kernels.deptree import (
     LANES,
     NOTHING_BETWEEN,
     Arcs,
-    Batch,
-    Scratch,
-    Shared,
+    DependencyScratch,
+    SentenceRuns,
+    SharedArcs,
     Trees,
     evaluate,
     evaluate_logs,
@@ -136,7 +136,7 @@ class PackedDependencyTrees(PackedExamples):
         self._arcs = _pack_arcs(encoder, examples, sentences, heads, modifiers)
         self._trees = _pack_trees(words, is_arc, numbers.astype(np.int32), len(trees))
         self._n_places = int(self._arcs.place.max(initial=-1)) + 1
-        self._n_arcs = int(np.diff(self._trees.first).max(initial=0))
+        self._n_arcs = int(np.diff(self._trees.indptr).max(initial=0))
         rows = np.arange(len(trees))
         self._logs = self._evaluate_logs(rows, rows) if normalize else None
 
@@ -185,23 +185,23 @@ class PackedDependencyTrees(PackedExamples):
         with np.errstate(over="ignore"):
             return np.exp(self._evaluate_logs(rows, rows))
 
-    def _make_batch(self, rows: Integers) -> Batch:
+    def _make_batch(self, rows: Integers) -> SentenceRuns:
         sentences = self._sentences[rows]
         places = np.argsort(sentences, kind="stable")
-        first = np.append(np.flatnonzero(np.diff(sentences[places], prepend=-1)), len(rows))
-        n_arcs = int((self._trees.first[rows + 1] - self._trees.first[rows]).sum())
+        indptr = np.append(np.flatnonzero(np.diff(sentences[places], prepend=-1)), len(rows))
+        n_arcs = int((self._trees.indptr[rows + 1] - self._trees.indptr[rows]).sum())
         arcs = np.empty(n_arcs, dtype=np.int32)
-        batch = Batch(rows[places], places, first, np.zeros_like(first), arcs)
+        batch = SentenceRuns(rows[places], places, indptr, np.zeros_like(indptr), arcs)
         list_arcs(self._trees, batch, np.zeros(len(self._arcs.place), dtype=np.bool_))
         return batch
 
-    def _scratch(self) -> Scratch:
+    def _scratch(self) -> DependencyScratch:
         n_places, n_arcs = self._n_places, self._n_arcs + 1
         bounds = np.empty((2, n_places), dtype=np.int64)
         places = np.empty(n_places**2, dtype=np.int32)
-        shared = Shared(bounds[0], bounds[1], places, np.empty(n_places**2))
+        shared = SharedArcs(bounds[0], bounds[1], places, np.empty(n_places**2))
         positions = np.full(n_places, -1, dtype=np.int32)
-        return Scratch(shared, positions, *np.empty((2, n_arcs, n_arcs)))
+        return DependencyScratch(shared, positions, *np.empty((2, n_arcs, n_arcs)))
 
     def _normalized(
         self, values: FloatArray, own: FloatArray, rows_a: Integers, rows_b: Integers
@@ -238,10 +238,10 @@ class _Words(NamedTuple):
     @classmethod
     def from_trees(cls, trees: Sequence[DepTree]) -> "_Words":
         lengths = np.array([len(tree) for tree in trees], dtype=np.int64)
-        first = np.cumsum(lengths) - lengths
+        starts = np.cumsum(lengths) - lengths
         numbers = np.repeat(np.arange(len(trees)), lengths)
         heads = np.concatenate([np.empty(0, dtype=np.int64), *(tree.heads for tree in trees)])
-        return cls(numbers, heads, np.arange(len(numbers)) - first[numbers] + 1)
+        return cls(numbers, heads, np.arange(len(numbers)) - starts[numbers] + 1)
 
     @property
     def parents(self) -> Integers:
@@ -286,21 +286,21 @@ def _number_sentences(trees: Sequence[DepTree], column: str) -> tuple[Integers, 
 def _pack_arcs(
     encoder: ArcEncoder, examples: list[DepTree], sentences: Integers, heads: Integers, modifiers: Integers
 ) -> Arcs:
-    first, keys = encoder.keys(encoder.encode(examples), sentences, heads, modifiers)
+    indptr, keys = encoder.keys(encoder.encode(examples), sentences, heads, modifiers)
     templates = [name for name in ARC_FEATURES if name in encoder.templates and name != BETWEEN]
-    fixed = first[:-1, None] + np.arange(len(templates))
+    fixed = indptr[:-1, None] + np.arange(len(templates))
     ids = np.empty(fixed.shape, dtype=np.int32)
     for column in range(len(templates)):
         ids[:, column] = _intern(keys[fixed[:, column]])
     is_between = np.ones(len(keys), dtype=np.bool_)
     is_between[fixed] = False
-    first -= len(templates) * np.arange(len(first))
-    ends, between = _pack_between(first, keys[is_between])
+    indptr -= len(templates) * np.arange(len(indptr))
+    ends, between = _pack_between(indptr, keys[is_between])
     signatures = _pack_signatures(
         encoder.templates, dict(zip(templates, ids.T, strict=True)) | {BETWEEN: ends}
     )
     place = np.arange(len(heads)) - np.searchsorted(sentences, sentences)
-    return Arcs(signatures, ids, ends, first, between, place.astype(np.int32))
+    return Arcs(signatures, ids, ends, indptr, between, place.astype(np.int32))
 
 
 def _pack_signatures(
@@ -318,13 +318,13 @@ def _pack_signatures(
     return np.stack(columns, axis=1).view(np.uint64)
 
 
-def _pack_between(first: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _pack_between(indptr: Integers, keys: Keys) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a number for the tags of both ends of arcs, and the sorted ids of tags between these."""
-    owners = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     between = _intern(keys[np.lexsort((keys, owners))])
-    has_some = first[:-1] < first[1:]
-    ends = np.full(len(first) - 1, NOTHING_BETWEEN, dtype=np.int32)
-    ends[has_some] = _intern(keys[first[:-1][has_some]] >> np.uint64(LAST_VALUE_BITS + DISTANCE_BITS))
+    has_some = indptr[:-1] < indptr[1:]
+    ends = np.full(len(indptr) - 1, NOTHING_BETWEEN, dtype=np.int32)
+    ends[has_some] = _intern(keys[indptr[:-1][has_some]] >> np.uint64(LAST_VALUE_BITS + DISTANCE_BITS))
     return ends, between
 
 
@@ -337,20 +337,20 @@ def _pack_trees(
     words: _Words, is_arc: npt.NDArray[np.bool_], numbers: npt.NDArray[np.int32], n_trees: int
 ) -> Trees:
     """Order the arcs of each tree, children before parents and siblings from right to left."""
-    first = np.zeros(n_trees + 1, dtype=np.int64)
-    np.cumsum(np.bincount(words.trees[is_arc], minlength=n_trees), out=first[1:])
+    indptr = np.zeros(n_trees + 1, dtype=np.int64)
+    np.cumsum(np.bincount(words.trees[is_arc], minlength=n_trees), out=indptr[1:])
     arcs = np.flatnonzero(is_arc)
     order = np.lexsort((-arcs, -_depths(words.parents)[arcs], words.trees[arcs]))
     arcs = arcs[order]
     trees = words.trees[arcs]
-    n_arcs = np.diff(first)
+    n_arcs = np.diff(indptr)
     positions = n_arcs[words.trees]
-    positions[arcs] = np.arange(len(arcs)) - first[trees]
+    positions[arcs] = np.arange(len(arcs)) - indptr[trees]
     parents = words.parents[arcs]
     above = np.where(parents >= 0, positions[parents], n_arcs[trees])
     siblings = _right_siblings(words)[arcs]
     right = np.where(siblings >= 0, positions[siblings], n_arcs[trees])
-    return Trees(first, numbers[order], above.astype(np.int32), right.astype(np.int32))
+    return Trees(indptr, numbers[order], above.astype(np.int32), right.astype(np.int32))
 
 
 def _depths(parents: Integers) -> Integers:

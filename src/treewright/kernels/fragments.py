@@ -28,10 +28,10 @@ from treewright.kernels.inputs import Key, find_parts
 from treewright.native.kernels.dags import count_inner, find_sequences
 from treewright.native.kernels.fragments import (
     WORD,
-    Limits,
+    FragmentLimits,
+    FragmentTrie,
     Measures,
     Records,
-    Trie,
     insert_fragments,
     match_fragments,
     mine_fragments,
@@ -213,7 +213,7 @@ class Support:
     def weigh(self, coef: FloatArray) -> FloatArray:
         """Return how often trees have each subtree, times the coefficient of the tree, in sum."""
         bags = self._dag.bags
-        amounts = np.repeat(coef, np.diff(bags.first)) * bags.counts
+        amounts = np.repeat(coef, np.diff(bags.indptr)) * bags.counts
         return np.bincount(bags.ids, amounts, minlength=len(self._dag.symbols)).astype(np.float64)
 
     def find_heaviest(
@@ -234,7 +234,7 @@ class Support:
     ) -> Iterator[tuple[ConstTree, float]]:
         """Yield the heaviest of the fragments that are whole subtrees, or words that count by themselves."""
         sizes = count_sizes(self._dag)
-        is_leaf = np.diff(self._dag.subtrees.first) == 1
+        is_leaf = np.diff(self._dag.subtrees.indptr) == 1
         is_wanted = is_leaf if self._kernel.fragments == "subset trees" else np.ones_like(is_leaf)
         if self._kernel.words != "bag":
             is_wanted = is_wanted & ~is_leaf
@@ -257,7 +257,7 @@ class Support:
         kinds[(kinds < 0) & ~is_inner[dag.symbols]] = WORD
         examples = np.zeros(dag.productions.n_kinds, dtype=np.int64)
         examples[kinds[kinds >= 0]] = np.flatnonzero(kinds >= 0)
-        limit = Limits(limits.n_fragments, limits.max_size or MOST_PRODUCTIONS, limits.max_visits)
+        limit = FragmentLimits(limits.n_fragments, limits.max_size or MOST_PRODUCTIONS, limits.max_visits)
         records, best, n_visits = mine_fragments(dag.subtrees, kinds, examples, measures, decay, limit)
         if n_visits > limits.max_visits:
             warnings.warn(
@@ -285,10 +285,10 @@ class FragmentCounter:
         self._n_fragments = len(fragments)
         self._dag = Dag(Forest.from_trees(fragments), n_together=max(1, len(fragments)))
         # The root is the subtree of a tree that comes last, as no other has as many nodes.
-        roots = self._dag.bags.ids[self._dag.bags.first[1:] - 1]
+        roots = self._dag.bags.ids[self._dag.bags.indptr[1:] - 1]
         sizes = count_sizes(self._dag)[roots]
         self._scales = kernel.decay ** (sizes / 2)
-        is_whole = np.diff(self._dag.subtrees.first)[roots] == 1
+        is_whole = np.diff(self._dag.subtrees.indptr)[roots] == 1
         if kernel.fragments == "subtrees":
             is_whole[:] = True
         self._whole = np.full(len(self._dag.symbols), -1, dtype=np.int32)
@@ -313,8 +313,8 @@ class FragmentCounter:
     def _find(self, dag: Dag) -> csr_matrix:
         """Return which fragments each subtree has at its root, (n_subtrees, n_fragments)."""
         shape = (len(dag.symbols), self._n_fragments)
-        first, found = match_fragments(dag.subtrees, self._find_productions(dag), self._trie)
-        at_root = csr_matrix((np.ones(len(found)), found, first), shape=shape)
+        indptr, found = match_fragments(dag.subtrees, self._find_productions(dag), self._trie)
+        at_root = csr_matrix((np.ones(len(found)), found, indptr), shape=shape)
         whole = self._find_whole(dag)
         rows = np.flatnonzero(whole >= 0)
         if len(rows):
@@ -331,7 +331,7 @@ class FragmentCounter:
         """Return the production of each subtree as fragments know it, or -1."""
         ours, others = self._dag.productions.sequences, dag.productions.sequences
         found = np.empty(dag.productions.n_kinds, dtype=np.int32)
-        scratch = np.empty(int(np.diff(others.first).max(initial=0)), dtype=np.int32)
+        scratch = np.empty(int(np.diff(others.indptr).max(initial=0)), dtype=np.int32)
         find_sequences(ours, others, (find_symbols(self._dag, dag),), scratch, found)
         return _look_up(found, dag.productions.numbers)
 
@@ -364,16 +364,16 @@ def _inverse_norms(kernel: TreeKernel, index: TreeIndex) -> FloatArray:
 
 def _held(dag: Dag) -> csr_matrix:
     """Return how often trees have each subtree, (n_trees, n_subtrees)."""
-    return csr_matrix((dag.bags.counts, dag.bags.ids, dag.bags.first), shape=(len(dag), len(dag.symbols)))
+    return csr_matrix((dag.bags.counts, dag.bags.ids, dag.bags.indptr), shape=(len(dag), len(dag.symbols)))
 
 
-def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> Trie:
+def _make_trie(dag: Dag, roots: npt.NDArray[np.int32], numbers: Ints) -> FragmentTrie:
     """Return the trie of fragments that are whole subtrees of a dag."""
-    stack = np.empty(int(np.diff(dag.forest.first).max(initial=1)), dtype=np.int32)
+    stack = np.empty(int(np.diff(dag.forest.indptr).max(initial=1)), dtype=np.int32)
     n_nodes = 1 + int(count_sizes(dag)[roots].sum())
     for _ in range(2):  # once more with less room, when it is known how much of the paths is shared
         table = np.full((1 << max(4, (2 * n_nodes).bit_length()), 4), -1, dtype=np.int32)
-        trie = Trie(table, np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.uint64))
+        trie = FragmentTrie(table, np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.uint64))
         n_nodes = insert_fragments(dag.subtrees, dag.productions.numbers, roots, numbers, trie, stack)
     return trie
 
@@ -385,11 +385,11 @@ def _look_up(table: Ints, numbers: Ints) -> Ints:
 
 def _read_subtree(dag: Dag, subtree: int) -> ConstTree:
     """Return a subtree as a tree."""
-    first, values = dag.subtrees.first, dag.subtrees.values
+    indptr, values = dag.subtrees.indptr, dag.subtrees.values
     labels, n_children, waiting = [], [], [subtree]
     while waiting:  # parents first and from right to left, which is post-order in reverse
         node = waiting.pop()
-        symbol, *children = values[first[node] : first[node + 1]].tolist()
+        symbol, *children = values[indptr[node] : indptr[node + 1]].tolist()
         labels.append(dag.forest.labels[symbol])
         n_children.append(len(children))
         waiting.extend(children)
@@ -402,15 +402,15 @@ def _read_record(dag: Dag, records: Records, record: int) -> ConstTree:
     while record >= 0:
         expanded[int(records.positions[record])] = int(records.kinds[record])
         record = int(records.parents[record])
-    first, values = dag.productions.sequences.first, dag.productions.sequences.values
-    waiting = [int(values[first[expanded[0]]])]
+    indptr, values = dag.productions.sequences.indptr, dag.productions.sequences.values
+    waiting = [int(values[indptr[expanded[0]]])]
     labels: list[str] = []
     n_children = []
     while waiting:
         symbol, children = waiting.pop(), []
         kind = expanded.get(len(labels))
         if kind is not None:
-            children = values[first[kind] + 1 : first[kind + 1]].tolist()
+            children = values[indptr[kind] + 1 : indptr[kind + 1]].tolist()
         labels.append(dag.forest.labels[symbol])
         n_children.append(len(children))
         waiting.extend(children)

@@ -252,9 +252,9 @@ def _timed(evaluate: Callable[[], FloatArray]) -> tuple[float, FloatArray]:
     return time.perf_counter() - begin, values
 
 
-def _list_places(plan: Plan, first: int, *, is_symmetric: bool) -> Iterator[Place]:
+def _list_places(plan: Plan, first_row: int, *, is_symmetric: bool) -> Iterator[Place]:
     n_rows, n_columns = plan.shape
-    for begin in range(first, n_rows, plan.n_rows):
+    for begin in range(first_row, n_rows, plan.n_rows):
         yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
 
 

@@ -16,17 +16,17 @@ from treewright.native.kernels.bags import Postings, Sorted, add_bags, evaluate_
 from treewright.native.kernels.dags import Bags, count_inner
 from treewright.native.kernels.ptk import (
     MOST_MATCHES,
+    ChildMatches,
     Decays,
-    Matches,
     PartialRows,
     PartialScratch,
     add_partial_trees,
 )
 from treewright.native.kernels.sptk import PairScratch, Similarity, SmoothedTrees, evaluate_partial_trees
 from treewright.native.kernels.sst import (
-    Meetings,
-    Rows,
-    Scratch,
+    MatchedSubtrees,
+    SubsetRows,
+    SubsetScratch,
     add_subset_trees,
     evaluate_subset_trees,
 )
@@ -70,7 +70,7 @@ class Side(NamedTuple):
     ----------
     numbers : Translation
         What their numbers are in the index.
-    rows : Rows or PartialRows
+    rows : SubsetRows or PartialRows
     sums : tuple of ndarray of int
         How much room all entries of their bags before each one take.
     """
@@ -81,7 +81,7 @@ class Side(NamedTuple):
 
     def most(self, bags: Bags, numbers: Integers) -> list[int]:
         """Return the most room that one of some trees takes."""
-        begin, end = bags.first[numbers], bags.first[numbers + 1]
+        begin, end = bags.indptr[numbers], bags.indptr[numbers + 1]
         return [int((sums[end] - sums[begin]).max(initial=0)) for sums in self.sums]
 
 
@@ -131,7 +131,7 @@ class SubsetIndex(TreeIndex):
         known, dag, listing = Translation.between(self.dag, others.dag), others.dag, self.dag.listing
         kinds = _look_up(known.productions, dag.productions.numbers)
         edges = _look_up(known.edges, dag.edges.numbers)
-        rows = Rows(dag.subtrees.first, dag.subtrees.values, kinds, edges, *dag.bags)
+        rows = SubsetRows(dag.subtrees.indptr, dag.subtrees.values, kinds, edges, *dag.bags)
         sizes = (listing.end - listing.begin).max(axis=0, initial=0)
         return Side(known, rows, (_add_up(sizes, kinds[dag.bags.ids]),))
 
@@ -148,7 +148,7 @@ class SubsetIndex(TreeIndex):
             add_bags(bags, known.numbers.symbols, weights, self._word_postings, numbers, is_half, out)
         (n_values,) = known.most(others.dag.bags, numbers)
         offsets = np.empty(len(known.rows.kinds), dtype=np.int64)
-        scratch = Scratch(np.zeros(n_values), offsets, _make_list(n_values))
+        scratch = SubsetScratch(np.zeros(n_values), offsets, _make_list(n_values))
         add_subset_trees(known.rows, numbers, dag.listing, dag.followers, self._decay, is_half, scratch, out)
         return out
 
@@ -162,16 +162,16 @@ class SubsetIndex(TreeIndex):
         return self.dag.postings(self.dag.word_bags, _all(self.dag.n_symbols), self.dag.n_symbols)
 
     @cached_property
-    def _pairwise(self) -> tuple[Rows, Sorted, Sorted]:
+    def _pairwise(self) -> tuple[SubsetRows, Sorted, Sorted]:
         """The subtrees of which children may have the same production, and the productions of all others."""
         dag, productions = self.dag, self.dag.productions
         is_tall = np.zeros(productions.n_kinds, dtype=np.bool_)
-        owners = np.repeat(productions.numbers, np.diff(dag.subtrees.first))
+        owners = np.repeat(productions.numbers, np.diff(dag.subtrees.indptr))
         is_tall[owners[dag.edges.numbers >= 0]] = True
         tall = np.where(_look_up(is_tall, productions.numbers), productions.numbers, -1)
         bags = _keep(dag.bags, tall[dag.bags.ids] >= 0)
         flat = _keep(dag.production_bags, ~is_tall[dag.production_bags.ids])
-        rows = Rows(dag.subtrees.first, dag.subtrees.values, tall, dag.edges.numbers, *bags)
+        rows = SubsetRows(dag.subtrees.indptr, dag.subtrees.values, tall, dag.edges.numbers, *bags)
         return rows, dag.sort_bags(bags, tall), dag.sort_bags(flat, _all(productions.n_kinds))
 
     @cached_property
@@ -185,11 +185,11 @@ class SubsetIndex(TreeIndex):
         for bags in (flat, self._sorted_words) if self._has_bag else (flat,):
             marks = _make_marks(bags.kinds)
             evaluate_bags(bags, np.full(len(marks), self._decay), pairs, marks, single)
-        meetings = _make_meetings(len(self.dag.symbols), tall.kinds)
+        matched = _make_matched(len(self.dag.symbols), tall.kinds)
 
         def work(rest: Integers, values: FloatArray, out: FloatArray) -> tuple[int, int]:
             found: tuple[int, int] = evaluate_subset_trees(
-                rows, tall, rest, self._decay, is_log, values, meetings, out
+                rows, tall, rest, self._decay, is_log, values, matched, out
             )
             return found
 
@@ -216,18 +216,18 @@ class PartialIndex(TreeIndex):
         known, dag, blocks = Translation.between(self.dag, others.dag), others.dag, self.dag.blocks
         productions = dag.productions
         rows = PartialRows(
-            dag.subtrees.first,
+            dag.subtrees.indptr,
             dag.subtrees.values,
             known.symbols[dag.symbols],
             productions.numbers,
-            productions.sequences.first,
+            productions.sequences.indptr,
             known.symbols[productions.sequences.values],
             _look_up(known.pairs, dag.pairs[0]),
             *dag.bags,
         )
         symbols = np.where(productions.numbers >= 0, rows.symbols, -1)[dag.bags.ids]
-        n_places = blocks.places[blocks.first[:, 1:]] - blocks.places[blocks.first[:, :-1]] + 1
-        sizes = (n_places, np.diff(blocks.first, axis=1))
+        n_places = blocks.places[blocks.indptr[:, 1:]] - blocks.places[blocks.indptr[:, :-1]] + 1
+        sizes = (n_places, np.diff(blocks.indptr, axis=1))
         return Side(known, rows, tuple(_add_up(each.max(axis=0, initial=0), symbols) for each in sizes))
 
     def compare(self, others: TreeIndex, known: Any, numbers: Integers, is_half: bool) -> FloatArray:  # noqa: ANN401
@@ -260,7 +260,7 @@ class PartialIndex(TreeIndex):
         decay, depth_decay = float(options.decay), float(options.depth_decay)
         values = np.array([decay, depth_decay, depth_decay * decay**2])
         gap, depth, leaf = (np.log(values) if is_log else values).tolist()
-        n_gaps = self._widest + int(np.diff(others.subtrees.first).max(initial=1))
+        n_gaps = self._widest + int(np.diff(others.subtrees.indptr).max(initial=1))
         powers = decay ** np.arange(n_gaps + 1, dtype=np.float64)
         # Longer subsequences than there are children are no limit.
         longest = options.longest if options.longest < self._widest else 0
@@ -268,7 +268,7 @@ class PartialIndex(TreeIndex):
 
     @cached_property
     def _widest(self) -> int:
-        return int(np.diff(self.dag.subtrees.first).max(initial=1))
+        return int(np.diff(self.dag.subtrees.indptr).max(initial=1))
 
     def _make_grid(self) -> FloatArray:
         return np.empty((max(1, min(self._options.longest, self._widest)) + 1, self._widest + 1))
@@ -283,15 +283,15 @@ class PartialIndex(TreeIndex):
         dag = self.dag
         classes, similarity = self._similarity()
         # The first value of each subtree is its symbol; what stands for it in these columns is not looked at.
-        children = np.where(is_first(dag.subtrees.first), 0, dag.subtrees.values)
+        children = np.where(is_first(dag.subtrees.indptr), 0, dag.subtrees.values)
         child_classes = classes[dag.symbols][children]
         pairs = dag.find_pairs(classes, child_classes)
         heights = dag.find_heights(pairs)
         others = _keep(dag.bags, heights[dag.bags.ids] == 2)
         # The pair of a tag is that of its only child, in the last of its slots.
-        own_pairs = pairs[dag.subtrees.first[1:] - 1]
+        own_pairs = pairs[dag.subtrees.indptr[1:] - 1]
         trees = SmoothedTrees(
-            dag.subtrees.first,
+            dag.subtrees.indptr,
             np.column_stack([children, child_classes, heights[children]]).astype(np.int32),
             dag.symbols,
             *others,
@@ -306,7 +306,7 @@ class PartialIndex(TreeIndex):
         trees, similarity = self._pairwise
         if is_log:
             similarity = similarity._replace(table=_logarithms(similarity.table))
-        sizes = np.diff(trees.bag_first)
+        sizes = np.diff(trees.bag_indptr)
         n_values = int((sizes[pairs[:, 0]] * sizes[pairs[:, 1]]).max(initial=0))
         scratch = PairScratch(
             np.full(n_values, -np.inf if is_log else 0.0),
@@ -398,7 +398,7 @@ def _evaluate_all(
 def _keep(bags: Bags, is_kept: npt.NDArray[np.bool_]) -> Bags:
     """Return bags with some of what they hold."""
     kept = np.concatenate([[0], np.cumsum(is_kept)])
-    return Bags(kept[bags.first], bags.ids[is_kept], bags.counts[is_kept])
+    return Bags(kept[bags.indptr], bags.ids[is_kept], bags.counts[is_kept])
 
 
 def _all(n: int) -> Ints:
@@ -426,16 +426,16 @@ def _make_marks(kinds: Ints) -> Integers:
     return np.zeros((int(kinds.max(initial=0)) + 1, 2), dtype=np.int64)
 
 
-def _make_meetings(n: int, kinds: Ints) -> Meetings:
+def _make_matched(n: int, kinds: Ints) -> MatchedSubtrees:
     offsets, begin, where = np.empty((3, n), dtype=np.int64)
     ticks, last_tick = np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    return Meetings(ticks, offsets, begin, where, _make_marks(kinds), last_tick)
+    return MatchedSubtrees(ticks, offsets, begin, where, _make_marks(kinds), last_tick)
 
 
-def _make_matches() -> Matches:
+def _make_matches() -> ChildMatches:
     places = np.empty((3, MOST_MATCHES), dtype=np.int64)
     gaps, sums = np.empty((MOST_MATCHES, MOST_MATCHES)), np.empty((2, MOST_MATCHES))
-    return Matches(places[0], places[1], gaps, places[2], sums[0], sums[1])
+    return ChildMatches(places[0], places[1], gaps, places[2], sums[0], sums[1])
 
 
 def _logarithms(values: FloatArray) -> FloatArray:

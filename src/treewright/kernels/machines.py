@@ -162,8 +162,8 @@ class TreeKernelClassifier(DecisionClassifier, KernelMachine):
         self._check()
         check_choice("probability", self.probability, (False, True))
         check_integer("random_state", self.random_state)
-        examples, given, weights = check_input(trees, labels, sample_weight)
-        self.classes_, numbers = check_labels(given, weights)
+        examples, labels, weights = check_input(trees, labels, sample_weight)
+        self.classes_, numbers = check_labels(labels, weights)
         check_class_weight(self.class_weight, self.classes_)
         cache = self._start(examples)
         learnt = {"numbers": numbers, "weights": weights}
@@ -376,8 +376,8 @@ class TreeKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """
         self._check()
         check_number("epsilon", self.epsilon, low=0, high=MOST)
-        examples, given, weights = check_input(trees, targets, sample_weight)
-        numbers = check_floats("targets", given)
+        examples, targets, weights = check_input(trees, targets, sample_weight)
+        numbers = check_floats("targets", targets)
         if not weights.any():
             raise InputError("sample_weight is 0 for all examples; expected more for some")
         cache = self._start(examples)

@@ -15,7 +15,7 @@ Evaluate = Callable[[Integers], FloatArray]
 
 def plain_trees(forest: Forest) -> PlainTrees:
     """Prepare trees for plain loops."""
-    first, sizes, symbols = forest.first, forest.sizes, forest.symbols
+    indptr, sizes, symbols = forest.indptr, forest.sizes, forest.symbols
     numbers: dict[tuple[int, ...], int] = {}
     kinds = np.full(len(sizes), -1, dtype=np.int64)
     listed_sizes, listed = sizes.tolist(), symbols.tolist()
@@ -26,14 +26,14 @@ def plain_trees(forest: Forest) -> PlainTrees:
             child -= listed_sizes[child]
         if size > 1:
             kinds[node] = numbers.setdefault(tuple(production), len(numbers))
-    owners = np.repeat(np.arange(forest.n_trees), np.diff(first))
-    return PlainTrees(first, sizes, symbols, kinds, np.lexsort((kinds, owners)))
+    owners = np.repeat(np.arange(forest.n_trees), np.diff(indptr))
+    return PlainTrees(indptr, sizes, symbols, kinds, np.lexsort((kinds, owners)))
 
 
 def naive_subset_trees(trees: Sequence[ConstTree], decay: float) -> Evaluate:
     """Return a function of pairs of trees that visits all pairs of their nodes."""
     plain = plain_trees(Forest.from_trees(trees))
-    values = np.zeros(int(np.diff(plain.first).max(initial=0)) ** 2)
+    values = np.zeros(int(np.diff(plain.indptr).max(initial=0)) ** 2)
 
     def evaluate(pairs: Integers) -> FloatArray:
         out = np.empty(len(pairs))

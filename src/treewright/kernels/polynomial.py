@@ -59,7 +59,7 @@ class PackedRows(PackedExamples):
         self._normalize = normalize
 
     def __len__(self) -> int:
-        return len(self._rows.first) - 1
+        return len(self._rows.indptr) - 1
 
     def block(self, rows_a: npt.ArrayLike, rows_b: npt.ArrayLike) -> FloatArray:
         """Return the values of all pairs of rows, given by their numbers.
@@ -75,7 +75,7 @@ class PackedRows(PackedExamples):
         ndarray of float, (len(rows_a), len(rows_b))
         """
         rows_a, rows_b = check_rows(rows_a, len(self)), check_rows(rows_b, len(self))
-        sizes = np.diff(self._rows.first)
+        sizes = np.diff(self._rows.indptr)
         counts = np.empty((len(rows_a), len(rows_b)))
         slots = np.zeros(self._matrix.shape[1], dtype=np.int32)
         members = np.empty((1 + WIDTH * sizes[rows_a].max(initial=0), WIDTH), dtype=np.int32)
@@ -99,7 +99,7 @@ class PackedRows(PackedExamples):
         """Return the value of each row with itself."""
         if self._normalize:
             return np.ones(len(self))
-        return np.power(np.diff(self._rows.first) + 1.0, self._degree)
+        return np.power(np.diff(self._rows.indptr) + 1.0, self._degree)
 
 
 def _binary_matrix(rows: Any) -> csr_matrix:  # noqa: ANN401

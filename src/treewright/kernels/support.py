@@ -29,7 +29,7 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.svm import RowCache, Solution, solve
 from treewright.model import Array, Model, Value, expect, saved
-from treewright.native.kernels.svm import Problem
+from treewright.native.kernels.svm import DualProblem
 from treewright.persist import State, identify
 from treewright.scale import map_jobs
 
@@ -91,7 +91,7 @@ class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
         self.kernel_ = make_kernel(self.kernel)
         return RowCache(self.kernel_.pack(examples), self.cache_memory, n_jobs=self.n_jobs)
 
-    def _solve(self, problem: Problem, cache: RowCache, name: str) -> Solution:
+    def _solve(self, problem: DualProblem, cache: RowCache, name: str) -> Solution:
         solution = solve(problem, cache, tol=self.tol, max_iter=self.max_iter, name=name)
         if solution.violation >= self.tol:
             warnings.warn(

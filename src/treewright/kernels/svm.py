@@ -11,8 +11,8 @@ from treewright.errors import InputError
 from treewright.kernels.base import PackedExamples
 from treewright.native.kernels.svm import (
     Dual,
+    DualProblem,
     Heaps,
-    Problem,
     Working,
     choose_new,
     find_intercept,
@@ -176,16 +176,18 @@ class Solution(NamedTuple):
     n_iter: int
 
 
-def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray) -> Problem:
+def classification_problem(rows: Integers, signs: FloatArray, bounds: FloatArray) -> DualProblem:
     """Return the dual problem of a classifier of some examples, with their signs and largest coefficients."""
     high = np.where(signs > 0, bounds, 0.0)
-    return Problem(rows, -signs, high - bounds, high)
+    return DualProblem(rows, -signs, high - bounds, high)
 
 
-def regression_problem(rows: Integers, targets: FloatArray, bounds: FloatArray, *, epsilon: float) -> Problem:
+def regression_problem(
+    rows: Integers, targets: FloatArray, bounds: FloatArray, *, epsilon: float
+) -> DualProblem:
     """Return the dual problem of a regressor, with two variables an example: above its tube, and below."""
     nothing = np.zeros_like(bounds)
-    return Problem(
+    return DualProblem(
         np.concatenate([rows, rows]),
         np.concatenate([epsilon - targets, -epsilon - targets]),
         np.concatenate([nothing, -bounds]),
@@ -194,7 +196,7 @@ def regression_problem(rows: Integers, targets: FloatArray, bounds: FloatArray, 
 
 
 def solve(
-    problem: Problem,
+    problem: DualProblem,
     cache: RowCache,
     *,
     tol: float = 1e-3,
@@ -210,7 +212,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : DualProblem
     cache : RowCache
         Of the examples whose numbers the problem's rows are.
     tol : float
@@ -244,7 +246,7 @@ def solve(
 class _Solver:
     """A problem on its way to a solution."""
 
-    def __init__(self, problem: Problem, cache: RowCache, working_size: int) -> None:
+    def __init__(self, problem: DualProblem, cache: RowCache, working_size: int) -> None:
         self.problem, self.cache = problem, cache
         n_variables = len(problem.rows)
         self.dual = Dual(np.zeros(n_variables), np.zeros(len(cache)))

@@ -29,7 +29,7 @@ from treewright.learn.trees import (
     unsplit,
 )
 from treewright.native.learn import boosting as native
-from treewright.native.learn.boosting import Limits, Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
 from treewright.persist import State
 from treewright.scale import map_slices
 
@@ -55,13 +55,13 @@ class ExampleSource(Protocol):
 
         Returns
         -------
-        first : ndarray of int64, (len(numbers) + 1,)
+        indptr : ndarray of int64, (len(numbers) + 1,)
             Where those of each example begin.
         columns : ndarray of int32
             Ascending within each example.
         """
 
-    def percolate(self, tree: Tree, out: Leaves) -> None:
+    def percolate(self, tree: DecisionTree, out: Leaves) -> None:
         """Write the number of the leaf that each example falls into."""
 
 
@@ -81,7 +81,7 @@ class CsrExamples:
         rows = csr_matrix(rows)
         if not rows.has_sorted_indices:
             rows = rows.sorted_indices()
-        self._rows = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+        self._rows = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
         self._shape = rows.shape
         self._jobs = n_jobs
 
@@ -99,17 +99,17 @@ class CsrExamples:
         """Return the columns of some rows, as `ExampleSource` says."""
         if len(numbers) == self.n_examples:
             return self._rows
-        begins = self._rows.first[numbers]
-        lengths = self._rows.first[numbers + 1] - begins
-        first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.arange(first[-1]) + np.repeat(begins - first[:-1], lengths)
-        return first, self._rows.columns[places]
+        begins = self._rows.indptr[numbers]
+        lengths = self._rows.indptr[numbers + 1] - begins
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], lengths)
+        return indptr, self._rows.columns[places]
 
-    def percolate(self, tree: Tree, out: Leaves) -> None:
+    def percolate(self, tree: DecisionTree, out: Leaves) -> None:
         """Write the number of the leaf that each row falls into."""
 
         def fill(part: slice) -> None:
-            rows = self._rows._replace(first=self._rows.first[part.start : part.stop + 1])
+            rows = self._rows._replace(indptr=self._rows.indptr[part.start : part.stop + 1])
             wanted = np.zeros(self.n_features, dtype=np.int32)
             native.percolate(rows, tree, wanted, np.zeros(len(tree.features), np.int64), out[part])
 
@@ -246,7 +246,7 @@ class BoostedTrees:
     ----------
     penalty : float
         At first infinite.
-    trees : list of Tree
+    trees : list of DecisionTree
         With their non-zero leaves and what leads to them.
     confidences : ndarray of float, (n_examples,)
         What the trees say of each example.
@@ -298,7 +298,7 @@ class BoostedTrees:
         self._labels, self._biases = _checked_labels(examples.n_examples, labels, biases)
         self._tolerance = 0.0
         self.penalty = np.inf
-        self.trees: list[Tree] = []
+        self.trees: list[DecisionTree] = []
         self.records: list[TreeRecord] = []
         self.norm = 0.0
         self.confidences = np.zeros(examples.n_examples)
@@ -314,9 +314,9 @@ class BoostedTrees:
         self._tolerance = ROUNDING * float(np.abs(self._signed).sum())
 
     @property
-    def _limits(self) -> Limits:
+    def _limits(self) -> SplitLimits:
         least = max(self._tolerance, self.min_gain * self.penalty if np.isfinite(self.penalty) else 0.0)
-        return Limits(self.penalty, least, self._tolerance)
+        return SplitLimits(self.penalty, least, self._tolerance)
 
     @property
     def objective(self) -> float:
@@ -349,7 +349,7 @@ class BoostedTrees:
         size = self.sample_size if self.sample_size is not None else self._examples.n_examples
         sample = draw_sample(np.abs(self._signed), size, random_state=(self.random_state, len(self.records)))
         sampling = clock.lap()
-        rows = Rows(*self._examples.extract(sample.numbers))
+        rows = FeatureRows(*self._examples.extract(sample.numbers))
         extraction = clock.lap()
         signed = np.copysign(sample.weights, self._signed[sample.numbers])
         limits = self._limits
@@ -372,7 +372,7 @@ class BoostedTrees:
         building = clock.lap()
         for begin in range(0, self._examples.n_examples, BLOCK):
             numbers = np.arange(begin, min(begin + BLOCK, self._examples.n_examples))
-            rows = Rows(*self._examples.extract(numbers))
+            rows = FeatureRows(*self._examples.extract(numbers))
             extraction += clock.lap()
             native.add_gradients(rows, self._signed[numbers], sums)
             building += clock.lap()
@@ -385,7 +385,9 @@ class BoostedTrees:
         tree = make_stump(sums, total, self.penalty, self._tolerance)
         return self._add(tree, clock, 0.0, (sampling, extraction, building + clock.lap()))
 
-    def _add(self, tree: Tree, clock: _Clock, lost: float, seconds: tuple[float, float, float]) -> TreeRecord:
+    def _add(
+        self, tree: DecisionTree, clock: _Clock, lost: float, seconds: tuple[float, float, float]
+    ) -> TreeRecord:
         self._examples.percolate(tree, self._leaves)
         percolation = clock.lap()
         n_leaves = (len(tree.features) + 1) // 2

@@ -131,9 +131,9 @@ class AveragedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _for_each_class(name: str, given: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+def _for_each_class(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return weights with a row for each class where there is one row for the second of two."""
-    weights = np.asarray(given, dtype=np.float64)
+    weights = np.asarray(values, dtype=np.float64)
     if weights.shape != shape:
         raise InputError(f"{name} has the shape {weights.shape}; expected {shape}")
     return np.concatenate([-weights / 2, weights / 2]) if len(weights) == 1 else weights

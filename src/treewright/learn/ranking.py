@@ -83,9 +83,9 @@ class AveragedRanker:
             raise InputError(f"coef_init has the shape {start.shape}; expected {(rows.shape[1],)}")
         weights = Weights(start.copy(), np.zeros(rows.shape[1]))
         rates = np.ones(rows.shape[1]) if trust is None else np.asarray(trust, dtype=np.float64)
-        scaled = alternatives._replace(given=alternatives.given / self.rate)
+        scaled = alternatives._replace(base_scores=alternatives.base_scores / self.rate)
         design = Design(rows.indptr, rows.indices)
-        n_lists = len(alternatives.first) - 1
+        n_lists = len(alternatives.indptr) - 1
         rng = np.random.default_rng(self.random_state)
         self.n_updates_: list[int] = []
         for epoch in track(range(self.epochs), "averaged perceptron", unit="epochs"):
@@ -213,9 +213,9 @@ class _Likelihood:
             self._rows = self._rows[alternatives.rows]
         # Slopes are found faster from a copy by columns, if there is room for one.
         self._columns = self._rows.T.tocsr() if rows.nnz <= MOST_COPIED else self._rows.T
-        self._base_scores = alternatives.given
-        self._starts, self._right = alternatives.first[:-1], alternatives.first[1:] - 1
-        self._n_rows = np.diff(alternatives.first)
+        self._base_scores = alternatives.base_scores
+        self._starts, self._right = alternatives.indptr[:-1], alternatives.indptr[1:] - 1
+        self._n_rows = np.diff(alternatives.indptr)
 
     def __call__(self, weights: FloatArray, penalty: float) -> tuple[float, FloatArray]:
         coef, base_weight = weights[:-1], weights[-1]

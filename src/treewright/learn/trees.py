@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from treewright._typing import FloatArray
 from treewright.model import Array, Record, expect, is_within
 from treewright.native.learn import boosting as native
-from treewright.native.learn.boosting import Forest, Limits, Rows, Tree
+from treewright.native.learn.boosting import DecisionForest, DecisionTree, FeatureRows, SplitLimits
 from treewright.persist import State
 
 Leaves = npt.NDArray[np.int32]
@@ -18,47 +18,47 @@ LARGEST_MARGIN = 700.0
 """Its exponential is still a number."""
 
 
-def make_tree(size: int) -> Tree:
+def make_tree(size: int) -> DecisionTree:
     """Return a tree whose nodes are to be filled."""
     features, present, absent = (np.empty(size, dtype=np.int32) for _ in range(3))
-    return Tree(features, present, absent, np.empty(size))
+    return DecisionTree(features, present, absent, np.empty(size))
 
 
-def join_trees(trees: Sequence[Tree]) -> Forest:
+def join_trees(trees: Sequence[DecisionTree]) -> DecisionForest:
     """Return trees as one, for scoring."""
     sizes = [len(tree.features) for tree in trees]
     roots = np.cumsum([0, *sizes])
     shifts = np.repeat(roots[:-1], sizes)
     if not trees:
-        return Forest(np.zeros(0, np.int64), make_tree(0))
+        return DecisionForest(np.zeros(0, np.int64), make_tree(0))
     features, present, absent, values = map(np.concatenate, zip(*trees, strict=True))
     is_leaf = features < 0
     present = np.where(is_leaf, -1, present + shifts).astype(np.int32)
     absent = np.where(is_leaf, -1, absent + shifts).astype(np.int32)
-    return Forest(roots[:-1].astype(np.int64), Tree(features, present, absent, values))
+    return DecisionForest(roots[:-1].astype(np.int64), DecisionTree(features, present, absent, values))
 
 
-def split_forest(forest: Forest) -> list[Tree]:
+def split_forest(forest: DecisionForest) -> list[DecisionTree]:
     """Return the trees of a forest again."""
     trees = []
     bounds = [*forest.roots.tolist(), len(forest.nodes.features)]
     for begin, end in pairwise(bounds):
         features, present, absent, values = (each[begin:end].copy() for each in forest.nodes)
         shift = np.where(features < 0, 0, begin).astype(np.int32)
-        trees.append(Tree(features, present - shift, absent - shift, values))
+        trees.append(DecisionTree(features, present - shift, absent - shift, values))
     return trees
 
 
-def score_rows(rows: csr_matrix, forest: Forest) -> FloatArray:
+def score_rows(rows: csr_matrix, forest: DecisionForest) -> FloatArray:
     """Return the sum of what trees say of each row of a binary matrix with sorted columns."""
     scores = np.zeros(rows.shape[0])
     marks = np.zeros(rows.shape[1], dtype=np.int64)
-    flat = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+    flat = FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
     native.add_scores(flat, forest, marks, scores)
     return scores
 
 
-def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, limits: Limits) -> Tree:
+def unsplit(tree: DecisionTree, leaves: Leaves, signed: FloatArray, limits: SplitLimits) -> DecisionTree:
     """Take back the splits of a tree that do not gain over all examples, and move these to the leaves left.
 
     A split gains if what is left below it does so by more than its node would. The tree comes from a sample;
@@ -88,7 +88,7 @@ def unsplit(tree: Tree, leaves: Leaves, signed: FloatArray, limits: Limits) -> T
     return tree._replace(features=features)
 
 
-def prune_tree(tree: Tree) -> Tree:
+def prune_tree(tree: DecisionTree) -> DecisionTree:
     """Return a tree that gives the same values, with one leaf for each part that has none but zero."""
     matters = tree.values != 0
     # Nodes stand before those they lead to.
@@ -105,7 +105,7 @@ def prune_tree(tree: Tree) -> Tree:
     numbers[kept] = np.arange(len(kept), dtype=np.int32)
     is_split = matters[kept] & (tree.features[kept] >= 0)
     ends = np.int32(-1)
-    return Tree(
+    return DecisionTree(
         np.where(is_split, tree.features[kept], ends).astype(np.int32),
         np.where(is_split, numbers[tree.present[kept]], ends).astype(np.int32),
         np.where(is_split, numbers[tree.absent[kept]], ends).astype(np.int32),
@@ -141,24 +141,24 @@ class TreeBuilder:
         self._order = native.Order(examples, buffer, np.zeros((2, 2)))
         self._capacity = n_examples
 
-    def start(self, rows: Rows, signed: FloatArray, least: float = 0.0) -> float:
+    def start(self, rows: FeatureRows, signed: FloatArray, least: float = 0.0) -> float:
         """Take examples with their signed weights; return the largest penalty under which nothing gains."""
         if len(signed) > self._capacity:
             self._reserve(len(signed))
         if least > 0:
-            heavy = Rows(np.empty_like(rows.first), np.empty_like(rows.columns))
+            heavy = FeatureRows(np.empty_like(rows.indptr), np.empty_like(rows.columns))
             native.keep_heavy(rows, signed, least, self._pool.sums[0], heavy)
             rows = heavy
         self._rows, self._signed = rows, signed
         return float(native.start_tree(rows, signed, self._pool, self._frames, self._order))
 
-    def build(self, limits: Limits) -> Tree:
+    def build(self, limits: SplitLimits) -> DecisionTree:
         """Return the tree of the examples that were taken, with zeros for the values of leaves."""
         tree = make_tree(2 * len(self._signed) + 1)
         n_nodes = native.build_tree(
             *(self._rows, self._signed, self._pool, self._frames, self._order, limits, tree)
         )
-        return Tree(*(each[:n_nodes].copy() for each in tree))
+        return DecisionTree(*(each[:n_nodes].copy() for each in tree))
 
     def drop(self) -> None:
         """Forget the examples that were taken, where no tree is wanted."""
@@ -201,16 +201,18 @@ class ForestField(Record):
 
     def __init__(self) -> None:
         links = {name: Array("i") for name in ("features", "present", "absent")}
-        super().__init__(Forest, roots=Array("i"), nodes=Record(Tree, **links, values=Array("f")))
+        super().__init__(
+            DecisionForest, roots=Array("i"), nodes=Record(DecisionTree, **links, values=Array("f"))
+        )
 
-    def take(self, state: State, name: str) -> Forest:
+    def take(self, state: State, name: str) -> DecisionForest:
         """Remove and return the forest, in which every way from a root ends at a leaf of its tree."""
-        forest: Forest = super().take(state, name)
+        forest: DecisionForest = super().take(state, name)
         check_forest(forest)
         return forest
 
 
-def check_forest(forest: Forest) -> None:
+def check_forest(forest: DecisionForest) -> None:
     """Check that nodes lead to later ones of their own tree, or raise `InputError`."""
     roots, (features, present, absent, values) = forest
     n_nodes = len(features)
@@ -224,21 +226,23 @@ def check_forest(forest: Forest) -> None:
     expect(((present[nodes] < ends) & (absent[nodes] < ends)).all(), "nodes that stay in their tree")
 
 
-def forest_arrays(forest: Forest) -> dict[str, npt.NDArray[np.generic]]:
+def forest_arrays(forest: DecisionForest) -> dict[str, npt.NDArray[np.generic]]:
     """Return the arrays of a forest, for saving."""
     return {"roots": forest.roots, **forest.nodes._asdict()}
 
 
-def forest_from(state: State) -> Forest:
+def forest_from(state: State) -> DecisionForest:
     """Return the forest whose arrays a state has."""
-    return Forest(state.arrays["roots"], Tree(*(state.arrays[name] for name in Tree._fields)))
+    return DecisionForest(
+        state.arrays["roots"], DecisionTree(*(state.arrays[name] for name in DecisionTree._fields))
+    )
 
 
-def make_stump(sums: FloatArray, total: float, penalty: float, tolerance: float) -> Tree:
+def make_stump(sums: FloatArray, total: float, penalty: float, tolerance: float) -> DecisionTree:
     """Return the tree of the one split that gains most, or of one leaf where none does."""
     gains = np.maximum(0, np.abs(sums) - penalty) + np.maximum(0, np.abs(total - sums) - penalty)
     links = [[-1], [-1], [-1]]
     if gains.size and gains.max() > max(0.0, abs(total) - penalty) + tolerance:
         links = [[int(gains.argmax()), -1, -1], [1, -1, -1], [2, -1, -1]]
     features, present, absent = (np.array(each, dtype=np.int32) for each in links)
-    return Tree(features, present, absent, np.zeros(len(features)))
+    return DecisionTree(features, present, absent, np.zeros(len(features)))

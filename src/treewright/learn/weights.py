@@ -55,7 +55,7 @@ def unpack(packed: dict[str, npt.NDArray[Any]]) -> FloatTable:
     return table
 
 
-class Packed:
+class PackedWeights:
     """Weights as a field of a model, a byte each.
 
     Parameters

@@ -11,7 +11,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.space import FeatureSpace
 from treewright.native.learn.proximal import (
     Design,
-    Model,
+    ProximalWeights,
     add_gradient,
     count_moving,
     descend,
@@ -109,7 +109,7 @@ class ActiveFeatures:
         if is_kept.all():
             return
         numbers = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
-        nothing = Design(np.zeros(len(self._design.first), dtype=np.int32), np.zeros(0, dtype=np.int32))
+        nothing = Design(np.zeros(len(self._design.indptr), dtype=np.int32), np.zeros(0, dtype=np.int32))
         self._renumber(numbers, nothing)
         self._weights, self._uses = self._weights[is_kept], self._uses[is_kept]
         for order, columns in self._columns.items():
@@ -121,9 +121,9 @@ class ActiveFeatures:
     def _renumber(self, numbers: npt.NDArray[np.int64], added: Design) -> None:
         n_kept = int((numbers >= 0).sum())
         columns = np.empty(len(self._design.columns) + len(added.columns), dtype=np.int32)
-        result = Design(np.empty_like(self._design.first), columns)
+        result = Design(np.empty_like(self._design.indptr), columns)
         renumber(self._design, numbers, added, n_kept, result)
-        self._design = Design(result.first, columns[: result.first[-1]])
+        self._design = Design(result.indptr, columns[: result.indptr[-1]])
 
     def assess(self, threshold: float) -> tuple[float, Integers]:
         """Return the objective, and the worst alternative of each violator (-1 for other samples)."""
@@ -151,7 +151,7 @@ class ActiveFeatures:
         rate = max(1, n_alternatives) / max(1, n_moving)
         penalties = np.full(len(self._weights), threshold / max(1, n_samples))
         paces = rate / np.sqrt(np.maximum(1, self._uses))
-        model = Model(self._weights, self._uses, paces, np.zeros(len(self._weights)), penalties)
+        model = ProximalWeights(self._weights, self._uses, paces, np.zeros(len(self._weights)), penalties)
         step = 0.0
         for _ in track(range(n_passes), "settling weights", unit="passes"):
             order = rng.permutation(n_samples)

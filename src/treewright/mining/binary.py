@@ -31,8 +31,8 @@ def as_binary(rows: Any) -> csr_matrix:  # noqa: ANN401
     if len(wrong):
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         raise _not_binary(matrix.data[wrong[0]], row, int(matrix.indices[wrong[0]]))
-    indices, first = _as_type(matrix.indices, np.int32), _as_type(matrix.indptr, matrix.indptr.dtype)
-    return csr_matrix((_as_type(matrix.data, np.int8), indices, first), matrix.shape)
+    indices, indptr = _as_type(matrix.indices, np.int32), _as_type(matrix.indptr, matrix.indptr.dtype)
+    return csr_matrix((_as_type(matrix.data, np.int8), indices, indptr), matrix.shape)
 
 
 def _as_type(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

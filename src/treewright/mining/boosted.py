@@ -24,8 +24,8 @@ from treewright.learn.trees import ForestField, join_trees, score_rows
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.classifier import INTERCEPT, Explanation, Reason
 from treewright.mining.estimator import choose, hold_out
-from treewright.model import Listed, Value, expect, is_within, saved
-from treewright.native.learn.boosting import Forest, Tree
+from treewright.model import ListOf, Value, expect, is_within, saved
+from treewright.native.learn.boosting import DecisionForest, DecisionTree
 from treewright.progress import Task, report, task
 from treewright.scale import map_jobs
 
@@ -83,7 +83,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
         How each tree was grown, for each class, or for the second of two.
     steps_ : list of PenaltyStep
         The penalties that were tried on samples held out.
-    forests_ : list of Forest
+    forests_ : list of DecisionForest
         The trees of each class, or of the second of two.
 
     Examples
@@ -108,7 +108,7 @@ class L1BoostedTrees(ClassifierMixin, BinaryEstimator):  # type: ignore[misc]
             encode=lambda path: [[record.as_list() for record in records] for records in path],
             decode=lambda path: [[TreeRecord.from_list(record) for record in records] for records in path],
         ),
-        forests_=Listed(ForestField()),
+        forests_=ListOf(ForestField()),
     )
 
     def __init__(
@@ -302,7 +302,7 @@ class _HeldOutPath:
     def follow(self, penalty: float, max_trees: int, after_tree: AfterTree) -> bool:
         """Go down to a penalty, and tell whether there can be more trees."""
         self.ensemble.grow_to(penalty, max_trees=max_trees, after_tree=after_tree)
-        new: list[Tree] = self.ensemble.trees[self._n_scored :]
+        new: list[DecisionTree] = self.ensemble.trees[self._n_scored :]
         self._scores += score_rows(self._rows, join_trees(new))
         self._n_scored += len(new)
         return len(self.ensemble.records) < max_trees
@@ -322,7 +322,7 @@ def _counting(counted: Task) -> AfterTree:
     return after_tree
 
 
-def _add_leaves(forest: Forest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:
+def _add_leaves(forest: DecisionForest, present: set[int]) -> dict[tuple[tuple[int, bool], ...], float]:
     """Return what leaves add to the score of a row, by what leads to them: features that are there or not."""
     added: dict[tuple[tuple[int, bool], ...], float] = defaultdict(float)
     features, goes_present, goes_absent, values = forest.nodes

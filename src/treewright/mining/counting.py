@@ -15,11 +15,11 @@ from treewright.native.mining.conjunctions import (
     FREE,
     SHUT,
     Admitted,
-    Found,
+    CountingScratch,
+    Extensions,
+    ItemRows,
     Level,
     Passed,
-    Rows,
-    Scratch,
     Tally,
     extend,
     sift,
@@ -38,7 +38,7 @@ GrownLevel: TypeAlias = tuple[Growth, Weighed | None]
 class Sifting:
     """A filter of candidates, of so many bytes at the most."""
 
-    rows: Rows
+    rows: ItemRows
     n_items: int
     n_counters: int
     threshold: float
@@ -64,11 +64,11 @@ class Sifting:
     def _merge(self, size: int, keys: Sequence[npt.NDArray[np.int64]]) -> Admitted:
         found = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *keys]))
         parents, items = np.divmod(found, max(1, self.n_items))
-        first = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=size))])
-        return Admitted(first, items.astype(np.int32))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=size))])
+        return Admitted(indptr, items.astype(np.int32))
 
     def _sift(
-        self, level: Level, number: int, side: int, bloom: SpectralBloomFilter, scratch: Scratch
+        self, level: Level, number: int, side: int, bloom: SpectralBloomFilter, scratch: CountingScratch
     ) -> list[npt.NDArray[np.int64]]:
         """Return the candidates of a level that pass a round of the filter, as parent * n_items + item."""
         room = max(ROOM, self.n_items)
@@ -87,7 +87,7 @@ class ConjunctionCounting:
     `sifting` is a filter that each block passes by itself.
     """
 
-    rows: Rows
+    rows: ItemRows
     columns: IntArray
     n_counters: int
     threshold: float
@@ -105,7 +105,7 @@ class ConjunctionCounting:
         return self.sifting.admit([lambda: block.level], n_met)[0]
 
     def _count(self, level: Level, admitted: Admitted) -> Iterator[GrownLevel]:
-        scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.first) else FREE)
+        scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.indptr) else FREE)
         room = max(ROOM, len(scratch.slots))
         found = self._room(room, 8 * ROOM if self.keep_places else 0)
         begin, end = 0, len(level.items)
@@ -118,8 +118,8 @@ class ConjunctionCounting:
             if tally.n_missing > len(found.rows):
                 found = self._room(room, tally.n_missing)
 
-    def _room(self, n_features: int, n_places: int) -> Found:
-        return Found(
+    def _room(self, n_features: int, n_places: int) -> Extensions:
+        return Extensions(
             np.empty(n_features, dtype=np.int64),
             np.empty(n_features, dtype=np.int32),
             np.empty((n_features, self.n_counters), dtype=np.int32),
@@ -128,7 +128,7 @@ class ConjunctionCounting:
             np.empty(n_places, dtype=np.int64),
         )
 
-    def _take(self, level: Level, found: Found, tally: Tally) -> GrownLevel:
+    def _take(self, level: Level, found: Extensions, tally: Tally) -> GrownLevel:
         """Copy what was found out of the room that was made for it."""
         n, n_places = tally.n_found, tally.n_places
         items = np.column_stack([level.items[found.parents[:n]], found.items[:n]])
@@ -136,14 +136,14 @@ class ConjunctionCounting:
         growth = Growth(features, found.counts[:n].copy(), tally.n_candidates, tally.n_instances, n)
         if not self.keep_places or n == 0:
             return growth, None
-        first = np.concatenate([[0], found.ends[:n]])
-        grown = Level(items, first, found.rows[:n_places].copy(), found.starts[:n_places].copy())
+        indptr = np.concatenate([[0], found.ends[:n]])
+        grown = Level(items, indptr, found.rows[:n_places].copy(), found.starts[:n_places].copy())
         return growth, weigh(grown, self.rows)
 
 
-def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> Scratch:
+def make_scratch(n_items: int, n_counters: int, state: int, *, hashing: bool = False) -> CountingScratch:
     """Return what counting writes into; each item is in a state at first."""
-    return Scratch(
+    return CountingScratch(
         np.zeros((n_items, n_counters), dtype=np.int32),
         np.zeros(n_items, dtype=np.int32),
         np.full(n_items, state, dtype=np.int64),

@@ -20,7 +20,7 @@ from treewright.mining.memory import Memory
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
 from treewright.mining.space import FeatureSpace, SpaceSearch, Violations
-from treewright.mining.store import Kept, Store, load
+from treewright.mining.store import ArrayStore, Kept, load
 from treewright.persist import State
 from treewright.progress import report, task
 
@@ -299,7 +299,7 @@ class MiningRun:
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
         """Return the features of zero weight that enter, of each order that has any."""
-        store = Store(ENTERING_BYTES if self._memory.is_limited else None)
+        store = ArrayStore(ENTERING_BYTES if self._memory.is_limited else None)
         self._memory.hold("entering", ENTERING_BYTES)
         search = self._space.search(violations, self._threshold, degree)
         kept: dict[int, list[tuple[Kept, Kept]]] = {}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.mining.store import Kept, Store, load
-from treewright.native.mining.conjunctions import Admitted, Level, Rows
+from treewright.mining.store import ArrayStore, Kept, load
+from treewright.native.mining.conjunctions import Admitted, ItemRows, Level
 
 PLACES_AT_A_TIME = 1 << 16
 """Places that are looked at together."""
@@ -26,7 +26,7 @@ class KeptLevel(NamedTuple):
     """The arrays of a weighed level, as a store keeps them."""
 
     items: Kept
-    first: Kept
+    indptr: Kept
     rows: Kept
     starts: Kept
     n_met: Kept
@@ -48,20 +48,20 @@ class LoadedSpan(NamedTuple):
     admitted: Admitted
 
 
-def weigh(level: Level, rows: Rows) -> Weighed:
+def weigh(level: Level, rows: ItemRows) -> Weighed:
     """Count the candidates that are met when conjunctions are extended."""
-    n_met = np.zeros(len(level.first), dtype=np.int64)
+    n_met = np.zeros(len(level.indptr), dtype=np.int64)
     total = 0
     for begin in range(0, len(level.rows), PLACES_AT_A_TIME):
         end = min(begin + PLACES_AT_A_TIME, len(level.rows))
-        met = np.cumsum(rows.first[level.rows[begin:end] + 1] - level.starts[begin:end]) + total
-        ending = slice(*np.searchsorted(level.first, (begin, end), side="right"))
-        n_met[ending] = met[level.first[ending] - begin - 1]
+        met = np.cumsum(rows.indptr[level.rows[begin:end] + 1] - level.starts[begin:end]) + total
+        ending = slice(*np.searchsorted(level.indptr, (begin, end), side="right"))
+        n_met[ending] = met[level.indptr[ending] - begin - 1]
         total = met[-1]
     return Weighed(level, n_met)
 
 
-def keep_level(weighed: Weighed, store: Store) -> KeptLevel:
+def keep_level(weighed: Weighed, store: ArrayStore) -> KeptLevel:
     """Put a level into a store."""
     return KeptLevel(*map(store.keep, (*weighed.level, weighed.n_met)))
 
@@ -69,10 +69,10 @@ def keep_level(weighed: Weighed, store: Store) -> KeptLevel:
 def load_level(kept: KeptLevel, span: tuple[int, int] | None = None) -> Level:
     """Return the conjunctions of a level, or a span of them."""
     begin, end = span or (0, kept.items.shape[0])
-    first = load(kept.first, (begin, end + 1))
-    places = int(first[0]), int(first[-1])
+    indptr = load(kept.indptr, (begin, end + 1))
+    places = int(indptr[0]), int(indptr[-1])
     return Level(
-        load(kept.items, (begin, end)), first - first[0], load(kept.rows, places), load(kept.starts, places)
+        load(kept.items, (begin, end)), indptr - indptr[0], load(kept.rows, places), load(kept.starts, places)
     )
 
 
@@ -82,7 +82,7 @@ def divide(kept: KeptLevel, work: int, weights: tuple[int, int]) -> list[tuple[t
     Work is what candidates and places count for: each of them, the two `weights`.
     """
     n_met = load(kept.n_met)
-    loads = weights[0] * n_met + weights[1] * load(kept.first)
+    loads = weights[0] * n_met + weights[1] * load(kept.indptr)
     cuts = np.searchsorted(loads, np.arange(0, loads[-1], work))
     cuts = np.unique(np.append(cuts, len(loads) - 1)).tolist()
     return [(span, int(n_met[span[1]] - n_met[span[0]])) for span in pairwise(cuts)]
@@ -94,8 +94,8 @@ def cut(spans: Sequence[LevelSpan]) -> list[LoadedSpan]:
     for each in spans:
         begin, end = each.span
         own = each.admitted
-        if len(own.first):
-            within = own.first[begin : end + 1]
+        if len(own.indptr):
+            within = own.indptr[begin : end + 1]
             own = Admitted(within - within[0], own.items[within[0] : within[-1]])
         loaded.append(LoadedSpan(load_level(each.level, each.span), own))
     return loaded

@@ -25,14 +25,14 @@ class ArcFeatures:
     def __init__(self, tree: DepTree, encoder: ArcEncoder, keys: Keys) -> None:
         n = len(tree)
         arcs = np.zeros(n, dtype=np.int64), tree.heads.astype(np.int64), np.arange(1, n + 1)
-        first, found = encoder.keys(encoder.encode([tree]), *arcs)
+        indptr, found = encoder.keys(encoder.encode([tree]), *arcs)
         numbers = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
         is_known = keys[numbers] == found if len(keys) else np.zeros(len(found), dtype=np.bool_)
         self.is_present = np.zeros(len(keys), dtype=np.bool_)
         self.is_present[numbers[is_known]] = True
         self._numbers = [frozenset[int]()] + [
             frozenset(numbers[begin:end][is_known[begin:end]].tolist())
-            for begin, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+            for begin, end in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
         ]
         self._having: dict[int, list[int]] = {}
         for word, present in enumerate(self._numbers):

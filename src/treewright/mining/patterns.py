@@ -30,12 +30,12 @@ class Patterns:
         self.slots = make_index(keys)
         self.marked = _mark(features, len(keys))
 
-    def known(self, first: Integers, found: Keys) -> Features:
+    def known(self, indptr: Integers, found: Keys) -> Features:
         """Return the numbers of those basic features of arcs that are among the keys."""
         ids = np.empty(len(found), dtype=np.int32)
         find_keys(self.keys, self.slots, found, ids)
         n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
-        return Features(n_before[first], ids[ids >= 0])
+        return Features(n_before[indptr], ids[ids >= 0])
 
 
 class _Level(NamedTuple):

@@ -25,8 +25,14 @@ from treewright.mining.levels import (
 from treewright.mining.memory import Memory
 from treewright.mining.single_columns import BYTES_TO_FIND, Singles, bytes_to_count
 from treewright.mining.space import Growth, Violations
-from treewright.mining.store import Store, load
-from treewright.native.mining.conjunctions import EMPTY, Matches, Trie, insert_conjunctions, match_rows
+from treewright.mining.store import ArrayStore, load
+from treewright.native.mining.conjunctions import (
+    EMPTY,
+    ConjunctionMatches,
+    ConjunctionTrie,
+    insert_conjunctions,
+    match_rows,
+)
 from treewright.progress import track
 from treewright.scale import Client, iter_jobs, map_jobs
 
@@ -150,7 +156,7 @@ class PolynomialSearch:
         self._columns = np.zeros(0, dtype=np.int32)
         self._order = 0
         self._levels: list[KeptLevel] = []
-        self._store = Store()
+        self._store = ArrayStore()
         self._shares = Shares(None, violations.rows.size * space.rows.shape[1], WORK, (1, 0))
         self.share = 1.0
 
@@ -161,7 +167,7 @@ class PolynomialSearch:
             yield self._start()
             return
         old_levels, self._levels = self._levels, []
-        old_store, self._store = self._store, Store(self._shares.store)
+        old_store, self._store = self._store, ArrayStore(self._shares.store)
         try:
             yield from self._grow(old_levels, self._order < self._degree)
         finally:
@@ -234,7 +240,7 @@ class PolynomialSearch:
         if self._degree > 1:
             if self._space.memory.is_limited:
                 self._shares = self._share_out(singles)
-            self._store = Store(self._shares.store)
+            self._store = ArrayStore(self._shares.store)
             self._rows = singles.write_rows()
             for level in singles.levels(self._rows, self._shares.places):
                 self._keep(weigh(level, self._rows))
@@ -312,26 +318,26 @@ def match_conjunctions(
     trie = make_trie(features)
     degree = max((each.shape[1] for each in features), default=1)
     path, at = np.zeros(degree + 1, dtype=np.int64), np.zeros(degree + 1, dtype=np.int64)
-    first = np.zeros(rows.shape[0] + 1, dtype=np.int64)
-    matches = Matches(np.zeros(0, dtype=np.int32), path, at)
-    match_rows(trie, rows.indptr, rows.indices, first[1:], matches)
-    np.cumsum(first, out=first)
+    indptr = np.zeros(rows.shape[0] + 1, dtype=np.int64)
+    matches = ConjunctionMatches(np.zeros(0, dtype=np.int32), path, at)
+    match_rows(trie, rows.indptr, rows.indices, indptr[1:], matches)
+    np.cumsum(indptr, out=indptr)
     memory.require(
-        f"{what} and their places", _trie_bytes(features) + 2 * first.nbytes + MATCH_BYTES * int(first[-1])
+        f"{what} and their places", _trie_bytes(features) + 2 * indptr.nbytes + MATCH_BYTES * int(indptr[-1])
     )
-    matches = Matches(np.empty(first[-1], dtype=np.int32), path, at)
-    if first[-1]:
-        match_rows(trie, rows.indptr, rows.indices, first[:-1].copy(), matches)
-    present = np.ones(first[-1], dtype=np.int8)
-    matrix = csr_matrix((present, matches.numbers, first), shape=(rows.shape[0], n_features))
+    matches = ConjunctionMatches(np.empty(indptr[-1], dtype=np.int32), path, at)
+    if indptr[-1]:
+        match_rows(trie, rows.indptr, rows.indices, indptr[:-1].copy(), matches)
+    present = np.ones(indptr[-1], dtype=np.int8)
+    matrix = csr_matrix((present, matches.numbers, indptr), shape=(rows.shape[0], n_features))
     matrix.sort_indices()
     return matrix
 
 
-def make_trie(features: Sequence[IntArray]) -> Trie:
+def make_trie(features: Sequence[IntArray]) -> ConjunctionTrie:
     """Return features, an array for each order, as paths of their items."""
     size, n_slots = sum(each.size for each in features), _count_slots(features)
-    trie = Trie(
+    trie = ConjunctionTrie(
         np.full(n_slots, EMPTY, dtype=np.uint64),
         np.zeros(n_slots, dtype=np.int32),
         np.full(size + 1, -1, dtype=np.int32),

@@ -43,7 +43,7 @@ class Problem:
     @property
     def n_samples(self) -> int:
         """How many samples there are."""
-        return len(self.alternatives.first) - 1
+        return len(self.alternatives.indptr) - 1
 
     @property
     def n_bytes(self) -> int:
@@ -64,7 +64,7 @@ class Problem:
     def violations(self, worst: Integers) -> Violations:
         """Return the rows of the right and the worst alternatives; where these are the same rows, once."""
         violators = np.flatnonzero(worst >= 0)
-        right, wrong = self.alternatives.first[violators + 1] - 1, worst[violators]
+        right, wrong = self.alternatives.indptr[violators + 1] - 1, worst[violators]
         rows, outputs = self.alternatives.rows, self.alternatives.outputs
         plus, minus = 2 * outputs[right], 2 * outputs[wrong] + 1
         if self.n_outputs > 1:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import IntArray, Integers
 from treewright.mining.space import Violations
-from treewright.native.mining.conjunctions import Level, Rows, sort_rows
+from treewright.native.mining.conjunctions import ItemRows, Level, sort_rows
 
 ENTRIES_AT_A_TIME = 1 << 17
 """Entries that are read at a time, about."""
@@ -104,16 +104,16 @@ class Singles:
 
     def _sort(self, begin: int, n_rows: int, items: IntArray, row_of: IntArray) -> RowRange:
         n_items, lengths = len(self.columns), np.bincount(row_of, minlength=n_rows)
-        first = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n_items))])
         starts = np.zeros(len(items), dtype=np.int64)
         rows_of = row_of[np.argsort(items, kind="stable")]
-        level = Level(np.arange(n_items, dtype=np.int32)[:, np.newaxis], first, rows_of, starts)
+        level = Level(np.arange(n_items, dtype=np.int32)[:, np.newaxis], indptr, rows_of, starts)
         # Entry i + 1 is where row i begins, until its items are written, and then where it ends.
         ends = np.concatenate([[0], np.cumsum(lengths) - lengths])
-        rows = Rows(ends, np.empty(len(items), dtype=np.int32), self._violations.counters)
+        rows = ItemRows(ends, np.empty(len(items), dtype=np.int32), self._violations.counters)
         sort_rows(level, rows)
-        n_after = np.concatenate([[0], np.cumsum(rows.first[level.rows + 1] - level.starts)])
-        return RowRange(begin, lengths, rows.items, np.diff(n_after[first]))
+        n_after = np.concatenate([[0], np.cumsum(rows.indptr[level.rows + 1] - level.starts)])
+        return RowRange(begin, lengths, rows.items, np.diff(n_after[indptr]))
 
     @property
     def n_bytes(self) -> int:
@@ -138,24 +138,24 @@ class Singles:
             n_met += rows.n_met
         return int((weights[0] * n_met + weights[1] * self.n_places).max(initial=0))
 
-    def write_rows(self) -> Rows:
+    def write_rows(self) -> ItemRows:
         """Return the violating rows with their items."""
-        first = np.zeros(len(self._ends) + 1, dtype=np.int64)
-        rows = Rows(first, np.empty(self.n_places.sum(), dtype=np.int32), self._violations.counters)
+        indptr = np.zeros(len(self._ends) + 1, dtype=np.int64)
+        rows = ItemRows(indptr, np.empty(self.n_places.sum(), dtype=np.int32), self._violations.counters)
         for begin, lengths, items, _ in self.row_ranges():
-            np.cumsum(lengths, out=first[begin + 1 : begin + 1 + len(lengths)])
-            first[begin + 1 : begin + 1 + len(lengths)] += first[begin]
-            rows.items[first[begin] : first[begin + len(lengths)]] = items
+            np.cumsum(lengths, out=indptr[begin + 1 : begin + 1 + len(lengths)])
+            indptr[begin + 1 : begin + 1 + len(lengths)] += indptr[begin]
+            rows.items[indptr[begin] : indptr[begin + len(lengths)]] = items
         return rows
 
-    def levels(self, rows: Rows, room: int) -> Iterator[Level]:
+    def levels(self, rows: ItemRows, room: int) -> Iterator[Level]:
         """Yield the items with their places in rows, in parts of about `room` places at the most."""
-        first = np.concatenate([[0], np.cumsum(self.n_places)])
+        indptr = np.concatenate([[0], np.cumsum(self.n_places)])
         begin = 0
         while begin < len(self.columns):
-            end = max(begin + 1, int(np.searchsorted(first, first[begin] + room, side="right")) - 1)
+            end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + room, side="right")) - 1)
             items = np.arange(begin, end, dtype=np.int32)[:, np.newaxis]
-            yield Level(items, first[begin : end + 1] - first[begin], *_find_places(rows, begin, end))
+            yield Level(items, indptr[begin : end + 1] - indptr[begin], *_find_places(rows, begin, end))
             begin = end
 
 
@@ -166,14 +166,14 @@ def bytes_to_count(rows: csr_matrix, violations: Violations) -> int:
     return int(BYTES_TO_READ * n_read + BYTES_TO_COUNT * n_counts)
 
 
-def _find_places(rows: Rows, begin: int, end: int) -> tuple[IntArray, Integers]:
+def _find_places(rows: ItemRows, begin: int, end: int) -> tuple[IntArray, Integers]:
     """Return the rows that have the items from `begin` to `end`, item by item, and where the next stand."""
     found = [np.zeros(0, dtype=np.int64)]
     row_of = [np.zeros(0, dtype=np.int32)]
     for start in range(0, len(rows.items), ENTRIES_AT_A_TIME):
         items = rows.items[start : start + ENTRIES_AT_A_TIME]
         found.append(start + np.flatnonzero((items >= begin) & (items < end)))
-        numbers = np.searchsorted(rows.first, found[-1], side="right") - 1
+        numbers = np.searchsorted(rows.indptr, found[-1], side="right") - 1
         row_of.append(numbers.astype(np.int32))
     positions = np.concatenate(found)
     order = np.argsort(rows.items[positions], kind="stable")

@@ -26,7 +26,7 @@ class OnDisk(NamedTuple):
 Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 
 
-class Store:
+class ArrayStore:
     """Keeps arrays; when they take more than a limit, the further ones go to a file.
 
     The file is in the system's folder for temporary ones ($TMPDIR) and goes with the store; one that a killed

@@ -22,7 +22,7 @@ from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.space import Growth, Violations
 from treewright.mining.subtree_counting import ROOM, SubtreeCounting, are_first
 from treewright.native.data.arcs import find_keys
-from treewright.native.mining.forests import Features, Forest, Grids, Lists, build_forest, select_pairs
+from treewright.native.mining.forests import ArcForest, Features, Grids, Lists, build_forest, select_pairs
 from treewright.native.mining.matching import (
     FREE,
     N_SIGNS,
@@ -43,9 +43,9 @@ from treewright.native.mining.subtrees import (
     PLACE,
     PLUS,
     SIZE,
-    Found,
     Job,
     Roots,
+    SelectedSubtrees,
     count_basic,
     fill_distances,
     fill_roots,
@@ -126,13 +126,13 @@ class SubtreeSpace:
         self.indptr = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
         self.forest = _make_forest(self._lists, root)
         arcs = self.forest.owners.astype(np.int64), self.forest.heads, self.forest.modifiers
-        first, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
+        indptr, found = self.encoder.keys(self.encoder.encode(trees), *arcs)
         if patterns is None:
             self.keys, ids = _number(found)
-            self.features = Features(first, ids)
+            self.features = Features(indptr, ids)
         else:
             self.keys = patterns.keys
-            self.features = patterns.known(first, found)
+            self.features = patterns.known(indptr, found)
 
     @property
     def n_rows(self) -> int:
@@ -205,15 +205,15 @@ class SubtreeSpace:
         return numbers, masks, np.concatenate(counts)
 
     def _as_matrix(self, numbers: IntArray, masks: Keys, ends: Integers, n_features: int) -> csr_matrix:
-        first = np.zeros(self.n_rows + 1, dtype=np.int64)
+        indptr = np.zeros(self.n_rows + 1, dtype=np.int64)
         hits = (self._lists.n_trees, self.indptr, numbers, masks, ends)
-        spread_hits(*hits, first, np.zeros(0, dtype=np.int32))
-        np.cumsum(first, out=first)
-        columns = np.empty(first[-1], dtype=np.int32)
+        spread_hits(*hits, indptr, np.zeros(0, dtype=np.int32))
+        np.cumsum(indptr, out=indptr)
+        columns = np.empty(indptr[-1], dtype=np.int32)
         if len(columns):
-            spread_hits(*hits, first[:-1].copy(), columns)
+            spread_hits(*hits, indptr[:-1].copy(), columns)
         shape = (self.n_rows, n_features)
-        matrix = csr_matrix((np.ones(len(columns), dtype=np.int8), columns, first), shape=shape)
+        matrix = csr_matrix((np.ones(len(columns), dtype=np.int8), columns, indptr), shape=shape)
         matrix.sort_indices()
         return matrix
 
@@ -254,7 +254,7 @@ class SubtreeSearch:
         self._distances = np.empty(len(origins), dtype=np.int8)
         fill_distances(self._pairs, degree, np.empty(n_words, dtype=np.int8), self._distances)
         self._features = _take_features(space.features, origins)
-        n_samples = len(self._pairs.first) - 1
+        n_samples = len(self._pairs.indptr) - 1
         self._numbers = np.random.default_rng(0).integers(1 << 63, size=n_samples, dtype=np.uint64)
         self._growths: dict[int, Growth] = {}
         self._taken = np.zeros(0, dtype=np.uint64)
@@ -307,7 +307,7 @@ class SubtreeSearch:
         roots, ends = self._make_roots(job)
         found = map_jobs(
             SubtreeCounting(job, roots, ends, self._space.copies).count,
-            _divide(ends - roots.first[:-1]),
+            _divide(ends - roots.indptr[:-1]),
             n_jobs=self._space.n_jobs,
             client=self._space.client,
             what="counting subtrees",
@@ -327,7 +327,12 @@ class SubtreeSearch:
         return roots, table[: job.n_features, PLACE].astype(np.int64)
 
     def _collect(
-        self, order: int, parts: Sequence[Found], n_candidates: int, n_instances: int, n_survivors: int
+        self,
+        order: int,
+        parts: Sequence[SelectedSubtrees],
+        n_candidates: int,
+        n_instances: int,
+        n_survivors: int,
     ) -> Growth:
         """Return the features of one order, in terms of all basic features."""
         codes = [part.codes[part.orders == order, :order] for part in parts]
@@ -383,7 +388,7 @@ def _flatten(trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.integer]])
     return Lists(n_trees, n_words, offsets[:-1], flat.astype(np.int32))
 
 
-def _make_forest(lists: Lists, root: bool) -> Forest:
+def _make_forest(lists: Lists, root: bool) -> ArcForest:
     longest, size = int(lists.n_words.max(initial=0)) + 2, len(lists.heads)
     largest = int((lists.n_trees * lists.n_words).max(initial=0))
     grids = Grids(
@@ -400,9 +405,9 @@ def _make_forest(lists: Lists, root: bool) -> Forest:
     return _trim(forest, n_arcs, n_next)
 
 
-def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.generic]) -> Forest:
-    return Forest(
-        first=np.zeros(n_lists + 1, dtype=np.int64),
+def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.generic]) -> ArcForest:
+    return ArcForest(
+        indptr=np.zeros(n_lists + 1, dtype=np.int64),
         owners=np.zeros(n_arcs, dtype=np.int32),
         heads=np.zeros(n_arcs, dtype=np.int32),
         modifiers=np.zeros(n_arcs, dtype=np.int32),
@@ -415,14 +420,14 @@ def _empty_forest(n_lists: int, n_arcs: int, n_next: int, masks: np.dtype[np.gen
     )
 
 
-def _trim(forest: Forest, n_arcs: int, n_next: int) -> Forest:
+def _trim(forest: ArcForest, n_arcs: int, n_next: int) -> ArcForest:
     """Return a forest without the room that was not needed."""
     by_arc = {name: getattr(forest, name)[:n_arcs].copy() for name in forest._fields[1:7]}
     by_pair = {name: getattr(forest, name)[:n_next].copy() for name in forest._fields[8:]}
     return forest._replace(**by_arc, **by_pair, first_next=forest.first_next[: n_arcs + 1].copy())
 
 
-def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Integers]:
+def _select(space: SubtreeSpace, violations: Violations) -> tuple[ArcForest, Integers]:
     """Return the pairs of trees of violating lists, and the number of each of their arcs in the space."""
     lists = np.searchsorted(space.indptr, violations.rows, side="right") - 1
     is_right = violations.counters[:, 0] == 0
@@ -432,9 +437,9 @@ def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Intege
     order = np.argsort(lists[~is_right], kind="stable")
     wrongs = violations.rows[~is_right][order] - space.indptr[samples]
     forest = space.forest
-    n_arcs = int((forest.first[samples + 1] - forest.first[samples]).sum())
+    n_arcs = int((forest.indptr[samples + 1] - forest.indptr[samples]).sum())
     n_next = int(
-        (forest.first_next[forest.first[samples + 1]] - forest.first_next[forest.first[samples]]).sum()
+        (forest.first_next[forest.indptr[samples + 1]] - forest.first_next[forest.indptr[samples]]).sum()
     )
     pairs = _empty_forest(len(samples), n_arcs, n_next, np.dtype(np.int8))
     origins = np.empty(n_arcs, dtype=np.int64)
@@ -445,17 +450,17 @@ def _select(space: SubtreeSpace, violations: Violations) -> tuple[Forest, Intege
 
 def _take_features(features: Features, arcs: Integers) -> Features:
     """Return the features of some arcs."""
-    sizes = features.first[arcs + 1] - features.first[arcs]
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(first[-1]) - np.repeat(first[:-1] - features.first[arcs], sizes)
-    return Features(first, features.ids[places])
+    sizes = features.indptr[arcs + 1] - features.indptr[arcs]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - features.indptr[arcs], sizes)
+    return Features(indptr, features.ids[places])
 
 
 def _renumber(features: Features, numbers: IntArray) -> Features:
     """Return features with other numbers, without those of -1."""
     ids = numbers[features.ids]
     n_before = np.concatenate([[0], np.cumsum(ids >= 0)])
-    return Features(n_before[features.first], ids[ids >= 0])
+    return Features(n_before[features.indptr], ids[ids >= 0])
 
 
 def _divide(sizes: Integers) -> list[tuple[int, int]]:

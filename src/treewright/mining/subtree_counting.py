@@ -9,10 +9,10 @@ from treewright._typing import Integers
 from treewright.native.mining.subtrees import (
     N_COLUMNS,
     N_DEPTHS,
-    Found,
     Job,
     Places,
     Roots,
+    SelectedSubtrees,
     Stack,
     Work,
     search_roots,
@@ -40,7 +40,7 @@ class SubtreeCounting:
         self._job, self._roots, self._ends, self._copies = job, roots, ends, copies
         self._free: deque[Room] = deque()
 
-    def count(self, span: tuple[int, int]) -> tuple[Found, Integers]:
+    def count(self, span: tuple[int, int]) -> tuple[SelectedSubtrees, Integers]:
         """Count the features that grow from a span of basic ones; also return the tallies of each order."""
         try:
             room = self._free.pop()
@@ -66,7 +66,9 @@ class Room:
         self._places = _make_places(ROOM, degree)
         self._stack = _make_stack(ROOM, degree)
 
-    def count(self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]) -> tuple[Found, Integers]:
+    def count(
+        self, job: Job, roots: Roots, ends: Integers, span: tuple[int, int]
+    ) -> tuple[SelectedSubtrees, Integers]:
         """Count the features that grow from a span of basic ones; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
         parts = [_make_found(0, self._degree)]
@@ -77,17 +79,17 @@ class Room:
             progress = search_roots(job, roots, ends, (begin, span[1]), work)
             begin = progress.next_root
             # There may be thousands of copies of each: all of them would take more memory than all else.
-            parts.append(self._limit(Found(*(array[: progress.n_found] for array in self._found))))
+            parts.append(self._limit(SelectedSubtrees(*(array[: progress.n_found] for array in self._found))))
             self._enlarge(*progress.room)
-        return self._limit(Found(*map(np.concatenate, zip(*parts, strict=True)))), tallies[:, :, 0]
+        return self._limit(SelectedSubtrees(*map(np.concatenate, zip(*parts, strict=True)))), tallies[:, :, 0]
 
-    def _limit(self, found: Found) -> Found:
+    def _limit(self, found: SelectedSubtrees) -> SelectedSubtrees:
         """Return a copy without features that too many others, of fewer arcs or before them, are alike."""
         kept = np.arange(len(found.orders))
         if self._copies is not None:
             by_order = np.argsort(found.orders, kind="stable")
             kept = np.sort(by_order[are_first(found.signatures[by_order], self._copies)])
-        return Found(*(array[kept] for array in found))
+        return SelectedSubtrees(*(array[kept] for array in found))
 
     def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
         """Make more room where it was wanting."""
@@ -109,9 +111,9 @@ def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool
     return chosen
 
 
-def _make_found(size: int, degree: int) -> Found:
+def _make_found(size: int, degree: int) -> SelectedSubtrees:
     codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
-    return Found(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
+    return SelectedSubtrees(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
 def _make_places(size: int, degree: int) -> Places:

@@ -1,9 +1,10 @@
-"""The contracts of parsing: what a scorer of dependency trees offers, and what a decoder does with it.
+"""The contract of parsing: what a scorer of dependency trees offers to a decoder.
 
 A `PartScorer` gives numbers to the parts of trees: arcs, and pairs or triples of arcs. It sees a sentence and
-the parts that pruning has left. A `Decoder` knows which trees there are: it lifts crossing arcs, prunes,
-keeps fixed heads, and finds the k best trees and the marginal probabilities of arcs. Neither knows anything
-else of the other, so that any scorer works under any decoder.
+the parts that pruning has left. A decoder (`treewright.parsing.dependency.decoders.ChartDecoder`) knows which
+trees there are: it lifts crossing arcs, prunes, keeps fixed heads, and finds the k best trees and the
+marginal probabilities of arcs. Neither knows anything else of the other, so that any scorer works under
+either decoder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.model import Model
-from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.features import Corpus
 
 PartScores = Mapping[str, npt.NDArray[np.float64]]
@@ -100,32 +100,3 @@ class PartScorer(Model):
     def compiled(self) -> Any:  # noqa: ANN401
         """Return what compiled loops over whole corpora score with; None where `score` must be asked."""
         return None
-
-
-class Decoder(Protocol):
-    """What finds trees, given the scores of their parts."""
-
-    single_root_: bool
-
-    def lift(self, tree: DepTree) -> DepTree:
-        """Return a tree as the decoder can find it."""
-
-    def unlift(self, tree: DepTree, fixed: FixedHeads) -> DepTree:
-        """Undo that, but for the heads of some words."""
-
-    def best_trees(
-        self, scorer: PartScorer, batch: Batch, k: int, fixed: Sequence[FixedHeads] | None = None
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the heads of the `k` best trees, (k, rows), and their scores, (sentences, k).
-
-        With fixed heads, these are the best trees that have them. Ranks beyond the number of trees have a
-        score of -inf.
-        """
-
-    def marginals(
-        self, scorer: PartScorer, batch: Batch, scale: float, fixed: Sequence[FixedHeads] | None = None
-    ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
-        """Return for each sentence the log of the sum over all trees, and a square of arc probabilities.
-
-        Scores are multiplied by `scale` first. With fixed heads, all trees are those that have them.
-        """

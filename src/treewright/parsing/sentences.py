@@ -10,7 +10,7 @@ from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.parseval import sentence_length
-from treewright.parsing.constituent.inferences import Sentence
+from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.preparation import retag
 from treewright.progress import report, silenced
 from treewright.tagging.tagger import Tagger, jackknife
@@ -115,11 +115,11 @@ def learn_tags(
     return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
 
 
-def read_sentence(sentence: Input, at: int) -> Sentence:
+def read_sentence(sentence: Input, at: int) -> TaggedSentence:
     """Return words and tags of a sentence, the `at`-th of those that were given; tags may be missing."""
     if isinstance(sentence, ConstTree):
         tree = sentence.without_traces()
-        return Sentence(tree.words(), tree.tags()) if tree is not None else Sentence([], [])
+        return TaggedSentence(tree.words(), tree.tags()) if tree is not None else TaggedSentence([], [])
     if isinstance(sentence, DepTree):
         words, tags = sentence.words, [tag for tag in sentence.xpos if tag != "_"]
     elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
@@ -131,7 +131,7 @@ def read_sentence(sentence: Input, at: int) -> Sentence:
         raise InputError(f"{found}; expected a list of words, of words with tags, or a tree")
     if not words:
         raise InputError(f"sentence {at} has no words; expected at least one")
-    return Sentence(words, tags)
+    return TaggedSentence(words, tags)
 
 
 def _is_tagged(pair: object) -> bool:
@@ -151,12 +151,14 @@ def list_sentences(sentences: Iterable[Input]) -> list[Input]:
     return list(sentences)
 
 
-def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[Sentence]:
+def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[TaggedSentence]:
     """Return the words of sentences with their own tags, or with those of a tagger where one is given."""
     read = [read_sentence(sentence, at) for at, sentence in enumerate(sentences, 1)]
     if tagger is not None:
         tagged = tagger.tag([sentence.words for sentence in read])
-        return [Sentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)]
+        return [
+            TaggedSentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)
+        ]
     for at, sentence in enumerate(read, 1):
         if len(sentence.tags) != len(sentence.words):
             found = "words without tags" if sentence.tags else "no tags"

@@ -26,7 +26,7 @@ class CorpusFiles(NamedTuple):
     test: Path
 
 
-class Corpus(NamedTuple):
+class DependencyTreebank(NamedTuple):
     """A treebank in its three parts."""
 
     name: str
@@ -44,7 +44,7 @@ class Corpus(NamedTuple):
         )
 
 
-class Treebank(NamedTuple):
+class ConstituencyTreebank(NamedTuple):
     """Constituency trees in three parts; without a dev part, the parser holds some training trees out."""
 
     name: str
@@ -52,12 +52,12 @@ class Treebank(NamedTuple):
     dev: list[ConstTree]
     test: list[ConstTree]
 
-    def up_to(self, max_length: int | None) -> "Treebank":
+    def up_to(self, max_length: int | None) -> "ConstituencyTreebank":
         """Return the sentences of up to so many words, punctuation included."""
         if max_length is None:
             return self
         parts = ([tree for tree in part if sentence_length(tree) <= max_length] for part in self[1:])
-        return Treebank(self.name, *parts)
+        return ConstituencyTreebank(self.name, *parts)
 
     def describe(self) -> str:
         """Say how large the parts are."""
@@ -112,14 +112,14 @@ def _find_files(data: Path, kind: str, what: str) -> Iterator[CorpusFiles]:
             yield CorpusFiles(name, train, dev if dev.is_file() else None, test)
 
 
-def read_corpus(files: CorpusFiles, n_sentences: int | None = None) -> Corpus:
+def read_corpus(files: CorpusFiles, n_sentences: int | None = None) -> DependencyTreebank:
     """Read a treebank, perhaps with the first sentences only to train on."""
     train, test = _read_dependencies(files.train)[:n_sentences], _read_dependencies(files.test)
     if files.dev:
-        return Corpus(files.name, train, _read_dependencies(files.dev), test, holds_out=False)
+        return DependencyTreebank(files.name, train, _read_dependencies(files.dev), test, holds_out=False)
     dev = train[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
     rest = [tree for number, tree in enumerate(train, start=1) if number % HELD_OUT_EVERY]
-    return Corpus(files.name, rest, dev, test, holds_out=True)
+    return DependencyTreebank(files.name, rest, dev, test, holds_out=True)
 
 
 def _read_dependencies(path: Path) -> list[DepTree]:
@@ -130,11 +130,11 @@ def _read_dependencies(path: Path) -> list[DepTree]:
     return trees
 
 
-def read_treebank(files: CorpusFiles, n_sentences: int | None = None) -> Treebank:
+def read_treebank(files: CorpusFiles, n_sentences: int | None = None) -> ConstituencyTreebank:
     """Read a constituency treebank, perhaps with the first sentences only to train on."""
     dev = _read_constituents(files.dev) if files.dev else []
     train = _read_constituents(files.train)[:n_sentences]
-    return Treebank(files.name, train, dev, _read_constituents(files.test))
+    return ConstituencyTreebank(files.name, train, dev, _read_constituents(files.test))
 
 
 def _read_constituents(path: Path) -> list[ConstTree]:

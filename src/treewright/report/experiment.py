@@ -21,7 +21,7 @@ from treewright._validate import check_params
 from treewright.errors import InputError
 from treewright.progress import report
 from treewright.report.pages import INDEX, Provenance, write_findings, write_index
-from treewright.report.store import Store
+from treewright.report.store import ResultStore
 from treewright.report.tables import Findings, check_extras
 
 MODULES = f"{__package__}.experiments"
@@ -64,7 +64,7 @@ class Inputs(NamedTuple):
     """What an experiment is given beside its settings."""
 
     data: Path
-    store: Store
+    store: ResultStore
 
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
@@ -159,7 +159,7 @@ def reproduce(
         )
     settings.check()
     check_extras()
-    inputs = Inputs(data, Store(cache or cache_folder("reproduce")))
+    inputs = Inputs(data, ResultStore(cache or cache_folder("reproduce")))
     made = Provenance(
         write_command(name, data, out, settings, cache=cache),
         data.absolute().name,

@@ -74,9 +74,9 @@ def score_files(
         right, *guesses = map(list[Any], _keep_verbs(right, guesses))
     found = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
     by_arcs = kind == "dependencies"
-    sure = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
+    reliability = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
     if len(guesses) == 1:
-        return Scores(found[0], None, None, sure)
+        return Scores(found[0], None, None, reliability)
     metric = metric or METRICS[kind]
     if kind == "propositions":
         metric = ROLE + metric.removeprefix(ROLE)
@@ -88,7 +88,7 @@ def score_files(
         punctuation=punctuation,
         max_length=max_length,
     )
-    return Scores(found[0], found[1], test, sure)
+    return Scores(found[0], found[1], test, reliability)
 
 
 def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) -> Iterator[list[PropSentence]]:

@@ -3,45 +3,25 @@
 SIGNIFICANT = 0.05
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
-
-def score(score: float) -> str:
-    """Show percent."""
-    return f"{score:.2f}"
-
-
-def difference(points: float) -> str:
-    """Show a difference of scores."""
-    return f"{points:+.2f}"
+score = "{:.2f}".format
+"""Percent."""
+difference = "{:+.2f}".format
+"""A difference of scores."""
+count = "{:,}".format
+"""How many."""
+number = "{:g}".format
+"""A number without zeros that say nothing."""
+tenth = "{:,.1f}".format
+"""A number with one decimal."""
+three = "{:.3g}".format
+"""A number with three digits."""
+whole = "{:,.0f}".format
+"""A number without decimals."""
 
 
 def p_value(value: float) -> str:
     """Show a p-value, with a star if it is small."""
     return f"{value:.4f} {'*' if value < SIGNIFICANT else ' '}"
-
-
-def count(count: int) -> str:
-    """Show how many."""
-    return f"{count:,}"
-
-
-def number(value: float) -> str:
-    """Show a number without zeros that say nothing."""
-    return f"{value:g}"
-
-
-def tenth(value: float) -> str:
-    """Show a number with one decimal."""
-    return f"{value:,.1f}"
-
-
-def three(value: float) -> str:
-    """Show a number with three digits."""
-    return f"{value:.3g}"
-
-
-def whole(value: float) -> str:
-    """Show a number without decimals."""
-    return f"{value:,.0f}"
 
 
 def time(seconds: float) -> str:

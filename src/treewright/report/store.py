@@ -46,7 +46,7 @@ def load_parser(path: Path, model: type[AnyModel], *, n_jobs: int) -> AnyModel:
     return parser.using(n_jobs=n_jobs)
 
 
-class Store:
+class ResultStore:
     """A folder of finished pieces.
 
     Parameters

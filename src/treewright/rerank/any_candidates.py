@@ -16,7 +16,7 @@ from treewright.kernels.support import make_kernel
 from treewright.learn.lists import best_rows
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, VotedPerceptron
-from treewright.model import Model, Part, Value, expect, saved
+from treewright.model import Model, Submodel, Value, expect, saved
 from treewright.progress import report
 from treewright.rerank.views import (
     KernelView,
@@ -122,7 +122,7 @@ class CandidateReranker(Model):
             encode=lambda losses: losses and list(losses),
             decode=lambda losses: None if losses is None else ListLosses(*losses),
         ),
-        view_=Part(View),
+        view_=Submodel(View),
         ranker_=RankerField(),
     )
     ranker_: Ranker

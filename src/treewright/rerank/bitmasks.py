@@ -16,9 +16,9 @@ def find_first(values: npt.NDArray[Any]) -> Integers:
     )
 
 
-def join_bits(masks: Keys, first: Integers) -> Keys:
+def join_bits(masks: Keys, starts: Integers) -> Keys:
     """Return the bits that any mask of each run has."""
-    return np.bitwise_or.reduceat(masks, first) if len(first) else masks
+    return np.bitwise_or.reduceat(masks, starts) if len(starts) else masks
 
 
 def pack(flags: npt.NDArray[np.bool_]) -> Keys:

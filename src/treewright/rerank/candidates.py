@@ -42,8 +42,8 @@ class CandidateLists:
 
     Attributes
     ----------
-    first : ndarray of int64, (n_lists + 1,)
-        List i has the candidates from `first[i]` to `first[i + 1]`.
+    indptr : ndarray of int64, (n_lists + 1,)
+        List i has the candidates from `indptr[i]` to `indptr[i + 1]`.
     scores, probabilities : ndarray of float, (n_candidates,)
     """
 
@@ -56,7 +56,7 @@ class CandidateLists:
     ) -> None:
         self.trees = trees
         self.heads = heads
-        self.first = np.concatenate([[0], np.cumsum([len(each) for each in heads])]).astype(np.int64)
+        self.indptr = np.concatenate([[0], np.cumsum([len(each) for each in heads])]).astype(np.int64)
         self.scores = np.concatenate([np.zeros(0), *scores])
         self.probabilities = np.concatenate([np.zeros(0), *probabilities])
 
@@ -86,16 +86,16 @@ class CandidateLists:
     @property
     def n_candidates(self) -> int:
         """How many trees there are in all lists."""
-        return int(self.first[-1])
+        return int(self.indptr[-1])
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Yield where each list begins and ends."""
-        return pairwise(self.first.tolist())
+        return pairwise(self.indptr.tolist())
 
     def candidate(self, number: int) -> DepTree:
         """Return a candidate by its number among all."""
-        at = int(np.searchsorted(self.first, number, side="right")) - 1
-        return self.trees[at].with_heads(self.heads[at][number - self.first[at]])
+        at = int(np.searchsorted(self.indptr, number, side="right")) - 1
+        return self.trees[at].with_heads(self.heads[at][number - self.indptr[at]])
 
     def select(self, numbers: Sequence[int]) -> "CandidateLists":
         """Return some of the lists."""
@@ -123,7 +123,7 @@ class CandidateLists:
 
     def log_softmax(self, scores: FloatArray) -> FloatArray:
         """Return logarithms of the probabilities of candidates among those of their lists."""
-        sizes, starts = np.diff(self.first), self.first[:-1]
+        sizes, starts = np.diff(self.indptr), self.indptr[:-1]
         shifted = scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)
         sums: FloatArray = np.log(np.add.reduceat(np.exp(shifted), starts))
         logs: FloatArray = shifted - np.repeat(sums, sizes)
@@ -137,8 +137,8 @@ class CandidateLists:
     def uas(self, gold: Sequence[IntArray]) -> tuple[float, float]:
         """Return the UAS of the first trees, and that of the best."""
         n_right, n_words = self.n_right(gold), sum(map(len, gold))
-        best = np.maximum.reduceat(n_right, self.first[:-1])
-        return percent(int(n_right[self.first[:-1]].sum()), n_words), percent(int(best.sum()), n_words)
+        best = np.maximum.reduceat(n_right, self.indptr[:-1])
+        return percent(int(n_right[self.indptr[:-1]].sum()), n_words), percent(int(best.sum()), n_words)
 
     def with_gold(self, gold: Sequence[IntArray]) -> "TrainingLists":
         """Add the gold tree where it is missing, with the score of the last of its list."""
@@ -173,7 +173,7 @@ class CandidateLists:
     def get_state(self) -> State:
         """Return the lists, without the words of the sentences."""
         heads = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in self.heads)])
-        arrays = {"first": self.first, "heads": heads}
+        arrays = {"indptr": self.indptr, "heads": heads}
         return State(
             "CandidateLists", {}, {**arrays, "scores": self.scores, "probabilities": self.probabilities}
         )
@@ -182,7 +182,7 @@ class CandidateLists:
     def from_state(cls, state: State, trees: Sequence[DepTree]) -> "CandidateLists":
         """Make the lists of these sentences again."""
         arrays = state.arrays
-        bounds = arrays["first"].tolist()
+        bounds = arrays["indptr"].tolist()
         heads, scores, probabilities = [], [], []
         place = 0
         for tree, begin, end in zip(trees, bounds[:-1], bounds[1:], strict=True):

@@ -24,7 +24,7 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
-from treewright.model import Part, Value, expect, saved
+from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
@@ -52,7 +52,7 @@ from treewright.rerank.parse_lists import (
     lists_state,
     rescore,
 )
-from treewright.rerank.score_weights import Parts, Tuning, tune
+from treewright.rerank.score_weights import ScoreParts, ScoreWeights, tune
 from treewright.tagging.tagger import Tagger
 
 KERNELS = {
@@ -119,7 +119,7 @@ class ConstituentReranker(ConstituentAnnotator):
     ----------
     parser_ : LeftCornerParser or ConstituentParser
     reranker_ : CandidateReranker or None
-    tuning_ : Tuning
+    tuning_ : ScoreWeights
 
     Examples
     --------
@@ -139,15 +139,15 @@ class ConstituentReranker(ConstituentAnnotator):
     }
     unsaved = ("parser", "n_jobs")
     fields = saved(
-        parser_=Part(LeftCornerParser, ConstituentParser),
-        second=Part(LeftCornerParser, ConstituentParser, optional=True),
+        parser_=Submodel(LeftCornerParser, ConstituentParser),
+        second=Submodel(LeftCornerParser, ConstituentParser, optional=True),
         kernel=KernelField(),
-        reranker_=Part(CandidateReranker, optional=True),
-        tuning_=Value(encode=list, decode=lambda numbers: Tuning(*map(float, numbers))),
+        reranker_=Submodel(CandidateReranker, optional=True),
+        tuning_=Value(encode=list, decode=lambda numbers: ScoreWeights(*map(float, numbers))),
     )
     parser_: AnyParser
     reranker_: CandidateReranker | None
-    tuning_: Tuning
+    tuning_: ScoreWeights
 
     def __init__(
         self,
@@ -384,9 +384,9 @@ class ConstituentReranker(ConstituentAnnotator):
             return np.zeros(sum(len(each.trees) for each in lists))
         return np.concatenate([each.scores[:, 1] for each in lists])
 
-    def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> Tuning:
+    def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> ScoreWeights:
         """Find out on other sentences how much the reranker and the second parser count."""
-        parts = Parts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
+        parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
         return tune(parts, count_brackets(gold, lists))
 
     def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
@@ -421,7 +421,7 @@ class ConstituentReranker(ConstituentAnnotator):
         base_scores, tuning = self._base_scores(lists), self.tuning_
         # Scores that do not count need not be found.
         kernel_scores = self._kernel_scores(lists) if tuning.kernel_weight else np.zeros_like(base_scores)
-        parts = Parts(base_scores, kernel_scores, self._second_scores(lists))
+        parts = ScoreParts(base_scores, kernel_scores, self._second_scores(lists))
         finals = np.split(parts.add(tuning.kernel_weight, tuning.second), list_ends(lists))
         return [
             [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]

@@ -19,7 +19,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport
 from treewright.mining.space import FeatureSpace
 from treewright.mining.subtree import SubtreeSpace, name_subtree
-from treewright.model import Array, Listed, Model, Part, Value, expect, is_within, saved
+from treewright.model import Array, ListOf, Model, Submodel, Value, expect, is_within, saved
 from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.progress import Message, filtered
 from treewright.rerank.candidates import CandidateLists
@@ -82,7 +82,7 @@ class SubtreeFeatures(Model):
         Threads.
     """
 
-    fields = saved(encoder=ENCODER, keys=KEYS, features=Listed(Array("i", 2)))
+    fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2)))
     unsaved = ("miner", "copies", "n_jobs")
 
     def __init__(
@@ -221,7 +221,7 @@ class ConjunctionFeatures(Model):
         Which order was reached, and what share of it, if the budget did not allow all.
     """
 
-    fields = saved(encoder=ENCODER, keys=KEYS, features=Listed(Array("i", 2, low=0)), coverage=Value(str))
+    fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2, low=0)), coverage=Value(str))
     unsaved = ("miner", "budget", "n_jobs")
 
     def __init__(
@@ -303,7 +303,7 @@ class HandFeatures(Model):
         In how many lists a feature must tell candidates apart.
     """
 
-    fields = saved(templates_=Part(TemplateFeatures))
+    fields = saved(templates_=Submodel(TemplateFeatures))
 
     def __init__(self, *, min_count: Count = 3) -> None:
         self.min_count = min_count
@@ -363,12 +363,12 @@ def basic_rows(
     )
     sentences = encoder.encode(lists.trees)
     flat = np.concatenate([np.zeros(0, dtype=np.int64), *modifiers])
-    first, found = encoder.keys(sentences, numbers, heads.astype(np.int64), flat)
+    indptr, found = encoder.keys(sentences, numbers, heads.astype(np.int64), flat)
     if keys is None:
         keys = np.unique(found)
     columns = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
     is_known = keys[columns] == found if len(keys) else np.zeros(len(found), dtype=np.bool_)
-    ends = np.concatenate([[0], np.cumsum(is_known)])[first[np.concatenate([[0], np.cumsum(n_words)])]]
+    ends = np.concatenate([[0], np.cumsum(is_known)])[indptr[np.concatenate([[0], np.cumsum(n_words)])]]
     shape = (lists.n_candidates, len(keys))
     rows = csr_matrix(
         (np.ones(ends[-1], dtype=np.int8), columns[is_known].astype(np.int32), ends), shape=shape

@@ -87,7 +87,7 @@ class KernelScorer(Model):
 
         def learn(number: int) -> tuple[list[DepTree], FloatArray]:
             chosen = np.sort(parts[number])
-            return self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.first[chosen])
+            return self._fit_chunk(lists.select(chosen.tolist()), right[chosen] - lists.indptr[chosen])
 
         def report_chunk(number: int, found: tuple[list[DepTree], FloatArray]) -> None:
             report(f"kernel perceptron {number + 1} of {len(parts)}: {len(found[1])} trees are kept")
@@ -113,7 +113,7 @@ class KernelScorer(Model):
         """Return the trees of past mistakes in some lists, and their coefficients."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]
         perceptron = KernelPerceptron(epochs=self.epochs, random_state=self.random_state)
-        perceptron.fit(self._pack(trees), lists.first, lists.first[:-1] + ranks)
+        perceptron.fit(self._pack(trees), lists.indptr, lists.indptr[:-1] + ranks)
         return [trees[number] for number in perceptron.support_], perceptron.coef_
 
     def _pack(self, trees: Sequence[DepTree]) -> KernelBlocks:

@@ -11,7 +11,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
-from treewright.model import Array, Model, Part, expect, saved
+from treewright.model import Array, Model, Submodel, expect, saved
 from treewright.native.learn.proximal import Alternatives
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
@@ -51,7 +51,7 @@ class LinearScorer(Model):
     random_state : int
     """
 
-    fields = saved(features=Part(SubtreeFeatures, ConjunctionFeatures, HandFeatures), coef=Array("f"))
+    fields = saved(features=Submodel(SubtreeFeatures, ConjunctionFeatures, HandFeatures), coef=Array("f"))
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class LinearScorer(Model):
         report(f"{len(kept)} of {len(purity)} features are pure enough")
         self._choices = []
         if self.ranker == "perceptron":
-            bare = alternatives._replace(given=np.zeros_like(alternatives.given))
+            bare = alternatives._replace(base_scores=np.zeros_like(alternatives.base_scores))
             perceptron = AveragedRanker(epochs=self.epochs, random_state=self.random_state).fit(
                 rows, bare, trust=trust
             )
@@ -172,7 +172,7 @@ def measure_purity(rows: csr_matrix, problem: Problem) -> FloatArray:
     alternatives = problem.alternatives
     _, worst = problem.assess(np.zeros((problem.n_rows, 1)))
     lists = np.flatnonzero(worst >= 0)
-    right, wrong = alternatives.rows[alternatives.first[lists + 1] - 1], alternatives.rows[worst[lists]]
+    right, wrong = alternatives.rows[alternatives.indptr[lists + 1] - 1], alternatives.rows[worst[lists]]
     n_for, n_against = np.zeros((2, rows.shape[1]), dtype=np.int64)
     for begin in range(0, len(lists), LISTS_AT_ONCE):
         some = slice(begin, begin + LISTS_AT_ONCE)
@@ -192,16 +192,16 @@ def take_columns(
     """
     numbers = np.full(rows.shape[1], -1, dtype=rows.indices.dtype)
     numbers[columns] = np.arange(len(columns))
-    first, n_done = np.zeros_like(rows.indptr), 0
-    for begin, end in pairwise([*alternatives.first[:-1:LISTS_AT_ONCE].tolist(), rows.shape[0]]):
+    indptr, n_done = np.zeros_like(rows.indptr), 0
+    for begin, end in pairwise([*alternatives.indptr[:-1:LISTS_AT_ONCE].tolist(), rows.shape[0]]):
         some = rows[alternatives.rows[begin:end]]
         found = numbers[some.indices]
         n_before = np.concatenate([[0], np.cumsum(found >= 0)])
-        first[begin + 1 : end + 1] = n_done + n_before[some.indptr[1:]]
-        rows.indices[n_done : first[end]] = found[found >= 0]
-        n_done = int(first[end])
+        indptr[begin + 1 : end + 1] = n_done + n_before[some.indptr[1:]]
+        rows.indices[n_done : indptr[end]] = found[found >= 0]
+        n_done = int(indptr[end])
     shape = (rows.shape[0], len(columns))
-    taken = csr_matrix((rows.data[:n_done], rows.indices[:n_done], first), shape=shape)
+    taken = csr_matrix((rows.data[:n_done], rows.indices[:n_done], indptr), shape=shape)
     return taken, alternatives._replace(rows=np.arange(rows.shape[0]))
 
 

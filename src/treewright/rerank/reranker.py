@@ -13,7 +13,7 @@ from treewright._validate import check_integer, check_params
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
-from treewright.model import Part, Value, expect, saved
+from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
@@ -119,8 +119,8 @@ class DependencyReranker(DependencyAnnotator):
         "chunks": {"learner": ("kernel",)},
     }
     fields = saved(
-        parser_=Part(DependencyParser),
-        scorer_=Part(LinearScorer, "treewright.rerank.kernelized:KernelScorer"),
+        parser_=Submodel(DependencyParser),
+        scorer_=Submodel(LinearScorer, "treewright.rerank.kernelized:KernelScorer"),
         beta_=Value(float),
         scale_=Value(float),
         oracle_=Value(float),
@@ -305,11 +305,11 @@ class DependencyReranker(DependencyAnnotator):
         return self.parser_.confidence(parsed, marginals, fixed=fixed)
 
     def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences, the first of which has the number `first`, have trees with these heads."""
+        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
         self.check_is_fitted()
-        self.parser_.check_fixed(trees, fixed, first=first)
+        self.parser_.check_fixed(trees, fixed, start=start)
 
     def explain(
         self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None

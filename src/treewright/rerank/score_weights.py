@@ -14,7 +14,7 @@ SHARES = (0.0, *(2.0**power for power in range(-6, 11)))
 """What the scores of the reranker, and those of the second parser, are multiplied by; tried on dev."""
 
 
-class Parts(NamedTuple):
+class ScoreParts(NamedTuple):
     """What scores are made of, of the candidates of all lists, one after the other.
 
     Attributes
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
         return self.base_scores + kernel_weight * self.kernel_scores + second_weight * self.second_scores
 
 
-class Tuning(NamedTuple):
+class ScoreWeights(NamedTuple):
     """How the parts of the final score are put together, and what that gains on the dev set.
 
     Attributes
@@ -58,12 +58,12 @@ class Tuning(NamedTuple):
         )
 
 
-def tune(parts: Parts, counts: Sequence[FloatArray]) -> Tuning:
+def tune(parts: ScoreParts, counts: Sequence[FloatArray]) -> ScoreWeights:
     """Find the shares with which the trees chosen are best.
 
     Parameters
     ----------
-    parts : Parts
+    parts : ScoreParts
     counts : sequence of ndarray of float, (n_trees, 3)
         Of each list, as `count_brackets` returns them.
     """
@@ -74,4 +74,4 @@ def tune(parts: Parts, counts: Sequence[FloatArray]) -> Tuning:
     tried = {each: corpus_f1(flat[best_rows(parts.add(*each), indptr)]) for each in product(*choices)}
     kernel_weight, second = max(tried, key=tried.__getitem__)
     chosen = tried[kernel_weight, second]
-    return Tuning(kernel_weight, second, tried[0.0, 0.0], chosen, best_f1(counts))
+    return ScoreWeights(kernel_weight, second, tried[0.0, 0.0], chosen, best_f1(counts))

@@ -136,7 +136,7 @@ PARSED = [_compile(template) for template in LANGUAGE.parse(TEMPLATES)]
 ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
 
 
-class Description(NamedTuple):
+class FeatureDescription(NamedTuple):
     """What a feature of a tree says: a text, the words in it, and the words whose arcs it involves."""
 
     text: str
@@ -204,25 +204,25 @@ class TemplateFeatures(Model):
             counts.append(np.bincount(candidates, minlength=block.n_candidates))
             indices.append(found.astype(np.int32))
         shape = (lists.n_candidates, self.n_features)
-        first = np.cumsum(np.concatenate(counts))
-        ones = np.ones(first[-1], dtype=np.int8)
-        return csr_matrix((ones, np.concatenate(indices), first), shape=shape)
+        indptr = np.cumsum(np.concatenate(counts))
+        ones = np.ones(indptr[-1], dtype=np.int8)
+        return csr_matrix((ones, np.concatenate(indices), indptr), shape=shape)
 
     def describe(self, tree: DepTree) -> dict[int, str]:
         """Write the features that a tree has as text, by their columns."""
         return {column: found.text for column, found in self.locate(tree).items()}
 
-    def locate(self, tree: DepTree) -> dict[int, Description]:
+    def locate(self, tree: DepTree) -> dict[int, FeatureDescription]:
         """Tell what the features that a tree has say and where, by their columns."""
         rows = _Rows([tree], [tree.heads[np.newaxis]], self.column_)
-        found: dict[int, Description] = {}
+        found: dict[int, FeatureDescription] = {}
         for template in PARSED:
             keys, places = rows.make_keys(template)
             columns, known = self._find_columns(keys)
             for column, place in zip(columns.tolist(), places[known].tolist(), strict=True):
                 arcs = {*rows.find_arcs(template, place), *(found[column].arcs if column in found else ())}
                 text, words = rows.describe(template, place), rows.find_words(template, place)
-                found[column] = Description(text, words, sorted(arcs))
+                found[column] = FeatureDescription(text, words, sorted(arcs))
         return found
 
     def _find_columns(self, keys: Keys) -> tuple[Integers, Integers]:
@@ -296,9 +296,9 @@ class _Rows:
         lists = self._list_of[self._candidate[self._row_of[places]]]
         codes = mix_arrays(keys, lists.astype(np.uint64))
         order = np.argsort(codes)
-        first = find_first(codes[order])
-        masks = np.array([join_bits(bits[places[order]], first) for bits in self._masks])
-        chosen = order[first]
+        starts = find_first(codes[order])
+        masks = np.array([join_bits(bits[places[order]], starts) for bits in self._masks])
+        chosen = order[starts]
         telling = (masks != self._whole[:, lists[chosen]]).any(axis=0)
         chosen = chosen[telling]
         return _Telling(keys[chosen], lists[chosen], masks[:, telling])
@@ -390,14 +390,14 @@ class _Rows:
         arms = 2 * self._heads[words] + (words > self._heads[words])
         order = np.argsort(arms * len(self._heads) + np.abs(words - self._heads[words]))
         words, arms = words[order], arms[order]
-        first = find_first(arms)
+        starts = find_first(arms)
         siblings, ranks = np.zeros_like(self._heads), np.zeros_like(self._heads)
         siblings[words[1:]] = words[:-1]
-        siblings[words[first]] = NO_WORD
-        sizes = np.diff(first, append=len(words))
-        ranks[words] = 1 + np.arange(len(words)) - np.repeat(first, sizes)
+        siblings[words[starts]] = NO_WORD
+        sizes = np.diff(starts, append=len(words))
+        ranks[words] = 1 + np.arange(len(words)) - np.repeat(starts, sizes)
         outermost = np.zeros(2 * len(self._heads), dtype=np.int64)
-        outermost[arms[first]] = words[first + sizes - 1]
+        outermost[arms[starts]] = words[starts + sizes - 1]
         return siblings, dict(zip(SIDES, (outermost[::2], outermost[1::2]), strict=True)), ranks
 
     def _find_roles(self) -> dict[str, Integers]:

@@ -152,7 +152,7 @@ class RerankerTrainer:
             from treewright.rerank.kernelized import KernelScorer
 
             return KernelScorer(degree, **options).fit(lists, right, client=self.client)
-        problem = list_problem(lists.first, right, base_scores=lists.scores * scale)
+        problem = list_problem(lists.indptr, right, base_scores=lists.scores * scale)
         scorer = LinearScorer(
             self._features(),
             ranker=self.reranker.ranker,
@@ -191,7 +191,7 @@ class RerankerTrainer:
         level = self.reranker.significance_level
         is_trusted = level is None or level == 1 or found.is_significant(level)
         learnt = learnt._replace(gain=found.gain, p_value=found.p_value, is_trusted=is_trusted)
-        is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.first))
+        is_right = lists.n_right(gold) == np.repeat([len(each) for each in gold], np.diff(lists.indptr))
         final = lists.scores  # of which the parser has found its own scale
         if is_trusted:
             final = combine(lists, trials[found.number], found.beta)

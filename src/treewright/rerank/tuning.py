@@ -72,7 +72,7 @@ def tune(
     right = [tree.with_heads(heads) for tree, heads in zip(lists.trees, gold, strict=True)]
     parsed, reranked = (
         [lists.candidate(at) for at in numbers.tolist()]
-        for numbers in (lists.first[:-1], best[across, np.arange(len(lists))])
+        for numbers in (lists.indptr[:-1], best[across, np.arange(len(lists))])
     )
     tested = significance(right, reranked, parsed, random_state=random_state)
     uas = percent(int(n_right.sum(axis=1).max()), sum(map(len, gold)))
@@ -132,16 +132,16 @@ def combine(lists: CandidateLists, votes: FloatArray, beta: float) -> FloatArray
     for final in finals.T:
         counts[lists.best(final)] += 1
     # Less than a vote between the highest and the lowest mean of a list.
-    low = np.repeat(np.minimum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
-    high = np.repeat(np.maximum.reduceat(mean, lists.first[:-1]), np.diff(lists.first))
+    low = np.repeat(np.minimum.reduceat(mean, lists.indptr[:-1]), np.diff(lists.indptr))
+    high = np.repeat(np.maximum.reduceat(mean, lists.indptr[:-1]), np.diff(lists.indptr))
     ranked: FloatArray = counts + (mean - low) / (2 * np.maximum(high - low, 1e-12))
     return ranked
 
 
 def divide_mass(lists: CandidateLists, final: FloatArray) -> FloatArray:
     """Return how probable candidates are: the parser tells it of the list, final scores divide it."""
-    mass = np.add.reduceat(lists.probabilities, lists.first[:-1])
-    total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.first))
+    mass = np.add.reduceat(lists.probabilities, lists.indptr[:-1])
+    total = np.repeat(np.minimum(mass, 1.0), np.diff(lists.indptr))
     probabilities: FloatArray = np.exp(lists.log_softmax(final)) * total
     return probabilities
 
@@ -164,6 +164,6 @@ def append_rest(
 
 def _scatter(scores: FloatArray, lists: CandidateLists) -> float:
     """Return how far the scores of one list lie from their mean."""
-    sizes = np.diff(lists.first)
-    means = np.add.reduceat(scores, lists.first[:-1]) / sizes
+    sizes = np.diff(lists.indptr)
+    means = np.add.reduceat(scores, lists.indptr[:-1]) / sizes
     return float(np.sqrt(np.mean((scores - np.repeat(means, sizes)) ** 2)))

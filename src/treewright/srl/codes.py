@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray
 from treewright.data.templates import Template
-from treewright.model import Array, Model, Part, expect, saved
+from treewright.model import Array, Model, Submodel, expect, saved
 from treewright.native.hashing import mix_arrays
 from treewright.srl.linear import LinearMachine
 
@@ -73,7 +73,7 @@ class CodeClassifier(Model):
     machine_ : LinearMachine
     """
 
-    fields = saved(codes_=Array("u", is_increasing=True), machine_=Part(LinearMachine))
+    fields = saved(codes_=Array("u", is_increasing=True), machine_=Submodel(LinearMachine))
 
     def __init__(self, *, C: float = 0.1, min_count: int = 2, random_state: int = 0) -> None:  # noqa: N803
         self.C = C

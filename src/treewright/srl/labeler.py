@@ -20,7 +20,7 @@ from treewright.data.formats import open_told
 from treewright.data.propbank import Proposition, PropSentence, format_sentence, iter_props
 from treewright.errors import InputError
 from treewright.metrics import roles as score_roles
-from treewright.model import Part, saved
+from treewright.model import Submodel, saved
 from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -98,7 +98,9 @@ class RoleLabeler(Annotator):
     uses_cluster = False
     n_at_once = BATCH_SIZE
     fields = saved(
-        finder_=Part(PredicateFinder), identifier_=Part(CodeClassifier), classifier_=Part(RoleClassifier)
+        finder_=Submodel(PredicateFinder),
+        identifier_=Submodel(CodeClassifier),
+        classifier_=Submodel(RoleClassifier),
     )
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from treewright.data.propbank import ABSENT, Proposition, PropSentence
 from treewright.data.templates import TemplateLanguage
 from treewright.errors import InputError, quote
-from treewright.model import Model, Part, Value, saved
+from treewright.model import Model, Submodel, Value, saved
 from treewright.progress import track
 from treewright.srl.arguments import VERB, Shape, is_verbal
 from treewright.srl.codes import CodeClassifier, Codes, encode, join_codes
@@ -235,7 +235,7 @@ class PredicateFinder(Model):
     fields = saved(
         table_=Value(encode=LemmaTable.to_list, decode=LemmaTable),
         senses_=Value(decode=lambda senses: _check_senses(senses)),
-        classifier_=Part(CodeClassifier, optional=True),
+        classifier_=Submodel(CodeClassifier, optional=True),
     )
 
     def __init__(self, predicates: str = VERBS, *, random_state: int = 0) -> None:

@@ -20,7 +20,7 @@ from treewright.kernels.examples import KernelField
 from treewright.kernels.linearize import LinearizedTreeClassifier
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.mining.classifier import ConjunctionClassifier
-from treewright.model import Model, Part, Value, expect, saved
+from treewright.model import Model, Submodel, Value, expect, saved
 from treewright.srl.arguments import Argument, argument_trees, merge_adjuncts
 from treewright.srl.features import FeatureTable, read_templates
 from treewright.srl.linear import LinearMachine, read_names
@@ -116,9 +116,9 @@ class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
     fields = saved(
         kernel=KernelField(),
         classes_=Value(decode=read_names),
-        table_=Part(FeatureTable, optional=True),
-        fragments_=Part(LinearizedTreeClassifier, optional=True),
-        model_=Part(LinearMachine, TreeKernelClassifier, ConjunctionClassifier, optional=True),
+        table_=Submodel(FeatureTable, optional=True),
+        fragments_=Submodel(LinearizedTreeClassifier, optional=True),
+        model_=Submodel(LinearMachine, TreeKernelClassifier, ConjunctionClassifier, optional=True),
     )
 
     def __init__(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint
 from treewright.data.templates import TemplateLanguage
-from treewright.learn.weights import Packed, average, pack, unpack
+from treewright.learn.weights import PackedWeights, average, pack, unpack
 from treewright.model import Array, Model, expect, saved
 from treewright.native.tagging.classifier import (
     CLASS,
@@ -25,12 +25,12 @@ from treewright.native.tagging.classifier import (
     TAG,
     UPOS,
     WORD,
-    Choosing,
+    EncodedText,
     Letters,
     Lexicon,
-    Table,
-    Templates,
-    Text,
+    OutcomeModel,
+    WeightTable,
+    WordTemplates,
     choose,
     fill_attributes,
     fill_rows,
@@ -64,7 +64,7 @@ MARGIN = 30.0
 SMALLEST = 0.5
 """Weights below it are forgotten."""
 LEARNT_AT_A_TIME = 1000
-LEARNT = ("first", "sizes", "rooms", "used", "pieces", "weights", "totals")
+LEARNT = ("starts", "sizes", "rooms", "used", "pieces", "weights", "totals")
 """What changes in a table as it is learnt."""
 HIDING = 0.5
 """A word seen n times in training is hidden with the probability `HIDING` / sqrt(n)."""
@@ -73,20 +73,20 @@ HIDING = 0.5
 class TableField:
     """The weights of a classifier as a field of it."""
 
-    def put(self, state: State, name: str, value: Table) -> None:
+    def put(self, state: State, name: str, value: WeightTable) -> None:
         """Add the table."""
         small = np.min_scalar_type(int(value.pieces.max(initial=0)) + 1)
-        Packed().put(state, name, value.weights)
+        PackedWeights().put(state, name, value.weights)
         state.arrays[f"{name}.keys"] = value.keys
         state.arrays[f"{name}.sizes"] = value.sizes.astype(
             np.min_scalar_type(int(value.sizes.max(initial=0)))
         )
         state.arrays[f"{name}.pieces"] = value.pieces.astype(small)
 
-    def take(self, state: State, name: str) -> Table:
+    def take(self, state: State, name: str) -> WeightTable:
         """Remove and return the table."""
         keys, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("keys", "sizes", "pieces"))
-        weights = Packed().take(state, name)
+        weights = PackedWeights().take(state, name)
         expect(len(sizes) == len(keys), "a size for each key")
         total = int(sizes.sum(dtype=np.int64))
         expect(total == len(pieces) == len(weights), "a piece and a weight for each place of a row")
@@ -105,7 +105,7 @@ class WordClassifier(Model):
 
     Attributes
     ----------
-    table_ : Table
+    table_ : WeightTable
         The weights.
     """
 
@@ -116,14 +116,14 @@ class WordClassifier(Model):
         self.moving = moving
         self.pieces = pieces
         self._fixed = compile_templates(fixed)
-        self._moving = compile_templates(moving, first=len(self._fixed.numbers))
-        self._first = np.cumsum([0, *map(len, pieces)]).astype(np.int32)
+        self._moving = compile_templates(moving, first_number=len(self._fixed.numbers))
+        self._indptr = np.cumsum([0, *map(len, pieces)]).astype(np.int32)
         self._pieces = np.array([piece for each in pieces for piece in each], dtype=np.int32)
 
     def learn(
         self,
-        text: Text,
-        given: IntArray,
+        text: EncodedText,
+        labels: IntArray,
         gold: IntArray,
         n_seen: npt.NDArray[np.int64],
         *,
@@ -139,8 +139,8 @@ class WordClassifier(Model):
 
         Parameters
         ----------
-        text : Text
-        given : ndarray of int32
+        text : EncodedText
+        labels : ndarray of int32
             The labels that fixed templates may look at.
         gold : ndarray of int32
             The right outcomes.
@@ -158,7 +158,7 @@ class WordClassifier(Model):
             What is done, and to what, for whoever hears of it (see `treewright.progress`); the step of the
             checkpoint has the name of what is done.
         """
-        keys = self._keys(self._fixed, text, given)
+        keys = self._keys(self._fixed, text, labels)
         table = _empty_table(_frequent_keys([keys, self._keys(self._moving, text, gold)], min_count))
         rows = _find_rows(table, keys)
         rng = np.random.default_rng(random_state)
@@ -166,7 +166,7 @@ class WordClassifier(Model):
         saved = checkpoint.load(what) if checkpoint else None
         n_done = saved.values["epochs"] if saved else 0
         table = table._replace(**saved.arrays) if saved else table
-        n_sentences, step = len(text.first) - 1, n_done * len(gold)
+        n_sentences, step = len(text.indptr) - 1, n_done * len(gold)
         with task(what, total=(epochs - n_done) * n_sentences, unit=unit) as counted:
             for epoch in range(epochs):
                 order = rng.permutation(n_sentences)
@@ -177,7 +177,7 @@ class WordClassifier(Model):
                 for part in counted.slices(n_sentences, LEARNT_AT_A_TIME):
                     block, model = order[part], self._model(table)
                     table, n_updates = learn(model, text, rows, gold, is_hidden, MARGIN, block, step)
-                    step += int((text.first[block + 1] - text.first[block]).sum())
+                    step += int((text.indptr[block + 1] - text.indptr[block]).sum())
                     n_safe -= n_updates
                 if checkpoint:
                     arrays = {name: getattr(table, name) for name in LEARNT}
@@ -187,10 +187,10 @@ class WordClassifier(Model):
         self.table_ = _averaged(table, epochs * len(gold))
         return self
 
-    def choose(self, text: Text, given: IntArray) -> IntArray:
+    def choose(self, text: EncodedText, labels: IntArray) -> IntArray:
         """Return the outcomes of the words of a text."""
         found = np.zeros(len(text.types), dtype=np.int32)
-        rows = _find_rows(self.table_, self._keys(self._fixed, text, given))
+        rows = _find_rows(self.table_, self._keys(self._fixed, text, labels))
         choose(self._model(self.table_), text, rows, found)
         return found
 
@@ -198,19 +198,19 @@ class WordClassifier(Model):
         """Check that all weights are those of pieces of outcomes."""
         expect(self.table_.pieces.max(initial=-1) <= self._pieces.max(initial=-1), "weights of known pieces")
 
-    def _model(self, table: Table) -> Choosing:
+    def _model(self, table: WeightTable) -> OutcomeModel:
         n_pieces = int(self._pieces.max(initial=-1)) + 1
-        return Choosing(self._fixed, self._moving, self._first, self._pieces, n_pieces, table)
+        return OutcomeModel(self._fixed, self._moving, self._indptr, self._pieces, n_pieces, table)
 
     @staticmethod
-    def _keys(templates: Templates, text: Text, labels: IntArray) -> npt.NDArray[np.uint32]:
+    def _keys(templates: WordTemplates, text: EncodedText, labels: IntArray) -> npt.NDArray[np.uint32]:
         keys = np.empty((len(text.types), len(templates.numbers)), dtype=np.uint32)
         fill_text_keys(templates, text, labels, keys)
         return keys
 
 
-def compile_templates(text: str, *, first: int = 0) -> Templates:
-    """Turn lines of atoms into arrays; the templates are numbered from `first`."""
+def compile_templates(text: str, *, first_number: int = 0) -> WordTemplates:
+    """Turn lines of atoms into arrays; the templates are numbered from `first_number`."""
     lines = [
         [(ATTRIBUTES[atom.attribute], atom.offset) for atom in template.atoms]
         for template in LANGUAGE.parse(text)
@@ -218,8 +218,8 @@ def compile_templates(text: str, *, first: int = 0) -> Templates:
     parts = np.zeros((len(lines), MAX_PARTS, 2), dtype=np.int32)
     for number, line in enumerate(lines):
         parts[number, : len(line)] = line
-    return Templates(
-        np.arange(first, first + len(lines), dtype=np.int32),
+    return WordTemplates(
+        np.arange(first_number, first_number + len(lines), dtype=np.int32),
         np.array([len(line) for line in lines], dtype=np.int32),
         parts,
         np.array([not LEXICAL.isdisjoint(line) for line in lines], dtype=np.bool_),
@@ -233,9 +233,9 @@ def word_attributes(words: Sequence[str], lexicon: Lexicon) -> npt.NDArray[np.ui
     letters = [chr(point) for point in distinct.tolist()]
     folded = np.array([ord(_fold(letter)) for letter in letters], dtype=np.uint32)[which]
     shapes = np.array([ord(_kind(letter)) for letter in letters], dtype=np.uint32)[which]
-    first = np.cumsum([0, *map(len, words)])
+    indptr = np.cumsum([0, *map(len, words)])
     attributes = np.empty((len(words), N_WORD_ATTRIBUTES), dtype=np.uint64)
-    fill_attributes(Letters(first, points, folded, shapes), lexicon, attributes)
+    fill_attributes(Letters(indptr, points, folded, shapes), lexicon, attributes)
     return attributes
 
 
@@ -263,35 +263,37 @@ def _frequent_keys(keys: Sequence[npt.NDArray[np.uint32]], min_count: int) -> np
     return distinct[counts >= min_count]
 
 
-def _find_rows(table: Table, keys: npt.NDArray[np.uint32]) -> IntArray:
+def _find_rows(table: WeightTable, keys: npt.NDArray[np.uint32]) -> IntArray:
     rows = np.empty(keys.shape, dtype=np.int32)
     fill_rows(table, keys, rows)
     return rows
 
 
-def _empty_table(keys: npt.NDArray[np.uint32]) -> Table:
+def _empty_table(keys: npt.NDArray[np.uint32]) -> WeightTable:
     sizes = np.zeros(len(keys), dtype=np.int32)
     return _make_table(keys, sizes, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
 
 def _make_table(
     keys: npt.NDArray[np.uint32], sizes: IntArray, pieces: IntArray, weights: npt.NDArray[np.float32]
-) -> Table:
+) -> WeightTable:
     """Make a table of rows that follow each other without gaps."""
     slots = np.full(1 << (2 * len(keys)).bit_length(), -1, dtype=np.int32)
     index_keys(keys, slots)
-    first = np.cumsum(sizes, dtype=np.int64) - sizes
+    starts = np.cumsum(sizes, dtype=np.int64) - sizes
     used = np.array([len(pieces)])
-    return Table(slots, keys, first, sizes, sizes.copy(), used, pieces, weights, np.zeros(len(pieces)))
+    return WeightTable(slots, keys, starts, sizes, sizes.copy(), used, pieces, weights, np.zeros(len(pieces)))
 
 
-def _averaged(table: Table, n_steps: int) -> Table:
+def _averaged(table: WeightTable, n_steps: int) -> WeightTable:
     """Return a table of the mean weights, without small ones and the rows that have no others.
 
     Outcomes must not change by saving, so the weights are rounded as on disk.
     """
     rows = np.repeat(np.arange(len(table.keys)), table.sizes)
-    places = np.arange(len(rows)) + np.repeat(table.first - np.cumsum(table.sizes) + table.sizes, table.sizes)
+    places = np.arange(len(rows)) + np.repeat(
+        table.starts - np.cumsum(table.sizes) + table.sizes, table.sizes
+    )
     weights = average(table.weights[places], table.totals[places], n_steps)
     is_kept = np.abs(weights) >= SMALLEST
     sizes = np.bincount(rows[is_kept], minlength=len(table.keys)).astype(np.int32)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from treewright._typing import Count, IntArray, NonNegativeInt
 from treewright.checkpoint import Checkpoint
-from treewright.model import Model, Part, Value, expect, saved
-from treewright.native.tagging.classifier import Text
+from treewright.model import Model, Submodel, Value, expect, saved
+from treewright.native.tagging.classifier import EncodedText
 from treewright.tagging.classifier import WordClassifier
 
 TEMPLATES = """
@@ -113,7 +113,7 @@ class Lemmatizer(Model):
 
     fields = saved(
         scripts_=Value(encode=list, decode=lambda scripts: [Script(*script) for script in scripts]),
-        classifier_=Part(WordClassifier),
+        classifier_=Submodel(WordClassifier),
     )
 
     def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
@@ -122,7 +122,7 @@ class Lemmatizer(Model):
 
     def fit(
         self,
-        text: Text,
+        text: EncodedText,
         labels: IntArray,
         words: Sequence[str],
         lemmas: Sequence[str],
@@ -152,7 +152,7 @@ class Lemmatizer(Model):
         )
         return self
 
-    def predict(self, text: Text, labels: IntArray, words: Sequence[str]) -> list[str]:
+    def predict(self, text: EncodedText, labels: IntArray, words: Sequence[str]) -> list[str]:
         """Return the lemmas of words with labels."""
         pairs = Pairs.from_text(text, labels)
         found = self.classifier_.choose(pairs.as_text(text), pairs.labels).tolist()
@@ -178,7 +178,7 @@ class Pairs(NamedTuple):
     """The pair of each word."""
 
     @classmethod
-    def from_text(cls, text: Text, labels: IntArray) -> "Pairs":
+    def from_text(cls, text: EncodedText, labels: IntArray) -> "Pairs":
         """Collect the pairs of the words of a text and their labels."""
         n_labels = len(text.label_values)
         codes = text.types.astype(np.int64) * n_labels + labels
@@ -186,10 +186,10 @@ class Pairs(NamedTuple):
         types, own = np.divmod(codes, n_labels)
         return cls(types.astype(np.int32), own.astype(np.int32), examples, of_words)
 
-    def as_text(self, text: Text, is_kept: npt.NDArray[np.bool_] | None = None) -> Text:
+    def as_text(self, text: EncodedText, is_kept: npt.NDArray[np.bool_] | None = None) -> EncodedText:
         """Return the pairs, or those kept, as sentences of one word."""
         types = self.types if is_kept is None else self.types[is_kept]
-        return text._replace(first=np.arange(len(types) + 1), types=types)
+        return text._replace(indptr=np.arange(len(types) + 1), types=types)
 
 
 def _frequent_scripts(pairs: Pairs, words: Sequence[str], lemmas: Sequence[str]) -> list[Script | None]:

@@ -22,8 +22,8 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
-from treewright.model import Array, Part, Record, Value, expect, saved
-from treewright.native.tagging.classifier import LOWER, Lexicon, Text
+from treewright.model import Array, Record, Submodel, Value, expect, saved
+from treewright.native.tagging.classifier import LOWER, EncodedText, Lexicon
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.classifier import WordClassifier, hash_words, word_attributes
@@ -158,8 +158,8 @@ class Tagger(Annotator):
     fields = saved(
         labels_=Value(encode=list, decode=lambda labels: [Label(*label) for label in labels]),
         lexicon_=Record(Lexicon, forms=Array("u", is_increasing=True), classes=Array("i")),
-        classifier_=Part(WordClassifier),
-        lemmatizer_=Part(Lemmatizer, optional=True),
+        classifier_=Submodel(WordClassifier),
+        lemmatizer_=Submodel(Lemmatizer, optional=True),
     )
 
     def __init__(self, *, epochs: Count = 8, random_state: NonNegativeInt = 0) -> None:
@@ -283,18 +283,18 @@ class Tagger(Annotator):
     def _make_classifier(self) -> WordClassifier:
         return WordClassifier(FIXED_TEMPLATES, MOVING_TEMPLATES, label_pieces(self.labels_))
 
-    def _encode(self, sentences: Sequence[Sequence[str]]) -> Text:
+    def _encode(self, sentences: Sequence[Sequence[str]]) -> EncodedText:
         """Turn sentences into arrays."""
         types: dict[str, int] = {}
         numbers = [types.setdefault(word, len(types)) for words in sentences for word in words]
-        return Text(
+        return EncodedText(
             np.cumsum([0, *map(len, sentences)]),
             np.array(numbers, dtype=np.int32),
             word_attributes(list(types), self.lexicon_),
             self._label_values,
         )
 
-    def _learn_tags(self, text: Text, gold: IntArray, kept: Checkpoint | None) -> None:
+    def _learn_tags(self, text: EncodedText, gold: IntArray, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
             report(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
 
@@ -313,7 +313,7 @@ class Tagger(Annotator):
 
     def _learn_lemmas(
         self,
-        text: Text,
+        text: EncodedText,
         gold: IntArray,
         words: list[str],
         lemmas: list[str],
@@ -333,7 +333,7 @@ class Tagger(Annotator):
         columns = [
             np.array(column, dtype=object)[found].tolist() for column in zip(*self.labels_, strict=True)
         ]
-        bounds = text.first.tolist()
+        bounds = text.indptr.tolist()
         return [
             Tags(*(column[begin:end] for column in (*columns, lemmas))) for begin, end in pairwise(bounds)
         ]

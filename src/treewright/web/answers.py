@@ -18,8 +18,8 @@ from treewright.web.schemas import (
     DependencySentence,
     ExplainedArc,
     ExplainedSentence,
+    FeatureWeight,
     Kind,
-    Reason,
     UntaggedSentence,
 )
 
@@ -105,8 +105,8 @@ def constituent_candidate(
 def explained_sentence(
     sentence: DependencySentence,
     marginals: npt.NDArray[np.float64],
-    features: Sequence[Sequence[Reason]],
-    reasons: Sequence[Reason],
+    features: Sequence[Sequence[FeatureWeight]],
+    reasons: Sequence[FeatureWeight],
 ) -> ExplainedSentence:
     """Return a parsed sentence with what speaks for each arc; `features` has a list for each word."""
     arcs = [

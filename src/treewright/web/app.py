@@ -28,7 +28,7 @@ from treewright.web.schemas import (
 )
 from treewright.web.service import Service
 from treewright.web.texts import Splitter
-from treewright.web.work import Limits
+from treewright.web.work import ServiceLimits
 
 PAGE = Path(__file__).parent / "page"
 RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "required": True}}
@@ -38,7 +38,7 @@ DESCRIPTION = "Dependency and constituency trees of sentences, the k best of the
 def make_app(
     models: Mapping[str, Any],
     *,
-    limits: Limits | None = None,
+    limits: ServiceLimits | None = None,
     tagger: Tagger | None = None,
     language: str = "xx",
 ) -> FastAPI:
@@ -48,7 +48,7 @@ def make_app(
     ----------
     models : mapping of str to model
         Parsers, or rerankers of them, by the names under which they are served; the first is the default.
-    limits : Limits, optional
+    limits : ServiceLimits, optional
     tagger : Tagger, optional
         For words without tags, where a model needs them and has no tagger of its own.
     language : str
@@ -57,7 +57,7 @@ def make_app(
     if not models:
         raise InputError("no models were given; expected at least one")
     served = [serve_model(name, model, tagger) for name, model in models.items()]
-    service = Service(served, limits or Limits(), Splitter(language))
+    service = Service(served, limits or ServiceLimits(), Splitter(language))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -85,7 +85,7 @@ def make_app(
     return app
 
 
-def _describe(limits: Limits) -> str:
+def _describe(limits: ServiceLimits) -> str:
     return (
         f"{DESCRIPTION} A request may have up to {limits.max_characters} characters, {limits.max_sentences} "
         f"sentences and {limits.max_trees} trees, a sentence up to {limits.max_words} words; it is answered "

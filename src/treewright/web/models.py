@@ -29,9 +29,9 @@ from treewright.web.schemas import (
     DependencyCandidates,
     DependencySentence,
     ExplainedSentence,
+    FeatureWeight,
     Kind,
     ModelDescription,
-    Reason,
     UntaggedSentence,
 )
 from treewright.web.tags import MISSING, fill_tags
@@ -228,20 +228,20 @@ class ServedDependencies(ServedModel):
         found = self._parser.confidence(tree, known.marginals, fixed=known.fixed)
         return [rounded(one) for one in found.tolist()]
 
-    def _features(self, found: list[DepTree]) -> list[list[list[Reason]]]:
+    def _features(self, found: list[DepTree]) -> list[list[list[FeatureWeight]]]:
         """Return for each word of each tree the features of its arc, if there is a reranker that has any."""
         if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
         return [
-            [[Reason(text=one.text, weight=one.weight) for one in arc] for arc in arcs]
+            [[FeatureWeight(text=one.text, weight=one.weight) for one in arc] for arc in arcs]
             for arcs in self._parser.arc_reasons(found, n=N_REASONS)
         ]
 
-    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[Reason]]:
+    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[FeatureWeight]]:
         if not self._parser.explains:
             return [[] for _ in trees]
         return [
-            [Reason(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
+            [FeatureWeight(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
             for each in self._parser.explain(trees, fixed=fixed)
         ]
 

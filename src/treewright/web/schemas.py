@@ -190,7 +190,7 @@ class Alternative(Answer):
     probability: float
 
 
-class Reason(Answer):
+class FeatureWeight(Answer):
     """A feature, as a person would read it, and its weight."""
 
     text: str
@@ -205,14 +205,16 @@ class ExplainedArc(Answer):
     relation: str
     confidence: float
     alternatives: list[Alternative] = Field(description="The most probable heads, the best first.")
-    features: list[Reason] = Field(description="Features of a reranker that involve the arc.")
+    features: list[FeatureWeight] = Field(description="Features of a reranker that involve the arc.")
 
 
 class ExplainedSentence(DependencySentence):
     """A sentence with its tree, and why it is this one."""
 
     arcs: list[ExplainedArc]
-    reasons: list[Reason] = Field(description="What decided between the two best trees, if a reranker did.")
+    reasons: list[FeatureWeight] = Field(
+        description="What decided between the two best trees, if a reranker did."
+    )
 
 
 class ParseReply(Answer):

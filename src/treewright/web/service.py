@@ -23,7 +23,7 @@ from treewright.web.schemas import (
 )
 from treewright.web.tags import MISSING
 from treewright.web.texts import Splitter, read_text
-from treewright.web.work import Limits, TooMuchError, WorkLine
+from treewright.web.work import ServiceLimits, TooMuchError, WorkLine
 
 Reply = TypeVar("Reply", ParseReply, KBestReply, ExplainReply)
 
@@ -35,11 +35,11 @@ class Service:
     ----------
     models : sequence of ServedModel
         The first is the default one.
-    limits : Limits
+    limits : ServiceLimits
     splitter : Splitter
     """
 
-    def __init__(self, models: Sequence[ServedModel], limits: Limits, splitter: Splitter) -> None:
+    def __init__(self, models: Sequence[ServedModel], limits: ServiceLimits, splitter: Splitter) -> None:
         self.models = {model.name: model for model in models}
         self.limits = limits
         self.line = WorkLine(limits)

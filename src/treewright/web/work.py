@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """How much the service takes on.
 
     Parameters
@@ -74,10 +74,10 @@ class WorkLine:
 
     Parameters
     ----------
-    limits : Limits
+    limits : ServiceLimits
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServiceLimits) -> None:
         self._limits = limits
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()

@@ -14,12 +14,12 @@ from treewright.data.consttree import ConstTree
 from treewright.data.heads import PUNCTUATION, RULES
 from treewright.native.constituent import atoms as native_atoms
 from treewright.native.constituent import states as native
-from treewright.native.learn.boosting import Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
 from treewright.parsing.constituent.inferences import (
-    Encoder,
-    Sentence,
+    PredicateEncoder,
     Symbols,
+    TaggedSentence,
     TrainingSet,
     brackets,
     collect_symbols,
@@ -51,7 +51,7 @@ options = st.fixed_dictionaries(
 
 
 def make_training(trees, is_shifting=True, max_children=5, only_known=True):
-    encoder = Encoder(collect_symbols(trees, min_count=2))
+    encoder = PredicateEncoder(collect_symbols(trees, min_count=2))
     heads, table = encoder.make_heads("collins"), read_atoms(ATOMS, encoder.sizes())
     options = {"is_shifting": is_shifting, "max_children": max_children, "only_known": only_known}
     return encoder, TrainingSet(trees, list(map(as_sentence, trees)), encoder, heads, table, **options)
@@ -60,7 +60,7 @@ def make_training(trees, is_shifting=True, max_children=5, only_known=True):
 def as_sentence(tree):
     """Return the words of a tree; behind those of every other length stands a mark."""
     words = tree.words()
-    return Sentence(words, tree.tags(), (words[0], ".") if len(words) % 2 else None)
+    return TaggedSentence(words, tree.tags(), (words[0], ".") if len(words) % 2 else None)
 
 
 def head_finder(encoder, rules="collins"):
@@ -93,7 +93,7 @@ def make_rules(training, encoder, is_shifting):
 @pytest.mark.parametrize("rules", sorted(RULES))
 @given(data=st.data())
 def test_heads_equal_those_of_head_rules(rules, data):
-    encoder = Encoder(SYMBOLS)
+    encoder = PredicateEncoder(SYMBOLS)
     heads, names = encoder.make_heads(rules), encoder.symbol_names
     label = data.draw(st.integers(0, encoder.n_labels - 1))
     wanted = [name for _, each in RULES[rules].searches.get(names[label], ()) for name in each]
@@ -107,7 +107,7 @@ def test_heads_equal_those_of_head_rules(rules, data):
 
 
 def test_the_head_hands_over_to_the_first_conjunct_past_punctuation():
-    encoder = Encoder(SYMBOLS)
+    encoder = PredicateEncoder(SYMBOLS)
     names = encoder.symbol_names
     items = make_items(5)
     items.values[:, native.LABEL] = [names.index(each) for each in ("NN", ",", "CC", ",", "NN")]
@@ -124,7 +124,7 @@ def test_states_are_those_of_replaying_trees_by_hand(trees, options):
     expected = [each for tree in trees for each, _ in gold_states(tree, encoder, options["is_shifting"])]
     assert training.n_states == len(expected)
     for number, state in enumerate(expected):
-        frontier = cuts.frontier[cuts.first[number] : cuts.first[number + 1]]
+        frontier = cuts.frontier[cuts.indptr[number] : cuts.indptr[number + 1]]
         assert found.starts[frontier].tolist() == [item.start for item in state.frontier]
         assert found.ends[frontier].tolist() == [item.end for item in state.frontier]
         assert found.values[frontier].tolist() == [
@@ -183,7 +183,7 @@ def test_inferences_fall_into_the_leaves_that_their_features_lead_to(trees, opti
     nodes = np.arange(63, dtype=np.int32)
     is_leaf = nodes >= 31
     links = (np.where(is_leaf, -1, 2 * nodes + side).astype(np.int32) for side in (1, 2))
-    tree = Tree(np.where(is_leaf, -1, np.resize(asked, 63)).astype(np.int32), *links, np.zeros(63))
+    tree = DecisionTree(np.where(is_leaf, -1, np.resize(asked, 63)).astype(np.int32), *links, np.zeros(63))
     leaves = np.zeros(examples.n_examples, dtype=np.int32)
     examples.percolate(tree, leaves)
     for leaf, (begin, end) in zip(leaves.tolist(), pairwise(first.tolist()), strict=True):
@@ -195,7 +195,7 @@ def test_inferences_fall_into_the_leaves_that_their_features_lead_to(trees, opti
 
 def features_of(table, sentence, begin, size, label=1):
     """Return the features of one inference over words, by both."""
-    encoder = Encoder(Symbols(["TOP", "NP"], [".", "NN"], [".", "NN"], ["a", "b", "c", "!"]))
+    encoder = PredicateEncoder(Symbols(["TOP", "NP"], [".", "NN"], [".", "NN"], ["a", "b", "c", "!"]))
     rows = encoder.encode(sentence)
     sizes, n_words = encoder.sizes(), len(rows) - 1
     items = make_items(n_words + 1)
@@ -206,18 +206,18 @@ def features_of(table, sentence, begin, size, label=1):
     inferences = native.Inferences(
         *(np.array([each], kind) for each, kind in ((0, "i4"), (begin, "i2"), (size, "i2")))
     )
-    rows_out = Rows(np.zeros(2, np.int64), np.zeros(1000, np.int32))
+    rows_out = FeatureRows(np.zeros(2, np.int64), np.zeros(1000, np.int32))
     atoms, heads = read_atoms(table, sizes).arrays, encoder.make_heads("collins")
     source = native_atoms.Source(inferences, cuts, items, heads)
     assert native_atoms.extract_examples(atoms, source, label, np.zeros(1, np.int32), rows_out)
     expected = atom_twin.features(table, sizes, twin.initial(rows), begin, size, size - 1)
-    found = rows_out.columns[: rows_out.first[1]].tolist()
+    found = rows_out.columns[: rows_out.indptr[1]].tolist()
     assert found == sorted(expected)
     return found
 
 
 def test_the_end_stands_just_behind_the_last_item_and_the_last_word():
-    ended = Sentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
+    ended = TaggedSentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
     number = {"a": 1, "b": 2, "c": 3, "!": 4}
     for kind in ("right", "word-after"):
         for argument, begin, size, word in [
@@ -230,14 +230,14 @@ def test_the_end_stands_just_behind_the_last_item_and_the_last_word():
 
 @pytest.mark.parametrize(("begin", "size"), [(0, 1), (0, 3), (2, 1), (1, 0)])
 def test_the_end_is_the_same_wherever_an_inference_is(begin, size):
-    ended = Sentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
+    ended = TaggedSentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
     assert features_of("end word", ended, begin, size) == [4]
     assert features_of("end tag", ended, begin, size) == [1]
     assert features_of("end word", ended._replace(end=None), begin, size) == [0]
 
 
 def test_the_end_is_not_among_all_that_stands_right():
-    ended = Sentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
+    ended = TaggedSentence(["a", "b", "c"], ["NN"] * 3, ("!", "."))
     assert features_of("all-right word", ended, 0, 1) == [2, 3]
     assert features_of("all-right word", ended, 0, 3) == []
     assert features_of("n-right", ended, 0, 3) == [0]
@@ -274,7 +274,7 @@ def test_extraction_tells_when_there_is_no_room():
     _, training = make_training([ConstTree.parse("(TOP (NP (DT a) (NN b)) (VP (VBD c)))")])
     chosen = np.zeros(1, dtype=np.int32)
     for room, is_enough in ((10, False), (10_000, True)):
-        rows = Rows(np.zeros(2, dtype=np.int64), np.zeros(room, dtype=np.int32))
+        rows = FeatureRows(np.zeros(2, dtype=np.int64), np.zeros(room, dtype=np.int32))
         assert (
             native_atoms.extract_examples(training.table.arrays, training.source, 1, chosen, rows)
             == is_enough

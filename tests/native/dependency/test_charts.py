@@ -6,7 +6,7 @@ from oracle.dependency.parts import KINDS, list_parts
 
 from treewright.native.dependency.charts import build_chart
 from treewright.native.dependency.corpus import best_trees
-from treewright.native.dependency.parts import Scores, arrange
+from treewright.native.dependency.parts import ScoreArrays, arrange
 from treewright.native.hypergraph import fill_marginals
 
 SIZES = [(1, 1.0), (2, 1.0), (3, 0.8), (4, 1.0), (4, 0.6), (5, 1.0), (5, 0.5)]
@@ -23,7 +23,7 @@ def random_arcs(rng, n, density):
 def random_scores(rng, arcs, n, spread=1.0):
     """Draw scores for all parts; return them as arrays and by part."""
     listed = list_parts(arcs, n)
-    scores = Scores(*(rng.normal(scale=spread, size=len(listed[kind])) for kind in KINDS))
+    scores = ScoreArrays(*(rng.normal(scale=spread, size=len(listed[kind])) for kind in KINDS))
     pairs = [pair for kind in KINDS for pair in zip(listed[kind], getattr(scores, kind), strict=True)]
     return scores, dict(pairs)
 

@@ -8,8 +8,8 @@ from oracle.dependency.pruning import all_arcs
 
 import treewright as tw
 from treewright.native.dependency import corpus as parsing
-from treewright.native.dependency.parts import Model
-from treewright.native.dependency.pruning import Stage, filter_arcs, take_sentence
+from treewright.native.dependency.parts import PartModel
+from treewright.native.dependency.pruning import KeptArcs, Stage, filter_arcs, take_sentence
 from treewright.native.dependency.pruning import all_arcs as all_arcs_square
 from treewright.parsing.dependency.features import Corpus, Encoder, compile_templates, max_keys
 
@@ -28,7 +28,7 @@ MAX_KEYS = max_keys(*COMPILED)
 
 
 def make_model(order, shift=SHIFT):
-    return Model(*COMPILED, order, np.uint64(shift))
+    return PartModel(*COMPILED, order, np.uint64(shift))
 
 
 def make_stage(weights, threshold=0.0, max_heads=99):
@@ -70,8 +70,8 @@ def store(arcs, trees):
         [head * (len(heads) + 1) + modifier for head, modifier in one]
         for one, heads in zip(arcs, trees, strict=True)
     ]
-    first = np.cumsum([0] + [len(one) + 2 for one in codes])
-    return first, np.array([code for one in codes for code in (*one, -1, -1)], np.int32)
+    indptr = np.cumsum([0] + [len(one) + 2 for one in codes])
+    return KeptArcs(indptr, np.array([code for one in codes for code in (*one, -1, -1)], np.int32))
 
 
 @pytest.mark.parametrize("single_root", [True, False])
@@ -128,7 +128,7 @@ def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale):
     corpus, trees, weights = draw_corpus(4, [3, 0, 4])
     numbers = np.array([2, 0, 1])
     log_sums, marginals = np.empty(3), np.empty(25 + 16 + 1)
-    options = (True, scale)
+    options = parsing.TreeDistribution(True, scale)
     parsing.measure_corpus(
         two_stages(weights), make_model(3), corpus, weights, numbers, options, log_sums, marginals
     )
@@ -165,7 +165,7 @@ def test_training_takes_the_updates_of_the_twin(order, k, bound):
         weights,
         totals,
         sequence,
-        (k, bound, True, MAX_KEYS, 0),
+        parsing.MiraPass(k, bound, True, MAX_KEYS, 0),
     )
     assert n_wrong == expected_wrong
     assert loss == pytest.approx(expected_loss, abs=1e-2)
@@ -185,14 +185,14 @@ def test_there_is_room_for_many_templates_of_any_kind(kind):
         texts, 3, weights, SHIFT, [(unpack(take_sentence(corpus, 0)), trees[0], arcs[0])], 3, np.inf
     )
     parsing.train_pass(
-        Model(*compiled, 3, np.uint64(SHIFT)),
+        PartModel(*compiled, 3, np.uint64(SHIFT)),
         corpus,
         corpus.heads,
         store(arcs, trees),
         weights,
         np.zeros(N_SLOTS),
         np.arange(1),
-        (3, np.inf, True, max_keys(*compiled), 0),
+        parsing.MiraPass(3, np.inf, True, max_keys(*compiled), 0),
     )
     np.testing.assert_allclose(weights, history[-1], atol=2e-3)
 
@@ -221,7 +221,7 @@ def train(treebank, order, k, n_passes):
     n_wrong = []
     for number in range(n_passes):
         sequence = np.random.default_rng(number).permutation(corpus.n_sentences)
-        options = (k, 1.0, True, MAX_KEYS, number * corpus.n_sentences)
+        options = parsing.MiraPass(k, 1.0, True, MAX_KEYS, number * corpus.n_sentences)
         wrong, _ = parsing.train_pass(
             make_model(order, 48), corpus, corpus.heads, kept, weights, totals, sequence, options
         )

@@ -7,7 +7,7 @@ from oracle.dependency.features import random_corpus, random_weights, unpack
 
 from treewright.native.dependency.differences import fill_difference, link_siblings
 from treewright.native.dependency.features import make_sentence
-from treewright.native.dependency.parts import Model, arrange, score_parts
+from treewright.native.dependency.parts import PartModel, arrange, score_parts
 from treewright.parsing.dependency.features import compile_templates
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -29,7 +29,7 @@ def draw(seed):
 def difference(order, sentence, heads, others):
     keys = np.empty(20_000, np.uint64)
     trees = (link_siblings(np.array([0, *one], np.int32)) for one in (heads, others))
-    return keys[: fill_difference(Model(*TEMPLATES, order, SHIFT), sentence, *trees, keys)].tolist()
+    return keys[: fill_difference(PartModel(*TEMPLATES, order, SHIFT), sentence, *trees, keys)].tolist()
 
 
 @pytest.mark.parametrize(("seed", "order"), CASES)
@@ -65,7 +65,7 @@ def test_differences_weigh_as_much_as_the_scores_of_trees_differ(seed, order):
     arcs = arcs_of(heads) | arcs_of(others)
     keep = np.zeros((n + 1, n + 1), np.bool_)
     keep[tuple(zip(*arcs, strict=True))] = True
-    model = Model(*TEMPLATES, order, SHIFT)
+    model = PartModel(*TEMPLATES, order, SHIFT)
     scores = score_parts(arrange(keep), model, sentence, weights)
     listed = parts.list_parts(arcs, n)
     by_part = {

@@ -52,7 +52,7 @@ def make_case(seed, sizes, n_labels):
 
 def make_model(weights, groups):
     """Make a model for groups of labels."""
-    return native.Labelling(
+    return native.LabelModel(
         compile_templates(TEXTS.own, "label"),
         compile_templates(TEXTS.child, "label_child"),
         compile_templates(TEXTS.sibling, "label_sibling"),

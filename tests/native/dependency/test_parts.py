@@ -122,7 +122,7 @@ def test_scores_equal_sums_of_weights_by_listed_part(order):
     _, values, first_morph, morphs, _ = random_corpus(rng, [[0] * 5])
     sentence = features.make_sentence(values, first_morph, morphs)
     weights = random_weights(rng, 1 << 12)
-    model = parts.Model(*TEMPLATES, order, SHIFT)
+    model = parts.PartModel(*TEMPLATES, order, SHIFT)
     scores = parts.score_parts(parts.arrange(keep), model, sentence, weights)
     words = unpack(sentence)
     for kind, names in twin.list_parts(arcs, 5).items():

@@ -34,13 +34,13 @@ def small_weights(seed):
 
 
 def no_arcs_kept(corpus):
-    return np.zeros(corpus.n_sentences + 1, np.int64), np.empty(0, np.int32)
+    return pruning.KeptArcs(np.zeros(corpus.n_sentences + 1, np.int64), np.empty(0, np.int32))
 
 
 def room_for_arcs(corpus, per_word):
     sizes = np.diff(corpus.first_row) - pruning.N_EXTRA_ROWS
-    first = np.cumsum([0, *(sizes * per_word)])
-    return first, np.full(first[-1], 7, np.int32)
+    indptr = np.cumsum([0, *(sizes * per_word)])
+    return pruning.KeptArcs(indptr, np.full(indptr[-1], 7, np.int32))
 
 
 def as_set(keep):
@@ -135,11 +135,11 @@ def test_stored_arcs_are_those_chosen_and_the_gold_ones():
 
 def test_only_the_numbered_sentences_are_stored():
     corpus, _ = draw_corpus(5, [4, 3])
-    first, codes = kept = room_for_arcs(corpus, 4)
+    indptr, codes = kept = room_for_arcs(corpus, 4)
     stages = (make_stage(small_weights(0), 0.2, 3), make_stage(small_weights(1)))
     pruning.choose_arcs(stages, corpus, np.array([1]), corpus.heads, kept)
-    assert set(codes[: first[1]]) == {7}
-    assert set(codes[first[1] :]) != {7}
+    assert set(codes[: indptr[1]]) == {7}
+    assert set(codes[indptr[1] :]) != {7}
 
 
 @pytest.mark.parametrize("full", [True, False])

@@ -7,7 +7,8 @@ from oracle.dependency.features import random_corpus, random_weights, unpack
 from oracle.dependency.pruning import all_arcs
 
 from treewright.native.dependency import spanning as native
-from treewright.native.dependency.parts import Model
+from treewright.native.dependency.corpus import MiraPass, TreeDistribution
+from treewright.native.dependency.parts import PartModel
 from treewright.native.dependency.pruning import Stage, take_sentence
 from treewright.parsing.dependency.features import Corpus, compile_templates, max_keys
 
@@ -53,7 +54,9 @@ def test_parses_are_the_best_of_all_trees(single_root):
 def test_measured_sums_and_probabilities_equal_those_over_all_trees(scale, single_root):
     corpus, trees, stage = draw(1, [3, 4])
     log_sums, marginals = np.empty(2), np.empty(16 + 25)
-    native.measure_crossing(stage, corpus, np.arange(2), (single_root, scale), log_sums, marginals)
+    native.measure_crossing(
+        stage, corpus, np.arange(2), TreeDistribution(single_root, scale), log_sums, marginals
+    )
     for number, flat in enumerate((marginals[:16], marginals[16:])):
         n = len(trees[number])
         square = native.score_sentence(stage, corpus, number)
@@ -74,8 +77,8 @@ def test_training_takes_the_updates_of_the_twin(k):
         parts.TEMPLATES, 1, stage.weights, SHIFT, sentences, k, np.inf, crossing.best_trees
     )
     totals = np.zeros(stage.weights.size)
-    options = (k, np.inf, True, MAX_KEYS, 0)
-    model = Model(*TEMPLATES, 1, np.uint64(SHIFT))
+    options = MiraPass(k, np.inf, True, MAX_KEYS, 0)
+    model = PartModel(*TEMPLATES, 1, np.uint64(SHIFT))
     n_wrong, loss = native.train_crossing(stage, model, corpus, corpus.heads, totals, sequence, options)
     assert n_wrong == expected_wrong
     assert loss == pytest.approx(expected_loss, abs=1e-2)
@@ -89,6 +92,6 @@ def test_an_empty_sentence_has_no_tree():
     _, _, stage = draw(0, [1])
     heads, scores, log_sums = np.zeros((2, 6), np.int32), np.zeros((1, 2)), np.ones(1)
     native.parse_crossing(stage, empty, np.arange(1), True, heads, scores)
-    native.measure_crossing(stage, empty, np.arange(1), (True, 1.0), log_sums, np.empty(1))
+    native.measure_crossing(stage, empty, np.arange(1), TreeDistribution(True, 1.0), log_sums, np.empty(1))
     assert np.isneginf(scores).all()
     assert log_sums.tolist() == [0.0]

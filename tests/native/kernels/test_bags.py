@@ -82,7 +82,7 @@ def test_pairs_add_the_weighted_products_of_shared_counts(seed):
     rng = np.random.default_rng(seed)
     counts, weights = draw_counts(rng, 6), rng.random(N_KINDS)
     bags = make_bags(rng, counts)
-    trees = Sorted(bags.first, bags.ids, bags.ids, bags.counts)
+    trees = Sorted(bags.indptr, bags.ids, bags.ids, bags.counts)
     pairs = rng.integers(6, size=(20, 2))
     out = np.ones(20)
     evaluate_bags(trees, weights, pairs, np.zeros((N_KINDS, 2), dtype=np.int64), out)

@@ -20,14 +20,14 @@ def make_dag(trees, **options):
 def as_nodes(dag):
     """Return the subtrees of a dag as nested tuples."""
     found = []
-    for begin, end in zip(dag.subtrees.first[:-1], dag.subtrees.first[1:], strict=True):
+    for begin, end in zip(dag.subtrees.indptr[:-1], dag.subtrees.indptr[1:], strict=True):
         symbol, *children = dag.subtrees.values[begin:end].tolist()
         found.append(Node(dag.forest.labels[symbol], tuple(found[child] for child in children)))
     return found
 
 
 def list_sequences(sequences):
-    bounds = zip(sequences.first[:-1], sequences.first[1:], strict=True)
+    bounds = zip(sequences.indptr[:-1], sequences.indptr[1:], strict=True)
     return [tuple(sequences.values[begin:end].tolist()) for begin, end in bounds]
 
 
@@ -45,7 +45,7 @@ def as_edges(dag):
 def as_counters(bags, names):
     """Return what the bag of each tree holds, by its name."""
     found = []
-    for begin, end in zip(bags.first[:-1], bags.first[1:], strict=True):
+    for begin, end in zip(bags.indptr[:-1], bags.indptr[1:], strict=True):
         ids, counts = bags.ids[begin:end].tolist(), bags.counts[begin:end].tolist()
         assert len(set(ids)) == len(ids)
         found.append(Counter({names[number]: count for number, count in zip(ids, counts, strict=True)}))
@@ -75,11 +75,11 @@ def test_bags_count_the_subtrees_of_each_tree(n_together):
 
 def test_bags_have_children_before_parents():
     dag = make_dag(twin.draw_trees(3))
-    assert all((np.diff(ids) != 0).all() for ids in np.split(dag.bags.ids, dag.bags.first[1:-1]))
-    for begin, end in zip(dag.bags.first[:-1], dag.bags.first[1:], strict=True):
+    assert all((np.diff(ids) != 0).all() for ids in np.split(dag.bags.ids, dag.bags.indptr[1:-1]))
+    for begin, end in zip(dag.bags.indptr[:-1], dag.bags.indptr[1:], strict=True):
         seen = set()
         for subtree in dag.bags.ids[begin:end].tolist():
-            first, last = dag.subtrees.first[subtree : subtree + 2]
+            first, last = dag.subtrees.indptr[subtree : subtree + 2]
             assert seen.issuperset(dag.subtrees.values[first + 1 : last].tolist())
             seen.add(subtree)
 
@@ -116,7 +116,7 @@ def test_edges_stand_in_the_slots_of_children():
     dag = make_dag(twin.draw_trees(5))
     edges = as_edges(dag)
     for number, one in enumerate(as_nodes(dag)):
-        slots = dag.edges.numbers[dag.subtrees.first[number] : dag.subtrees.first[number + 1]]
+        slots = dag.edges.numbers[dag.subtrees.indptr[number] : dag.subtrees.indptr[number + 1]]
         assert slots[0] == -1
         for place, (slot, child) in enumerate(zip(slots[1:], one.children, strict=True), start=1):
             expected = (twin.production(one), place, twin.production(child)) if child.children else None

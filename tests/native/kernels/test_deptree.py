@@ -7,9 +7,9 @@ from oracle.kernels import deptree as twin
 from treewright.native.kernels.deptree import (
     NOTHING_BETWEEN,
     Arcs,
-    Batch,
-    Scratch,
-    Shared,
+    DependencyScratch,
+    SentenceRuns,
+    SharedArcs,
     Trees,
     add_logs,
     evaluate,
@@ -80,16 +80,16 @@ def make_batch(packed, n_arcs, rows):
     places = np.argsort(sentences, kind="stable")
     first = np.array([0, *(np.flatnonzero(np.diff(sentences[places])) + 1), len(rows)])
     arcs = np.empty(len(rows) * (N_WORDS - 1), dtype=np.int32)
-    batch = Batch(np.array(rows)[places], places, first, np.zeros_like(first), arcs)
+    batch = SentenceRuns(np.array(rows)[places], places, first, np.zeros_like(first), arcs)
     list_arcs(packed, batch, np.zeros(n_arcs, dtype=np.bool_))
     return batch
 
 
 def make_scratch(n_arcs):
     bounds = np.empty((2, n_arcs), dtype=np.int64)
-    shared = Shared(bounds[0], bounds[1], np.empty(n_arcs**2, dtype=np.int32), np.empty(n_arcs**2))
+    shared = SharedArcs(bounds[0], bounds[1], np.empty(n_arcs**2, dtype=np.int32), np.empty(n_arcs**2))
     tables = np.full((2, N_WORDS, N_WORDS), np.nan)
-    return Scratch(shared, np.full(n_arcs, -1, dtype=np.int32), tables[0], tables[1])
+    return DependencyScratch(shared, np.full(n_arcs, -1, dtype=np.int32), tables[0], tables[1])
 
 
 def list_counts(trees, features):

@@ -8,9 +8,9 @@ from treewright.kernels.dag import Dag
 from treewright.native.kernels.fragments import (
     LEAF,
     WORD,
-    Limits,
+    FragmentLimits,
+    FragmentTrie,
     Measures,
-    Trie,
     insert_fragments,
     match_fragments,
     mine_fragments,
@@ -57,7 +57,7 @@ def mine(trees, coef, counted, decay, limits):
 
 def weigh(dag, coef):
     weights = np.zeros(len(dag.symbols))
-    np.add.at(weights, dag.bags.ids, np.repeat(coef, np.diff(dag.bags.first)) * dag.bags.counts)
+    np.add.at(weights, dag.bags.ids, np.repeat(coef, np.diff(dag.bags.indptr)) * dag.bags.counts)
     return weights
 
 
@@ -76,10 +76,10 @@ def read(dag, records, record):
         if position not in expanded:
             return labels[symbol]
         kind = expanded[position]
-        children = productions.values[productions.first[kind] + 1 : productions.first[kind + 1]]
+        children = productions.values[productions.indptr[kind] + 1 : productions.indptr[kind + 1]]
         return twin.write(labels[symbol], [write(child) for child in children[::-1]][::-1])
 
-    return write(productions.values[productions.first[expanded[0]]])
+    return write(productions.values[productions.indptr[expanded[0]]])
 
 
 def assert_heaviest(found, expected, n):
@@ -98,7 +98,7 @@ def assert_heaviest(found, expected, n):
 def test_the_heaviest_fragments_are_those_of_all_that_are_listed(seed, n, decay):
     trees = draw_trees(seed)
     coef = np.random.default_rng(seed).normal(size=len(trees)).tolist()
-    found, _ = mine(trees, coef, None, decay, Limits(n, 1000, 10**7))
+    found, _ = mine(trees, coef, None, decay, FragmentLimits(n, 1000, 10**7))
     assert_heaviest(found, twin.values(trees, coef, twin.subset_trees, decay), n)
 
 
@@ -107,7 +107,7 @@ def test_the_heaviest_fragments_are_those_of_all_that_are_listed(seed, n, decay)
 def test_counts_are_factors_of_values(seed, n):
     trees = draw_trees(seed)
     coef = [*np.random.default_rng(seed).normal(size=len(trees) - 1).tolist(), 0.0]
-    found, _ = mine(trees, coef, [0.0] * (len(trees) - 1) + [2.0], 0.6, Limits(n, 1000, 10**7))
+    found, _ = mine(trees, coef, [0.0] * (len(trees) - 1) + [2.0], 0.6, FragmentLimits(n, 1000, 10**7))
     own = twin.subset_trees(trees[-1])
     values = twin.values(trees, coef, twin.subset_trees, 0.6)
     assert_heaviest(found, {text: 2 * count * values[text] for text, count in own.items()}, n)
@@ -117,7 +117,7 @@ def test_counts_are_factors_of_values(seed, n):
 def test_no_fragment_has_more_productions_than_the_limit(max_size):
     trees = draw_trees(0)
     coef = np.random.default_rng(0).normal(size=len(trees)).tolist()
-    found, _ = mine(trees, coef, None, 0.9, Limits(10**5, max_size, 10**7))
+    found, _ = mine(trees, coef, None, 0.9, FragmentLimits(10**5, max_size, 10**7))
     values = twin.values(trees, coef, twin.subset_trees, 0.9)
     small = {text: value for text, value in values.items() if twin.size(text) <= max_size}
     assert_heaviest(found, small, 10**5)
@@ -126,21 +126,21 @@ def test_no_fragment_has_more_productions_than_the_limit(max_size):
 def test_bounds_spare_most_of_the_search():
     trees = draw_trees(1, n_trees=20)
     coef = np.random.default_rng(1).normal(size=len(trees)).tolist()
-    _, all_visits = mine(trees, coef, None, 0.3, Limits(10**6, 1000, 10**7))
-    _, few_visits = mine(trees, coef, None, 0.3, Limits(5, 1000, 10**7))
+    _, all_visits = mine(trees, coef, None, 0.3, FragmentLimits(10**6, 1000, 10**7))
+    _, few_visits = mine(trees, coef, None, 0.3, FragmentLimits(5, 1000, 10**7))
     assert 4 * few_visits < all_visits
 
 
 def test_a_search_that_is_too_long_stops_and_says_so():
     trees = draw_trees(1, n_trees=20)
     coef = np.random.default_rng(1).normal(size=len(trees)).tolist()
-    found, n_visits = mine(trees, coef, None, 1.0, Limits(10**6, 1000, 50))
+    found, n_visits = mine(trees, coef, None, 1.0, FragmentLimits(10**6, 1000, 50))
     assert 50 < n_visits < 500
     assert 0 < len(found) <= n_visits
 
 
 def build_trie(dag, roots, n_nodes):
-    trie = Trie(
+    trie = FragmentTrie(
         np.full((1 << (2 * n_nodes).bit_length(), 4), -1, dtype=np.int32),
         np.full(n_nodes, -1, dtype=np.int32),
         np.zeros(n_nodes, dtype=np.uint64),
@@ -159,7 +159,7 @@ def test_matches_are_the_fragments_of_each_subtree_at_its_root(seed):
     chosen = sorted(rng.permutation(texts)[:60].tolist())
     # All in one dag, so that productions have the same numbers.
     dag = make_dag([*(ConstTree.parse(text) for text in chosen), *trees])
-    roots = dag.bags.ids[dag.bags.first[1:] - 1]
+    roots = dag.bags.ids[dag.bags.indptr[1:] - 1]
     trie, n_nodes = build_trie(dag, roots[: len(chosen)], 1 + sum(map(twin.size, chosen)))
     assert len(chosen) < n_nodes <= 1 + sum(map(twin.size, chosen))
     first, found = match_fragments(dag.subtrees, dag.productions.numbers, trie)

@@ -9,7 +9,7 @@ from treewright.data.forest import Forest
 from treewright.kernels.naive import plain_trees
 from treewright.native.kernels.naive import (
     Runs,
-    Sequences,
+    SequenceScratch,
     evaluate_all_nodes,
     evaluate_partial_trees,
     evaluate_sorted_nodes,
@@ -74,7 +74,7 @@ def test_subset_trees_of_sorted_nodes_are_those_listed(trees, plain, pairs, deca
 @pytest.mark.parametrize(("decay", "depth_decay"), DECAYS)
 def test_partial_trees_are_those_listed(trees, plain, pairs, decay, depth_decay):
     out = np.empty(len(pairs))
-    sequences = Sequences(*np.zeros((2, 20), dtype=np.int64), np.zeros((3, 21, 21)))
+    sequences = SequenceScratch(*np.zeros((2, 20), dtype=np.int64), np.zeros((3, 21, 21)))
     evaluate_partial_trees(plain, pairs, decay, depth_decay, np.full(400, np.nan), sequences, out)
     expected = [twin.partial_kernel(trees[a], trees[b], decay, depth_decay) for a, b in pairs]
     np.testing.assert_allclose(out, expected, rtol=1e-12)

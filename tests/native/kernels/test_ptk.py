@@ -9,7 +9,7 @@ from strategies import as_const_tree
 
 from treewright.data.forest import Forest
 from treewright.kernels.indices import PartialIndex, PartialOptions, TreeIndex
-from treewright.native.kernels.ptk import Matches, sum_matches, weigh_gaps
+from treewright.native.kernels.ptk import ChildMatches, sum_matches, weigh_gaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -130,7 +130,7 @@ def sum_with_matches(values, decay):
     places = np.argwhere(values)
     n = len(places)
     numbers = places.T.copy()
-    matches = Matches(*numbers, np.empty((n, n)), np.empty(n), values[tuple(numbers)], np.empty(n))
+    matches = ChildMatches(*numbers, np.empty((n, n)), np.empty(n), values[tuple(numbers)], np.empty(n))
     weigh_gaps(matches, n, decay ** np.arange(20.0))
     return sum_matches(matches, n)
 

@@ -4,8 +4,8 @@ from oracle.kernels import svm as twin
 
 from treewright.native.kernels.svm import (
     Dual,
+    DualProblem,
     Heaps,
-    Problem,
     Working,
     choose_new,
     find_intercept,
@@ -29,10 +29,10 @@ def draw(seed, n_examples=25, n_features=6, *, pairs=False):
     if pairs:
         linear = np.concatenate([0.25 - targets, -0.25 - targets])
         low, high = np.concatenate([0 * costs, -costs]), np.concatenate([costs, 0 * costs])
-        return matrix, Problem(np.concatenate([rows, rows]), linear, low, high), rng
+        return matrix, DualProblem(np.concatenate([rows, rows]), linear, low, high), rng
     signs = np.where(targets > 0, 1.0, -1.0)
     high = np.where(signs > 0, costs, 0)
-    return matrix, Problem(rows, -signs, high - costs, high), rng
+    return matrix, DualProblem(rows, -signs, high - costs, high), rng
 
 
 def over_variables(matrix, problem):
@@ -173,7 +173,7 @@ def test_only_values_whose_rows_are_there_change_and_scores_follow(seed, pairs):
 
 
 def test_equal_examples_of_different_classes_go_to_their_bounds():
-    problem = Problem(np.arange(2), np.array([-1.0, 1.0]), np.array([0.0, -2.0]), np.array([2.0, 0.0]))
+    problem = DualProblem(np.arange(2), np.array([-1.0, 1.0]), np.array([0.0, -2.0]), np.array([2.0, 0.0]))
     dual = Dual(np.zeros(2), np.zeros(2))
     improve(np.ones((2, 2)), problem, dual, np.arange(2), 1e-3)
     assert dual.values.tolist() == [2, -2]

@@ -8,7 +8,7 @@ from oracle.learn import boosting as twin
 
 from treewright.learn.trees import TreeBuilder, join_trees
 from treewright.native.learn import boosting as native
-from treewright.native.learn.boosting import Limits, Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
 
 N_FEATURES = 6
 EIGHTHS = st.integers(1, 32).map(lambda each: each / 8)
@@ -28,7 +28,7 @@ def problems(draw, max_examples=14):
 def as_rows(examples):
     first = np.cumsum([0, *map(len, examples)]).astype(np.int64)
     columns = [feature for each in examples for feature in sorted(each)]
-    return Rows(first, np.array(columns, dtype=np.int32))
+    return FeatureRows(first, np.array(columns, dtype=np.int32))
 
 
 def signed_weights(labels, weights):
@@ -55,7 +55,7 @@ def as_flat(nested):
 
     place(nested)
     features, present, absent = np.array(nodes, dtype=np.int32).T.copy()
-    return Tree(features, present, absent, np.where(features < 0, np.arange(len(nodes)) + 1.0, 0.0))
+    return DecisionTree(features, present, absent, np.where(features < 0, np.arange(len(nodes)) + 1.0, 0.0))
 
 
 def trees():
@@ -68,7 +68,7 @@ def trees():
 
 def build(builder, examples, labels, weights, penalty, least=1e-10, lightest=0.0):
     builder.start(as_rows(examples), signed_weights(labels, weights), lightest)
-    return as_nested(builder.build(Limits(penalty, least, 1e-10)))
+    return as_nested(builder.build(SplitLimits(penalty, least, 1e-10)))
 
 
 @given(problems(), EIGHTHS)
@@ -109,12 +109,12 @@ def test_a_least_gain_is_asked_of_all_splits_but_that_of_the_root():
 def test_features_of_light_examples_are_left_out(problem, least):
     examples, labels, weights = problem
     rows = as_rows(examples)
-    kept = Rows(np.empty_like(rows.first), np.empty_like(rows.columns))
+    kept = FeatureRows(np.empty_like(rows.indptr), np.empty_like(rows.columns))
     masses = np.zeros(N_FEATURES)
     native.keep_heavy(rows, signed_weights(labels, weights), least, masses, kept)
     expected = as_rows(twin.without_light(examples, weights, least))
-    assert kept.first.tolist() == expected.first.tolist()
-    assert kept.columns[: kept.first[-1]].tolist() == expected.columns.tolist()
+    assert kept.indptr.tolist() == expected.indptr.tolist()
+    assert kept.columns[: kept.indptr[-1]].tolist() == expected.columns.tolist()
     assert not masses.any()
 
 

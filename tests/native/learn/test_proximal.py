@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from treewright.mining.problem import label_problem, list_problem
 from treewright.native.learn.proximal import (
     Design,
-    Model,
+    ProximalWeights,
     add_gradient,
     descend,
     find_violators,
@@ -45,9 +45,9 @@ def as_design(dense):
 
 
 def as_dense(design, n_columns):
-    dense = np.zeros((len(design.first) - 1, n_columns))
+    dense = np.zeros((len(design.indptr) - 1, n_columns))
     for row in range(len(dense)):
-        dense[row, design.columns[design.first[row] : design.first[row + 1]]] += 1
+        dense[row, design.columns[design.indptr[row] : design.indptr[row + 1]]] += 1
     return dense
 
 
@@ -55,12 +55,12 @@ def as_samples(problem):
     """Return the samples as the twin has them."""
     _, *columns = problem.alternatives
     alternatives = list(zip(*(column.tolist() for column in columns), strict=True))
-    return [alternatives[begin:end] for begin, end in pairwise(problem.alternatives.first)]
+    return [alternatives[begin:end] for begin, end in pairwise(problem.alternatives.indptr)]
 
 
 def as_numbers(problem, worst):
     """Return the twin's choices within samples as numbers of alternatives."""
-    pairs = zip(problem.alternatives.first, worst, strict=False)
+    pairs = zip(problem.alternatives.indptr, worst, strict=False)
     return [-1 if chosen is None else int(begin + chosen) for begin, chosen in pairs]
 
 
@@ -101,7 +101,7 @@ def test_weights_that_leave_no_loss_leave_no_violators(kind):
     weights = np.zeros((N_ROWS, problem.n_outputs))
     for alternative, (row, output) in enumerate(zip(alternatives.rows, alternatives.outputs, strict=True)):
         if row >= 0:
-            weights[row, output] = 9 if alternative + 1 in alternatives.first else -9
+            weights[row, output] = 9 if alternative + 1 in alternatives.indptr else -9
     worst = np.empty(problem.n_samples, np.int64)
     assert find_violators(alternatives, scored(dense, weights), worst) == 0
     assert worst.tolist() == [-1] * problem.n_samples
@@ -122,7 +122,7 @@ def run(dense, problem, orders, weights, *, penalties, rate, uses=None):
     """Descend in passes; return the model, brought up to date, and the worst alternatives of each pass."""
     uses = np.zeros_like(weights) if uses is None else uses.copy()
     paces = rate / np.sqrt(np.maximum(1, uses))
-    model = Model(weights.copy(), uses, paces, np.zeros(len(weights)), penalties)
+    model = ProximalWeights(weights.copy(), uses, paces, np.zeros(len(weights)), penalties)
     step, passes = 0.0, []
     for order in orders:
         worst = np.full(problem.n_samples, -9)
@@ -259,4 +259,4 @@ def test_columns_are_renumbered_dropped_and_added(seed):
     renumber(as_design(dense), numbers, as_design(added), len(kept), result)
     expected = np.column_stack([dense[:, kept], added])
     assert as_dense(result, expected.shape[1]).tolist() == expected.astype(float).tolist()
-    assert result.first[-1] == expected.sum()
+    assert result.indptr[-1] == expected.sum()

@@ -33,7 +33,7 @@ def list_arcs(forest):
 
 def arcs_of_list(forest, number):
     """Return the arcs of a list and their masks."""
-    span = slice(*forest.first[number : number + 2])
+    span = slice(*forest.indptr[number : number + 2])
     return list_arcs(forest)[span], forest.masks[span].tolist()
 
 
@@ -42,7 +42,7 @@ def neighbours_of_list(forest, number):
     arcs = list_arcs(forest)
     return [
         ((arcs[left], arcs[forest.next_arcs[place]]), int(forest.next_masks[place]))
-        for left in range(*forest.first[number : number + 2])
+        for left in range(*forest.indptr[number : number + 2])
         for place in range(*forest.first_next[left : left + 2])
     ]
 
@@ -52,7 +52,7 @@ def assert_children(forest):
     arcs = list_arcs(forest)
     for arc, (_, modifier) in enumerate(arcs):
         below = list(range(forest.first_child[arc], forest.end_child[arc]))
-        begin, end = forest.first[forest.owners[arc] : forest.owners[arc] + 2]
+        begin, end = forest.indptr[forest.owners[arc] : forest.owners[arc] + 2]
         assert below == [other for other in range(begin, end) if arcs[other][0] == modifier]
 
 
@@ -63,8 +63,8 @@ def test_each_arc_of_a_list_stands_once_with_the_trees_that_have_it(name, root):
         arcs, masks = arcs_of_list(forest, number)
         assert arcs == sorted(arcs)
         assert dict(zip(arcs, masks, strict=True)) == twin.find_masks(trees.tolist(), twin.list_arcs, root)
-        assert (forest.owners[forest.first[number] : forest.first[number + 1]] == number).all()
-    assert len(forest.owners) == forest.first[-1]
+        assert (forest.owners[forest.indptr[number] : forest.indptr[number + 1]] == number).all()
+    assert len(forest.owners) == forest.indptr[-1]
 
 
 @pytest.mark.parametrize(("name", "root"), CASES)
@@ -117,7 +117,7 @@ def test_pairs_have_exactly_the_arcs_and_neighbours_of_the_two_trees(name, root)
         assert dict(neighbours) == twin.find_masks(two, twin.list_neighbours, root)
         assert len(neighbours) == len(dict(neighbours))
     assert_children(pairs)
-    assert len(pairs.owners) == pairs.first[-1]
+    assert len(pairs.owners) == pairs.indptr[-1]
 
 
 def test_a_pair_of_the_same_tree_has_all_its_arcs_in_both():
@@ -129,5 +129,5 @@ def test_a_pair_of_the_same_tree_has_all_its_arcs_in_both():
 
 def test_no_samples_have_no_pairs():
     pairs = select(make_space(LISTS["few"], True), [])
-    assert pairs.first.tolist() == [0]
+    assert pairs.indptr.tolist() == [0]
     assert len(pairs.owners) == len(pairs.next_arcs) == 0

@@ -36,7 +36,7 @@ def make_space(lists, features, *, root=True, jobs=1):
     ids = [features[owner][head, modifier] for owner, head, modifier in arcs]
     space.keys = np.arange(N_FEATURES, dtype=np.uint64)
     first = np.cumsum([0, *map(len, ids)], dtype=np.int64)
-    space.features = space.features._replace(first=first, ids=np.array([*chain(*ids)], dtype=np.int32))
+    space.features = space.features._replace(indptr=first, ids=np.array([*chain(*ids)], dtype=np.int32))
     return space
 
 

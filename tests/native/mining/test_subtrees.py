@@ -32,7 +32,7 @@ def make_space(lists, features, *, root=True, n_jobs=1):
     ids = [features[owner][head, modifier] for owner, head, modifier in arcs]
     space.keys = np.arange(N_FEATURES, dtype=np.uint64)
     first = np.cumsum([0, *map(len, ids)], dtype=np.int64)
-    space.features = space.features._replace(first=first, ids=np.array([*chain(*ids)], dtype=np.int32))
+    space.features = space.features._replace(indptr=first, ids=np.array([*chain(*ids)], dtype=np.int32))
     return space
 
 
@@ -160,7 +160,7 @@ def test_what_is_too_far_from_differences_cannot_grow_to_hold_one(seed, degree, 
     search = begin(space, pairs, 0, degree)
     forest = search._pairs
     for number, (right, wrong, _) in enumerate(samples):
-        span = range(*forest.first[number : number + 2])
+        span = range(*forest.indptr[number : number + 2])
         distances = {(forest.heads[at], forest.modifiers[at]): search._distances[at] for at in span}
         local = twin.local_fragments(right, wrong, degree, root)
         for fragment in twin.fragments(right, degree, root) & twin.fragments(wrong, degree, root):

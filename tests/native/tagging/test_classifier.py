@@ -31,7 +31,7 @@ N_PIECES = 6
 class Case(NamedTuple):
     """Random sentences in both forms."""
 
-    text: native.Text
+    text: native.EncodedText
     sentences: list
     label_values: list
     golds: list
@@ -48,7 +48,7 @@ def make_case(seed, sizes):
     gold = rng.integers(0, len(OUTCOMES), first[-1]).astype(np.int32)
     spans = [slice(begin, end) for begin, end in pairwise(first)]
     return Case(
-        native.Text(first, types, attributes, label_values),
+        native.EncodedText(first, types, attributes, label_values),
         [attributes[types[span]].tolist() for span in spans],
         label_values.tolist(),
         [gold[span].tolist() for span in spans],
@@ -71,13 +71,15 @@ def make_table(keys, weights=None):
     values = np.array([weight for row in rows for _, weight in row], np.float32)
     first = (np.cumsum(sizes) - sizes).astype(np.int64)
     used = np.array([pieces.size])
-    return native.Table(slots, keys, first, sizes, sizes.copy(), used, pieces, values, np.zeros(pieces.size))
+    return native.WeightTable(
+        slots, keys, first, sizes, sizes.copy(), used, pieces, values, np.zeros(pieces.size)
+    )
 
 
 def make_model(table):
-    return native.Choosing(
+    return native.OutcomeModel(
         compile_templates(FIXED),
-        compile_templates(MOVING, first=N_FIXED),
+        compile_templates(MOVING, first_number=N_FIXED),
         np.cumsum([0, *map(len, OUTCOMES)]).astype(np.int32),
         np.concatenate(OUTCOMES).astype(np.int32),
         N_PIECES,
@@ -98,7 +100,7 @@ def contents(table, values):
     return {
         (int(table.keys[row]), int(table.pieces[at])): float(values[at])
         for row in range(table.keys.size)
-        for at in range(table.first[row], table.first[row] + table.sizes[row])
+        for at in range(table.starts[row], table.starts[row] + table.sizes[row])
     }
 
 
@@ -126,7 +128,9 @@ def test_keys_equal_the_twins():
     case = make_case(1, [0, 1, 2, 7])
     keys = np.empty((case.gold.size, len(FEATURES)), np.uint32)
     native.fill_text_keys(compile_templates(FIXED), case.text, case.gold, keys[:, :N_FIXED])
-    native.fill_text_keys(compile_templates(MOVING, first=N_FIXED), case.text, case.gold, keys[:, N_FIXED:])
+    native.fill_text_keys(
+        compile_templates(MOVING, first_number=N_FIXED), case.text, case.gold, keys[:, N_FIXED:]
+    )
     expected = [
         [twin.key(feature, sentence, case.label_values, gold, at) for feature in FEATURES]
         for sentence, gold in zip(case.sentences, case.golds, strict=True)
@@ -180,7 +184,7 @@ def test_learnt_weights_and_their_average_equal_the_twins():
         table, _ = native.learn(
             model, case.text, fixed_rows(model, case), case.gold, is_hidden, 3.0, order, number * n_words
         )
-        first = case.text.first
+        first = case.text.indptr
         hidden = [is_hidden[begin:end] for begin, end in pairwise(first)]
         passes.append((order.tolist(), hidden))
     last, mean = twin.learn(
@@ -203,7 +207,7 @@ def test_updates_are_counted():
 
 def test_a_row_keeps_its_weights_when_it_moves():
     table = make_table([1, 2])
-    model = native.Choosing(*make_model(table)[:-1], table)
+    model = native.OutcomeModel(*make_model(table)[:-1], table)
     for piece in range(N_PIECES):
         for row in (0, 1):
             model = native.with_room(model, np.array([0, 1], np.int32), 1)

@@ -10,12 +10,12 @@ import treewright as tw
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RULES
 from treewright.native.constituent import states as native
-from treewright.native.learn.boosting import Tree
+from treewright.native.learn.boosting import DecisionTree
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
 from treewright.parsing.constituent.inferences import (
-    Encoder,
-    Sentence,
+    PredicateEncoder,
     Symbols,
+    TaggedSentence,
     TrainingSet,
     brackets,
     case_of,
@@ -34,7 +34,7 @@ options = st.fixed_dictionaries(
 
 
 def make_training(trees, *, is_shifting=True, max_children=5, only_known=True):
-    encoder = Encoder(collect_symbols(trees, min_count=2))
+    encoder = PredicateEncoder(collect_symbols(trees, min_count=2))
     heads, table = encoder.make_heads("collins"), read_atoms(ATOMS, encoder.sizes())
     return TrainingSet(
         trees,
@@ -49,7 +49,7 @@ def make_training(trees, *, is_shifting=True, max_children=5, only_known=True):
 
 
 def as_sentences(trees):
-    return [Sentence(tree.words(), tree.tags(), (".", ".")) for tree in trees]
+    return [TaggedSentence(tree.words(), tree.tags(), (".", ".")) for tree in trees]
 
 
 def replay(tree, actions, labels):
@@ -75,12 +75,12 @@ def shares(training):
 
 @given(st.lists(phrase_trees(), min_size=1, max_size=3))
 def test_a_derivation_gives_its_tree_back(trees):
-    encoder = Encoder(collect_symbols(trees, min_count=1))
+    encoder = PredicateEncoder(collect_symbols(trees, min_count=1))
     derivations = derive(trees, encoder)
     assert derivations.n_words.tolist() == [len(tree.words()) for tree in trees]
     columns = [each.tolist() for each in derivations[2:]]
     for number, tree in enumerate(trees):
-        begin, end = derivations.first[number : number + 2]
+        begin, end = derivations.indptr[number : number + 2]
         actions = list(zip(*(column[begin:end] for column in columns), strict=True))
         assert replay(tree, actions, encoder.symbols.labels) == tree
 
@@ -139,7 +139,7 @@ def test_with_the_original_strategy_starts_never_grow():
     training = make_training(trees, is_shifting=False)
     inferences, cuts = training.inferences, training.cuts
     assert (inferences.begins <= cuts.focus[inferences.states]).all()
-    starts = training.items.starts[cuts.frontier[cuts.first[:-1] + cuts.focus]]
+    starts = training.items.starts[cuts.frontier[cuts.indptr[:-1] + cuts.focus]]
     is_same = cuts.words[1:] == cuts.words[:-1]
     assert (np.diff(starts)[is_same] <= 0).all()
 
@@ -170,7 +170,7 @@ def test_examples_fall_into_the_leaves_that_their_features_lead_to(is_shifting):
         first, columns = examples.extract(np.arange(examples.n_examples))
         asked = rng.choice(np.unique(columns), 3).astype(np.int32)
         links = [[*asked, -1, -1, -1, -1], [1, 3, 5, *[-1] * 4], [2, 4, 6, *[-1] * 4]]
-        tree = Tree(*(np.array(each, dtype=np.int32) for each in links), np.zeros(7))
+        tree = DecisionTree(*(np.array(each, dtype=np.int32) for each in links), np.zeros(7))
         leaves = np.zeros(examples.n_examples, dtype=np.int32)
         examples.percolate(tree, leaves)
         for number, leaf in enumerate(leaves):
@@ -184,7 +184,7 @@ def test_a_tree_without_questions_has_one_leaf_for_all():
     examples = make_training(treebank(3)).examples(0)
     leaves = np.ones(examples.n_examples, dtype=np.int32)
     ends = np.full(1, -1, dtype=np.int32)
-    examples.percolate(Tree(ends, ends, ends, np.zeros(1)), leaves)
+    examples.percolate(DecisionTree(ends, ends, ends, np.zeros(1)), leaves)
     assert not leaves.any()
 
 
@@ -196,8 +196,8 @@ def test_symbols_are_sorted_with_the_top_first_and_rare_words_left_out():
 
 
 def test_unknown_words_and_tags_have_values_of_their_own():
-    encoder = Encoder(Symbols(["TOP", "NP"], ["NN"], [class_of("NN")], ["cat"]))
-    known, strange, _ = encoder.encode(Sentence(["CAT", "dog"], ["NN", "ZZ"]))
+    encoder = PredicateEncoder(Symbols(["TOP", "NP"], ["NN"], [class_of("NN")], ["cat"]))
+    known, strange, _ = encoder.encode(TaggedSentence(["CAT", "dog"], ["NN", "ZZ"]))
     assert known[:6] == [3, 1, 1, 1, 3, 3]
     assert strange[:6] == [2, 0, 0, 0, 2, 2]
     assert encoder.symbol_names[2:4] == ["", "NN"]
@@ -206,23 +206,25 @@ def test_unknown_words_and_tags_have_values_of_their_own():
 
 
 def test_words_of_the_same_ending_have_the_same_form():
-    encoder = Encoder(Symbols(["TOP"], ["NN"], [], []))
-    one, same, other, _ = encoder.encode(Sentence(["walking", "SINGING", "walks"], ["NN"] * 3))
+    encoder = PredicateEncoder(Symbols(["TOP"], ["NN"], [], []))
+    one, same, other, _ = encoder.encode(TaggedSentence(["walking", "SINGING", "walks"], ["NN"] * 3))
     assert one[6] == same[6] != other[6]
 
 
 def test_the_end_has_the_values_of_the_mark_and_a_form_for_how_words_are_written():
-    encoder = Encoder(Symbols(["TOP", "NP"], [".", "NN"], [class_of("."), class_of("NN")], ["!", "cat"]))
-    words = Sentence(["Cat", "ran"], ["NN", "NN"])
+    encoder = PredicateEncoder(
+        Symbols(["TOP", "NP"], [".", "NN"], [class_of("."), class_of("NN")], ["!", "cat"])
+    )
+    words = TaggedSentence(["Cat", "ran"], ["NN", "NN"])
     marked, bare = (encoder.encode(words._replace(end=end))[-1] for end in (("!", "."), None))
-    word = encoder.encode(Sentence(["!"], ["."]))[0]
+    word = encoder.encode(TaggedSentence(["!"], ["."]))[0]
     for at in (native.LABEL, native.WORD, native.TAG, native.CLASS):
         assert marked[at] == word[at] > bare[at]
     assert bare[native.WORD] == bare[native.TAG] == 0
     assert marked[native.FORM] == bare[native.FORM]
     assert encoder.encode(words._replace(words=["CAT", "RAN"]))[-1][native.FORM] != bare[native.FORM]
     assert encoder.encode(words._replace(words=["Dog", "sat"]))[-1][native.FORM] == bare[native.FORM]
-    assert encoder.encode(Sentence(["!"], ["."]))[0] == word  # the row of a word is not that of an end
+    assert encoder.encode(TaggedSentence(["!"], ["."]))[0] == word  # the row of a word is not that of an end
     assert all(0 <= value < size for value, size in zip(marked, encoder.sizes(), strict=True))
 
 
@@ -270,7 +272,7 @@ def test_classifiers_are_named_by_labels_and_the_shift():
 
 @given(st.lists(phrase_trees(), min_size=1, max_size=2), st.sampled_from(sorted(RULES)))
 def test_head_words_of_items_are_those_of_head_rules(trees, rules):
-    encoder = Encoder(collect_symbols(trees, min_count=1))
+    encoder = PredicateEncoder(collect_symbols(trees, min_count=1))
     heads, table = encoder.make_heads(rules), read_atoms(ATOMS, encoder.sizes())
     options = {"is_shifting": True, "max_children": 5, "only_known": True}
     training = TrainingSet(trees, as_sentences(trees), encoder, heads, table, **options)

@@ -8,11 +8,11 @@ from oracle.constituent import states as cuts
 from strategies import as_flat
 
 from treewright.data.heads import RULES
-from treewright.native.constituent.agenda import Model
+from treewright.native.constituent.agenda import InferenceModel
 from treewright.native.constituent.states import Grammar
 from treewright.parsing.constituent.atoms import read_atoms
 from treewright.parsing.constituent.ensembles import index_trees
-from treewright.parsing.constituent.inferences import Encoder, Sentence, Symbols
+from treewright.parsing.constituent.inferences import PredicateEncoder, Symbols, TaggedSentence
 from treewright.parsing.constituent.search import Searcher
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -39,7 +39,7 @@ class Problem:
 
     def __init__(self, random_state, *, labels=("NP",), is_shifting=True, max_children=5, known=1.0):
         self.rng = np.random.default_rng(random_state)
-        self.encoder = Encoder(Symbols(["TOP", *labels], TAGS, TAGS, ["a", "b"]))
+        self.encoder = PredicateEncoder(Symbols(["TOP", *labels], TAGS, TAGS, ["a", "b"]))
         table = read_atoms(TABLE, self.encoder.sizes())
         n_labels, names = self.encoder.n_labels, self.encoder.symbol_names
         self.nested = [
@@ -51,7 +51,7 @@ class Problem:
             [[as_flat(tree) for tree in each] for each in self.nested], table.n_features
         )
         heads = self.encoder.make_heads("collins")
-        self.model = Model(table.arrays, heads, grammar, index, ensembles)
+        self.model = InferenceModel(table.arrays, heads, grammar, index, ensembles)
         known_pairs = ({(int(a), int(b)) for a, b in np.argwhere(each)} for each in tables)
         self.rules = cuts.Rules(n_labels, max_children, *known_pairs, is_shifting)
 
@@ -75,7 +75,7 @@ class Problem:
     def draw_sentence(self, n_words):
         words = self.rng.choice(["a", "b", "c"], n_words).tolist()
         end = ("b", "CC") if self.rng.random() < 0.5 else None
-        return self.encoder.encode(Sentence(words, self.rng.choice(TAGS, n_words).tolist(), end))
+        return self.encoder.encode(TaggedSentence(words, self.rng.choice(TAGS, n_words).tolist(), end))
 
     def list_parses(self, rows):
         """Return costs and inferences, shifts left out, the cheapest first."""

@@ -9,7 +9,7 @@ import pytest
 import treewright as tw
 from treewright.checkpoint import Checkpoint
 from treewright.learn.trees import forest_arrays, join_trees
-from treewright.native.learn.boosting import Tree
+from treewright.native.learn.boosting import DecisionTree
 from treewright.parsing.constituent.training import STEP, Learners
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -206,5 +206,5 @@ def test_a_training_that_is_done_is_not_done_again(training, tmp_path, monkeypat
 def test_values_of_one_run_are_those_of_its_trees(training):
     learners = learn(training)
     for trees, learner in zip(learners.forests(), learners._all, strict=True):
-        assert all(isinstance(tree, Tree) for tree in trees)
+        assert all(isinstance(tree, DecisionTree) for tree in trees)
         assert [a.values.tolist() for a in trees] == [b.values.tolist() for b in learner.trees]

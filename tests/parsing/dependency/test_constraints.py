@@ -267,7 +267,7 @@ def test_crossing_trees_have_all_fixed_arcs_but_those_of_cycles_and_too_many_roo
             check_fixed([fixed], [3], projective=False, single_root=single_root)
         else:
             with pytest.raises(InputError, match="sentence 7: no tree has the fixed arcs"):
-                check_fixed([fixed], [3], projective=False, single_root=single_root, first=7)
+                check_fixed([fixed], [3], projective=False, single_root=single_root, start=7)
 
 
 def test_a_square_without_arcs_to_a_word_has_no_tree():

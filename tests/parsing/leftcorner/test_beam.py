@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treewright.parsing.leftcorner.beam import Limits, find_parses, keep_best, split_work
+from treewright.parsing.leftcorner.beam import BeamLimits, find_parses, keep_best, split_work
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, TagWordVocabulary, encode
 from treewright.parsing.leftcorner.derivations import (
     ATTACH,
@@ -13,7 +13,7 @@ from treewright.parsing.leftcorner.derivations import (
     PROJECT,
     SHIFT,
     Decision,
-    State,
+    DerivationState,
     rebuild,
 )
 from treewright.parsing.leftcorner.network import CELLS, Network, Sizes
@@ -40,7 +40,7 @@ def network(request):
 
 def all_derivations(words, limits, state=None, n_shifted=0, n_projected=0):
     """List the decisions of all derivations over words that a search may find."""
-    state = State.start() if state is None else state
+    state = DerivationState.start() if state is None else state
     if state.is_complete:
         return [state.decisions()]
     shift, project, attach, modify = state.possible(len(words) - n_shifted)
@@ -85,7 +85,7 @@ def bare(decisions):
 @pytest.mark.parametrize("root", [0, 1])
 @pytest.mark.parametrize("words", [[1], [0, 5], [2, 4, 1]])
 def test_a_huge_beam_finds_all_derivations_in_their_order(network, words, root):
-    limits = Limits(HUGE, HUGE, 2 if len(words) < 3 else 1, root)
+    limits = BeamLimits(HUGE, HUGE, 2 if len(words) < 3 else 1, root)
     every = all_derivations(words, limits)
     scores = np.array(score(network, words, every))
     (found,) = find_parses(network, [words], limits, k=HUGE)
@@ -100,7 +100,7 @@ def test_a_huge_beam_finds_all_derivations_in_their_order(network, words, root):
 @pytest.mark.parametrize(("beam", "branching"), [(1, 1), (1, 10), (3, 2), (8, 10)])
 def test_scores_of_a_narrow_search_are_those_of_the_derivations(network, beam, branching, root):
     words = [1, 4, 2, 0, 5, 3, 1]
-    (found,) = find_parses(network, [words], Limits(beam, branching, 3, root), k=20)
+    (found,) = find_parses(network, [words], BeamLimits(beam, branching, 3, root), k=20)
     assert 1 <= len(found) <= 20
     given = score(network, words, [each.decisions for each in found])
     np.testing.assert_allclose([each.score for each in found], given, rtol=1e-5)
@@ -115,7 +115,7 @@ def test_every_sentence_gets_a_tree(random_state):
     sentences = [generator.integers(len(WORDS), size=n).tolist() for n in (1, 2, 9, 30, 17)]
     for root in (0, 2):
         for words, found in zip(
-            sentences, find_parses(network, sentences, Limits(2, 2, 1, root), k=2), strict=True
+            sentences, find_parses(network, sentences, BeamLimits(2, 2, 1, root), k=2), strict=True
         ):
             for each in found:
                 derivation = VOCABULARY.decode(each.decisions, ["N"] * len(words), ["w"] * len(words))
@@ -126,7 +126,7 @@ def test_every_sentence_gets_a_tree(random_state):
 
 def test_sentences_do_not_depend_on_each_other(network):
     sentences = [[1, 4], [2, 4, 3, 1, 0, 5], [1], [5, 4, 3, 2], [1, 4]]
-    limits = Limits(4, 5, 2)
+    limits = BeamLimits(4, 5, 2)
     together = find_parses(network, sentences, limits, k=3)
     for words, found in zip(sentences, together, strict=True):
         (alone,) = find_parses(network, [words], limits, k=3)
@@ -136,14 +136,14 @@ def test_sentences_do_not_depend_on_each_other(network):
 
 
 def test_projections_in_a_row_are_bounded(network):
-    for decisions, _ in find_parses(network, [[1, 4, 2]], Limits(50, 10, 2), k=50)[0]:
+    for decisions, _ in find_parses(network, [[1, 4, 2]], BeamLimits(50, 10, 2), k=50)[0]:
         text = "".join(str(kind) for kind, _, _ in decisions)
         assert str(PROJECT) * 3 not in text
         assert set(text) <= set(map(str, (SHIFT, PROJECT, ATTACH, MODIFY)))
 
 
 def test_no_sentences_give_no_parses(network):
-    assert find_parses(network, [], Limits(2, 2, 2), k=1) == []
+    assert find_parses(network, [], BeamLimits(2, 2, 2), k=1) == []
 
 
 def test_the_best_of_each_sentence_are_kept():

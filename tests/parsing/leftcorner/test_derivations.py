@@ -19,7 +19,7 @@ from treewright.parsing.leftcorner.derivations import (
     SHIFT,
     Decision,
     Derivation,
-    State,
+    DerivationState,
     UnaryChains,
     derive,
     rebuild,
@@ -159,7 +159,7 @@ def test_real_trees_come_back_with_chains_merged_and_without(data_folder, name, 
 
 def enumerate_derivations(n_decisions, words, n_words_left=None):
     """List all legal derivations of some length with one tag and two labels."""
-    waiting, complete = [(State.start(), words)], []
+    waiting, complete = [(DerivationState.start(), words)], []
     while waiting:
         state, left = waiting.pop()
         if state.is_complete:
@@ -234,7 +234,7 @@ def test_a_derivation_with_too_few_labels_is_refused():
 
 
 def test_the_stack_starts_and_ends_as_root():
-    state = State.start()
+    state = DerivationState.start()
     assert (state.stack(), state.is_complete) == ([0], False)
     state = state.apply(Decision(SHIFT, 3, 0)).apply(Decision(PROJECT, 1)).apply(Decision(SHIFT, 3, 0))
     assert (state.stack(), state.is_complete) == ([0, 1, 3], False)
@@ -244,7 +244,7 @@ def test_the_stack_starts_and_ends_as_root():
 
 
 def test_a_state_is_not_changed_by_what_follows_it():
-    first = State.start().apply(Decision(SHIFT, 3, 0)).apply(Decision(PROJECT, 1))
+    first = DerivationState.start().apply(Decision(SHIFT, 3, 0)).apply(Decision(PROJECT, 1))
     before = (first.links(), first.inputs(), first.legal(), first.stack(), first.decisions())
     one = first.apply(Decision(SHIFT, 3, 0)).apply(MODIFIED)
     other = first.apply(Decision(PROJECT, 2))
@@ -253,7 +253,7 @@ def test_a_state_is_not_changed_by_what_follows_it():
 
 
 def test_links_name_vectors_by_the_numbers_that_a_search_gives():
-    state = State.start().apply(Decision(SHIFT, 3, 0), at=70).apply(Decision(PROJECT, 1), at=50)
+    state = DerivationState.start().apply(Decision(SHIFT, 3, 0), at=70).apply(Decision(PROJECT, 1), at=50)
     assert state.links() == (-1, 70, 50, 50)
     state = state.apply(Decision(SHIFT, 3, 0), at=60)
     assert state.links() == (-1, 60, -1, -1)
@@ -320,7 +320,7 @@ def test_numbers_of_decisions_give_back_the_derivation(tree):
     vocabulary = DecisionVocabulary.from_derivations([derivation])
     decisions = vocabulary.decisions(derivation)
     assert vocabulary.decode(decisions, derivation.tags, tree.words()) == derivation
-    state = State.start()
+    state = DerivationState.start()
     for decision in decisions:
         state = state.apply(decision)
     assert state.decisions() == decisions

@@ -6,7 +6,7 @@ import pytest
 import treewright as tw
 from treewright.kernels.decisions import candidate_logs
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, encode, encode_together
-from treewright.parsing.leftcorner.derivations import N_KINDS, State, derive
+from treewright.parsing.leftcorner.derivations import N_KINDS, DerivationState, derive
 from treewright.parsing.leftcorner.network import CELLS, N_GATES, Network, Sizes, pack
 from treewright.parsing.leftcorner.traces import trace_candidates
 
@@ -82,7 +82,7 @@ def test_probabilities_of_legal_decisions_have_the_sum_1(network):
 def test_the_score_of_a_derivation_is_the_sum_over_its_decisions(network):
     packed = pack(ENCODED[:1])
     hidden = network.run(packed)
-    state, total = State.start(), 0.0
+    state, total = DerivationState.start(), 0.0
     for at, decision in enumerate(VOCABULARY.decisions(DERIVATIONS[0])):
         here = hidden[at : at + 1]
         total += network.kind_logs(here, np.array([state.legal()]))[0, decision.kind]

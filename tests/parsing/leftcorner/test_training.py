@@ -8,7 +8,13 @@ from treewright.errors import InputError
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, encode
 from treewright.parsing.leftcorner.derivations import derive
 from treewright.parsing.leftcorner.network import CELLS, Network, Sizes, pack
-from treewright.parsing.leftcorner.training import Settings, Trainer, draw_weights, find_device, make_batches
+from treewright.parsing.leftcorner.training import (
+    NetworkSettings,
+    Trainer,
+    draw_weights,
+    find_device,
+    make_batches,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -16,7 +22,7 @@ DERIVATIONS = [derive(tree) for tree in tw.make_treebank(n_sentences=30, random_
 VOCABULARY = DecisionVocabulary.from_derivations(DERIVATIONS, min_count=2, min_unknown=1)
 SIZES = Sizes.of(VOCABULARY)
 ENCODED = [encode(derivation, VOCABULARY) for derivation in DERIVATIONS]
-SETTINGS = Settings(
+SETTINGS = NetworkSettings(
     cell="gated",
     units=8,
     embedding=6,

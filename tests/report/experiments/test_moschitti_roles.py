@@ -12,8 +12,8 @@ import treewright as tw
 from treewright.errors import InputError
 from treewright.progress import messages_to
 from treewright.report.experiment import Inputs, reproduce
-from treewright.report.experiments.moschitti_figure5 import Figure5Settings
-from treewright.report.experiments.moschitti_table2 import Table2Settings
+from treewright.report.experiments.moschitti_figure5 import MoschittiFigure5Settings
+from treewright.report.experiments.moschitti_table2 import MoschittiTable2Settings
 from treewright.report.moschitti import parses, role_systems, times
 from treewright.report.moschitti.arguments import (
     find_propbank,
@@ -31,7 +31,7 @@ from treewright.report.moschitti.role_systems import (
 )
 from treewright.report.moschitti.times import NaiveTrees, pack_fast, time_kernels, time_rows
 from treewright.report.separate_process import LostProcessError
-from treewright.report.store import Store
+from treewright.report.store import ResultStore
 from treewright.report.turian.bench import ConstituentBench
 from treewright.srl.arguments import argument_trees, merge_adjuncts
 
@@ -77,7 +77,7 @@ def started(monkeypatch):
 
 @pytest.fixture
 def bench(data, tmp_path):
-    inputs = Inputs(data, Store(tmp_path / "cache"))
+    inputs = Inputs(data, ResultStore(tmp_path / "cache"))
     return RoleBench(read_propbank(data).corpus(), RoleSettings(), inputs)
 
 
@@ -197,7 +197,7 @@ def test_names_of_outcomes_depend_on_what_matters_alone(bench, monkeypatch):
 
 def test_arguments_are_read_as_they_were_written(data, tmp_path):
     corpus = read_propbank(data).corpus()
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     path = write_arguments(corpus, store)
     for name, kept in read_arguments(path).items():
         part = getattr(corpus, name)
@@ -232,7 +232,7 @@ def test_accuracy_and_f1_are_those_of_counted_roles(bench):
 
 @pytest.mark.slow
 def test_figure5_has_a_row_a_share_and_ends_with_table1(data, tmp_path, started):
-    settings = Figure5Settings(systems=("linear", "st"), most_seconds=0.0)
+    settings = MoschittiFigure5Settings(systems=("linear", "st"), most_seconds=0.0)
     written = run("moschitti-figure5", data, tmp_path, settings)
     tables = tables_of(written)
     curve = tables["Accuracy on toy, gold trees"]
@@ -282,7 +282,7 @@ def test_times_are_extrapolated_by_their_exponent():
 
 @pytest.mark.slow
 def test_table2_is_on_parses_of_a_given_parser(data, model, tmp_path, started):
-    settings = Table2Settings(systems=("linear", "sst"), constituent_parser=model)
+    settings = MoschittiTable2Settings(systems=("linear", "sst"), constituent_parser=model)
     written = run("moschitti-table2", data, tmp_path, settings)
     text = written[0].read_text()
     assert "Parser: the model parser.tw, trained before, strategy shift-reduce" in text
@@ -301,7 +301,7 @@ def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
     told = []
     trees = []
     for _ in range(2):
-        inputs = Inputs(data, Store(tmp_path))
+        inputs = Inputs(data, ResultStore(tmp_path))
         parser = OwnParser(RoleSettings(), inputs, read_propbank(data).trees["train"], model=model)
         with messages_to(told.append):
             trees.append(list(map(str, parser.parse_training())))
@@ -313,7 +313,7 @@ def test_sentences_are_parsed_once(data, model, tmp_path, monkeypatch):
 def test_a_parser_that_is_not_given_is_trained_once(data, tmp_path, started, monkeypatch):
     quick = tw.ConstituentParser(tags="predicted", lowest_penalty=5.0, folds=2)
     monkeypatch.setattr(ConstituentBench, "make_parser", lambda self, system: quick)
-    settings = Table2Settings(systems=("linear",), adjuncts="merged")
+    settings = MoschittiTable2Settings(systems=("linear",), adjuncts="merged")
     told = []
     for name in ("one", "two"):
         with messages_to(told.append):
@@ -339,7 +339,7 @@ def frames(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, frames, tmp_path):
-    inputs = Inputs(data, Store(tmp_path))
+    inputs = Inputs(data, ResultStore(tmp_path))
     parser = OwnParser(RoleSettings(), inputs, read_propbank(data).trees["train"], model=model)
     corpus = parse_framenet(read_frames(frames), parser, random_state=0)
     parts = [{" ".join(tree.words()) for tree in part.trees} for part in corpus[1:]]
@@ -355,7 +355,7 @@ def test_framenet_is_split_by_sentence_and_keeps_frequent_roles(data, model, fra
 
 @pytest.mark.slow
 def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, started):
-    settings = Table2Settings(systems=("linear", "sst"), constituent_parser=model, framenet=frames)
+    settings = MoschittiTable2Settings(systems=("linear", "sst"), constituent_parser=model, framenet=frames)
     written = run("moschitti-table2", data, tmp_path, settings)
     rows = tables_of(written)["Accuracy on FrameNet, automatic parses"]
     assert [row["paper"] for row in rows] == [82.3, 81.2]
@@ -366,7 +366,7 @@ def test_table2_has_framenet_beside_propbank(data, model, frames, tmp_path, star
 @pytest.mark.slow
 def test_a_framenet_of_rare_roles_is_refused(data, model, frames, tmp_path, monkeypatch):
     monkeypatch.setattr(parses, "LEAST_EXAMPLES", 100)
-    inputs = Inputs(data, Store(tmp_path))
+    inputs = Inputs(data, ResultStore(tmp_path))
     parser = OwnParser(RoleSettings(), inputs, read_propbank(data).trees["train"], model=model)
     with pytest.raises(
         InputError, match="has no role with 100 examples here; expected at least one such role"
@@ -392,7 +392,7 @@ def test_a_folder_without_trees_is_refused(tmp_path):
 def test_a_model_of_another_kind_is_refused(data, bench, tmp_path):
     path = tmp_path / "roles.tw"
     tw.RoleClassifier("linear").fit(bench.corpus.train.arguments[:5]).save(path)
-    settings = Table2Settings(constituent_parser=path)
+    settings = MoschittiTable2Settings(constituent_parser=path)
     with pytest.raises(InputError, match="is a RoleClassifier; expected a ConstituentParser"):
         run("moschitti-table2", data, tmp_path, settings)
 
@@ -406,7 +406,7 @@ def test_an_unknown_system_is_refused():
     ("settings", "message"),
     [
         (AdjunctSettings(adjuncts="some"), "adjuncts is 'some'; expected"),
-        (Figure5Settings(most_seconds=-1.0), "most_seconds"),
+        (MoschittiFigure5Settings(most_seconds=-1.0), "most_seconds"),
     ],
 )
 def test_impossible_settings_are_refused(settings, message):

@@ -14,12 +14,11 @@ from treewright.progress import messages_to, report
 from treewright.report import tables
 from treewright.report.corpora import find_corpora, find_corpus, read_corpus
 from treewright.report.experiment import Inputs, reproduce
-from treewright.report.experiments.qian_liu_table2 import Table2Settings, choose_systems
-from treewright.report.experiments.qian_liu_table3 import Table3Settings
-from treewright.report.experiments.qian_liu_table4 import Table4Settings
+from treewright.report.experiments.qian_liu_table2 import QianLiuTable2Settings, choose_systems
+from treewright.report.experiments.qian_liu_table3 import QianLiuTable3Settings
 from treewright.report.qian_liu import bench
 from treewright.report.separate_process import LostProcessError
-from treewright.report.store import Store
+from treewright.report.store import ResultStore
 from treewright.rerank.reranker import DependencyReranker
 
 QUICK = {"epochs": 1, "runs": 1, "folds": 2, "tags": "gold"}
@@ -63,8 +62,8 @@ def trained(tmp_path_factory):
     """Return a folder in which a parser is kept, so that it is trained once for all tests."""
     folder = tmp_path_factory.mktemp("trained")
     write_triple(folder / "data")
-    inputs = Inputs(folder / "data", Store(folder / "cache"))
-    bench.Bench(find_corpus(inputs.data), Table2Settings(**QUICK), inputs).base()
+    inputs = Inputs(folder / "data", ResultStore(folder / "cache"))
+    bench.Bench(find_corpus(inputs.data), QianLiuTable2Settings(**QUICK), inputs).base()
     return folder / "cache"
 
 
@@ -101,7 +100,7 @@ def texts(out, name):
 
 def test_table_2_is_written_with_an_index_and_the_figures_of_the_paper(fake, data, cache, tmp_path):
     written = reproduce(
-        "qian-liu-table2", data, tmp_path / "out", settings=Table2Settings(**QUICK), cache=cache
+        "qian-liu-table2", data, tmp_path / "out", settings=QianLiuTable2Settings(**QUICK), cache=cache
     )
     names = [f"qian-liu-table2.{suffix}" for suffix in SUFFIXES]
     assert [path.name for path in written] == [*names, "index.html"]
@@ -121,7 +120,7 @@ def test_table_2_is_written_with_an_index_and_the_figures_of_the_paper(fake, dat
 def test_the_page_needs_nothing_from_outside_and_its_tables_say_what_their_cells_are(
     fake, data, cache, tmp_path
 ):
-    settings = Table2Settings(**QUICK, systems=("mined-tree",))
+    settings = QianLiuTable2Settings(**QUICK, systems=("mined-tree",))
     reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
     page = texts(tmp_path, "qian-liu-table2")["html"]
     assert not re.search(r"https?:|<script|<link|<img|@import", page)
@@ -133,7 +132,7 @@ def test_the_page_needs_nothing_from_outside_and_its_tables_say_what_their_cells
 
 
 def test_significant_differences_are_marked(fake, data, cache, tmp_path):
-    settings = Table2Settings(**QUICK, systems=("template", "mined-tree"))
+    settings = QianLiuTable2Settings(**QUICK, systems=("template", "mined-tree"))
     reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
     found = texts(tmp_path, "qian-liu-table2")
     lines = {line.split("  ")[0]: line for line in found["txt"].splitlines()}
@@ -144,7 +143,7 @@ def test_significant_differences_are_marked(fake, data, cache, tmp_path):
 
 
 def test_a_second_run_trains_nothing_and_finds_the_same(fake, data, cache, tmp_path, monkeypatch):
-    settings = Table2Settings(**QUICK, systems=("mined-tree", "kernel-tree"))
+    settings = QianLiuTable2Settings(**QUICK, systems=("mined-tree", "kernel-tree"))
     reproduce("qian-liu-table2", data, tmp_path / "first", settings=settings, cache=cache)
     fake.clear()
     monkeypatch.setattr(bench.DependencyParser, "fit", lambda *trees, **options: pytest.fail("trained"))
@@ -158,7 +157,7 @@ def test_a_second_run_trains_nothing_and_finds_the_same(fake, data, cache, tmp_p
 def test_what_is_scored_can_change_without_another_training(fake, data, cache, tmp_path):
     scores = []
     for rule in ("all", "penn"):
-        settings = Table2Settings(**QUICK, systems=("template",), punctuation=rule)
+        settings = QianLiuTable2Settings(**QUICK, systems=("template",), punctuation=rule)
         reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
         scores.append(json.loads(texts(tmp_path, "qian-liu-table2")["json"])["tables"][0]["rows"][0]["uas"])
     assert len(fake) == 1
@@ -167,7 +166,7 @@ def test_what_is_scored_can_change_without_another_training(fake, data, cache, t
 
 @pytest.mark.slow
 def test_table_3_has_a_row_for_each_threshold_with_memory_and_time(fake, data, cache, tmp_path):
-    reproduce("qian-liu-table3", data, tmp_path, settings=Table3Settings(**QUICK), cache=cache)
+    reproduce("qian-liu-table3", data, tmp_path, settings=QianLiuTable3Settings(**QUICK), cache=cache)
     found = texts(tmp_path, "qian-liu-table3")
     assert [options["threshold"] for options in fake] == [1, 2, 3, 5, 10]
     for figure in ("0.34G", "stalled", "OOM", "33.1M", "11.4K", "36 h", "4.0 G", "93.55", "1,234", "56"):
@@ -185,7 +184,7 @@ def test_a_process_without_enough_memory_leaves_its_row_empty_and_the_others_who
         return bench.train_reranker(argument)
 
     monkeypatch.setattr(bench, "run_alone", run_or_fail)
-    settings = Table3Settings(**QUICK, thresholds=(6.0, 7.0))
+    settings = QianLiuTable3Settings(**QUICK, thresholds=(6.0, 7.0))
     reproduce("qian-liu-table3", data, tmp_path, settings=settings, cache=cache)
     found = texts(tmp_path, "qian-liu-table3")
     assert "C = 6: ran out of memory." in found["txt"]
@@ -196,7 +195,7 @@ def test_a_process_without_enough_memory_leaves_its_row_empty_and_the_others_who
 @pytest.mark.slow
 def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fake, data, cache, tmp_path):
     write_pair(data / "spanish")
-    reproduce("qian-liu-table4", data, tmp_path / "out", settings=Table4Settings(**QUICK), cache=cache)
+    reproduce("qian-liu-table4", data, tmp_path / "out", settings=bench.MiningSettings(**QUICK), cache=cache)
     found = texts(tmp_path / "out", "qian-liu-table4")
     result, paper = json.loads(found["json"])["tables"]
     assert [row["title"] for row in result["rows"]] == ["es_toy", "xx_toy"]
@@ -209,7 +208,7 @@ def test_table_4_has_a_row_for_each_treebank_and_the_paper_s_languages_apart(fak
 @pytest.mark.slow
 def test_the_true_reranker_is_trained_in_a_process_of_its_own(data, cache, tmp_path):
     told = []
-    settings = Table2Settings(**QUICK, systems=("template",), k=3)
+    settings = QianLiuTable2Settings(**QUICK, systems=("template",), k=3)
     with messages_to(told.append):
         reproduce("qian-liu-table2", data, tmp_path, settings=settings, cache=cache)
     row = json.loads(texts(tmp_path, "qian-liu-table2")["json"])["tables"][0]["rows"][1]
@@ -268,7 +267,11 @@ def test_several_treebanks_are_refused_where_one_is_needed(data, tmp_path):
 def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_path):
     with pytest.raises(InputError, match=message):
         reproduce(
-            "qian-liu-table2", data, tmp_path / "out", settings=Table2Settings(**settings), cache=tmp_path
+            "qian-liu-table2",
+            data,
+            tmp_path / "out",
+            settings=QianLiuTable2Settings(**settings),
+            cache=tmp_path,
         )
 
 
@@ -290,6 +293,6 @@ def test_missing_packages_are_named_before_the_work(data, tmp_path, monkeypatch)
 
 
 def test_kernels_of_other_degrees_have_a_name_too():
-    titles = [system.title for system in choose_systems(Table2Settings(degrees=(3,)))]
+    titles = [system.title for system in choose_systems(QianLiuTable2Settings(degrees=(3,)))]
     assert titles[0] == "polynomial kernel of degree 3 (3K)"
     assert "linear, features in 3K" in titles

@@ -20,13 +20,13 @@ from treewright.report.experiments.question_classification import (
 )
 from treewright.report.questions import parses
 from treewright.report.questions.parses import (
+    LabelledQuestion,
     Parses,
-    Question,
     QuestionSettings,
     find_questions,
     read_questions,
 )
-from treewright.report.store import Store
+from treewright.report.store import ResultStore
 
 NOUNS = {
     "HUM": ["king", "poet", "nurse"],
@@ -66,7 +66,9 @@ def constituent_tree(words, tags):
 TRAIN, TEST = make_questions(60, 0), make_questions(12, 1)
 TREES = [dependency_tree(words, tags) for _, words, tags in [*TRAIN, *TEST]]
 PARSES = Parses([constituent_tree(tree.words, tree.xpos) for tree in TREES], TREES)
-EXAMPLES = make_examples([Question(label, "other", words) for label, words, _ in [*TRAIN, *TEST]], PARSES)
+EXAMPLES = make_examples(
+    [LabelledQuestion(label, "other", words) for label, words, _ in [*TRAIN, *TEST]], PARSES
+)
 LABELS = [label for label, _, _ in TRAIN]
 
 
@@ -142,7 +144,7 @@ def test_a_second_run_neither_parses_nor_trains(data, settings, tmp_path, monkey
 
 @pytest.mark.slow
 def test_trees_are_kept_as_they_were_parsed(data, settings, tmp_path, monkeypatch):
-    inputs = Inputs(data, Store(tmp_path / "cache"))
+    inputs = Inputs(data, ResultStore(tmp_path / "cache"))
     first = parses.Readers(settings, inputs).parses()
     monkeypatch.setattr(parses.Readers, "_parser", None)
     second = parses.Readers(settings, inputs).parses()
@@ -182,7 +184,7 @@ def test_questions_are_read_in_both_encodings(tmp_path):
     for encoding in ("utf-8", "latin-1"):
         path = tmp_path / "train.txt"
         path.write_bytes("LOC:city Où est  Orléans ?\n\n".encode(encoding))
-        assert read_questions(path) == [Question("LOC", "city", ("Où", "est", "Orléans", "?"))]
+        assert read_questions(path) == [LabelledQuestion("LOC", "city", ("Où", "est", "Orléans", "?"))]
 
 
 def test_a_line_without_a_class_is_refused_with_its_number(tmp_path):

@@ -12,8 +12,8 @@ from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.progress import messages_to
 from treewright.report.experiment import Settings, find_experiment, reproduce
-from treewright.report.experiments.titov_table1 import TABLE1, Table1Settings
-from treewright.report.experiments.titov_table2 import TABLE2, Table2Settings
+from treewright.report.experiments.titov_table1 import TABLE1, TitovTable1Settings
+from treewright.report.experiments.titov_table2 import TABLE2, TitovTable2Settings
 from treewright.report.titov.candidates import ListReranker
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.constituents import ConstituentReranker
@@ -192,7 +192,7 @@ def test_an_interrupted_run_goes_on(table1, data, cache, tmp_path):
 
     options = {**TABLE1_QUICK, "systems": ("ssn-large", "efficient-top-large"), "k": 3}
     with pytest.raises(KeyboardInterrupt), messages_to(stop):
-        reproduce("titov-table1", data, tmp_path, settings=Table1Settings(**options), cache=cache)
+        reproduce("titov-table1", data, tmp_path, settings=TitovTable1Settings(**options), cache=cache)
     _, rows = run("titov-table1", data, cache, tmp_path, **options)
     assert rows["ssn-large"]["f1"] == table1[1]["ssn-large"]["f1"]
 
@@ -318,14 +318,14 @@ def test_what_cannot_be_used_is_refused_in_one_line(data, cache, tmp_path, model
 )
 def test_settings_are_checked(settings, message):
     with pytest.raises(InputError, match=message):
-        Table1Settings(**settings).check()
+        TitovTable1Settings(**settings).check()
 
 
 def test_rerankers_learn_from_as_many_lists_as_settings_say():
-    assert Table1Settings(all_sentences=5).n_lists("efficient-top") is None
-    assert Table1Settings(all_sentences=5).n_lists("top-rerank", "all") == 5
-    assert Table2Settings(sst_sentences=7).n_lists("sst") == 7
-    assert Table2Settings(list_sentences=3).n_lists("sst") == 3
+    assert TitovTable1Settings(all_sentences=5).n_lists("efficient-top") is None
+    assert TitovTable1Settings(all_sentences=5).n_lists("top-rerank", "all") == 5
+    assert TitovTable2Settings(sst_sentences=7).n_lists("sst") == 7
+    assert TitovTable2Settings(list_sentences=3).n_lists("sst") == 3
 
 
 @pytest.mark.slow

@@ -11,15 +11,15 @@ import treewright as tw
 from treewright.errors import InputError
 from treewright.learn.boosting import Seconds, TreeRecord
 from treewright.learn.trees import TreeBuilder
-from treewright.native.learn.boosting import Rows
+from treewright.native.learn.boosting import FeatureRows
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.progress import messages_to
 from treewright.report.corpora import find_treebank, read_treebank
 from treewright.report.experiment import find_experiment, reproduce
 from treewright.report.experiments import turian_table1
-from treewright.report.experiments.turian_table1 import Table1Settings
+from treewright.report.experiments.turian_table1 import TurianTable1Settings
 from treewright.report.turian import profiling
-from treewright.report.turian.bench import ConstituentSettings, System, TaggedSettings
+from treewright.report.turian.bench import ConstituentSettings, ParserSystem, TaggedSettings
 from treewright.report.turian.profiling import choose_label, make_ensemble, measure_memory
 from treewright.report.turian.sampling import (
     Target,
@@ -118,7 +118,7 @@ def test_an_interrupted_training_goes_on_and_its_time_is_not_told(data, tmp_path
             raise KeyboardInterrupt
 
     told = []
-    settings = Table1Settings(lowest_penalty=5.0, tags="gold", max_lengths=(None,))
+    settings = TurianTable1Settings(lowest_penalty=5.0, tags="gold", max_lengths=(None,))
     with pytest.raises(KeyboardInterrupt), messages_to(stop):
         reproduce("turian-table1", data, tmp_path, settings=settings, cache=tmp_path / "c")
     assert list((tmp_path / "c" / "unfinished").iterdir())
@@ -185,7 +185,7 @@ def test_a_tree_without_kept_features_is_that_with_them(learnt, size):
     signed = target.signed * rng.random(len(target.signed)) if size else target.signed
     target = Target(signed, target.limits._replace(penalty=target.limits.penalty / (4 if size else 1)))
     builder = TreeBuilder(examples.n_features)
-    rows = Rows(*examples.extract(np.arange(examples.n_examples)))
+    rows = FeatureRows(*examples.extract(np.arange(examples.n_examples)))
     builder.start(rows, target.signed, target.lightest)
     expected = builder.build(target.limits)
     found = UncachedBuilder(examples, target).build()
@@ -306,9 +306,9 @@ def test_the_label_with_the_most_examples_is_chosen():
 def test_systems_are_all_combinations_of_what_is_chosen():
     chosen = TaggedSettings(strategies=("original",), max_lengths=(15, None)).systems()
     assert chosen == [
-        System("original", tags, length) for length in (15, None) for tags in ("gold", "predicted")
+        ParserSystem("original", tags, length) for length in (15, None) for tags in ("gold", "predicted")
     ]
-    assert ConstituentSettings(max_lengths=(None,)).systems() == [System("shift-reduce", "gold", None)]
+    assert ConstituentSettings(max_lengths=(None,)).systems() == [ParserSystem("shift-reduce", "gold", None)]
 
 
 def test_a_treebank_is_found_by_its_training_file(data):
@@ -354,7 +354,7 @@ def test_a_length_that_no_sentence_has_is_refused(data, tmp_path):
 )
 def test_settings_that_cannot_be_used_are_refused(settings, message, data, tmp_path):
     with pytest.raises(InputError, match=message):
-        reproduce("turian-table1", data, tmp_path / "out", settings=Table1Settings(**settings))
+        reproduce("turian-table1", data, tmp_path / "out", settings=TurianTable1Settings(**settings))
     assert not (tmp_path / "out").exists()
 
 
@@ -376,7 +376,7 @@ def test_the_command_line_chooses_lengths_and_penalties(data, cache, tmp_path, m
     result = run_command("reproduce", "turian-table1", "--data", data, "--out", tmp_path, *options)
     assert result.exit_code == 0
     assert "Bikel (2004)" in result.output
-    assert asked == [Table1Settings(tags="gold", max_lengths=(12, None), lowest_penalty=5.0)]
+    assert asked == [TurianTable1Settings(tags="gold", max_lengths=(12, None), lowest_penalty=5.0)]
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,12 @@ class Index(NamedTuple):
 
     Such questions of a tree stand one behind the other; the first that is present leads away. Those for
     feature f are the blocks from `blocks[f]`, one for each label; the questions of a block stand from
-    `first[block]`: the tree, the place of the question within it, and the node it leads to.
+    `indptr[block]`: the tree, the place of the question within it, and the node it leads to.
     """
 
     blocks: np.ndarray
     labels: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     trees: np.ndarray
     places: np.ndarray
     exits: np.ndarray
@@ -73,7 +73,7 @@ class Marks(NamedTuple):
     scores: np.ndarray
 
 
-class Model(NamedTuple):
+class InferenceModel(NamedTuple):
     """All that scoring needs: features, head rules, what is considered, trees."""
 
     atoms: Atoms
@@ -155,7 +155,7 @@ def add_scores(index, ensembles, marks, head, n_features):
         for block in range(index.blocks[feature], index.blocks[feature + 1]):
             if marks.heads[index.labels[block]] != head:
                 continue
-            for question in range(index.first[block], index.first[block + 1]):
+            for question in range(index.indptr[block], index.indptr[block + 1]):
                 tree, position = index.trees[question], index.places[question]
                 if marks.of_trees[tree] != tick:
                     marks.of_trees[tree] = tick

@@ -192,12 +192,12 @@ def extract_headed(atoms, items, frontier, place, begin, size, head, out, n_out)
 def extract_examples(atoms, source, label, numbers, rows):
     """Fill the features of the inferences with some numbers under a label; tell whether there was room."""
     inferences, cuts, items, heads = source.inferences, source.cuts, source.items, source.heads
-    rows.first[0], n_out, room = 0, 0, rows.columns.size
+    rows.indptr[0], n_out, room = 0, 0, rows.columns.size
     for example in range(numbers.size):
         number = numbers[example]
         state, begin, size = inferences.states[number], inferences.begins[number], inferences.sizes[number]
-        offset = cuts.first[state]
-        place = Place(offset, cuts.first[state + 1] - offset, cuts.words[state], cuts.n_words[state])
+        offset = cuts.indptr[state]
+        place = Place(offset, cuts.indptr[state + 1] - offset, cuts.words[state], cuts.n_words[state])
         most = N_PREDICATES * (atoms.kinds.size + 4 * place.length + 2 * place.n_words)
         if n_out + most > room:
             return False
@@ -207,7 +207,7 @@ def extract_examples(atoms, source, label, numbers, rows):
             head = find_head(heads, items, cuts.frontier, offset + begin, size, label)
             count = extract_headed(atoms, items, cuts.frontier, place, begin, size, head, out, count)
         n_out += count
-        rows.first[example + 1] = n_out
+        rows.indptr[example + 1] = n_out
     return True
 
 
@@ -221,8 +221,8 @@ def percolate(source, label, numbers, tests, tree, leaves):
     for example in range(numbers.size):
         number = numbers[example]
         state, begin = source.inferences.states[number], source.inferences.begins[number]
-        size, offset = source.inferences.sizes[number], cuts.first[state]
-        place = Place(offset, cuts.first[state + 1] - offset, cuts.words[state], cuts.n_words[state])
+        size, offset = source.inferences.sizes[number], cuts.indptr[state]
+        place = Place(offset, cuts.indptr[state + 1] - offset, cuts.words[state], cuts.n_words[state])
         start = items.starts[frontier[offset + begin]]
         stop = items.ends[frontier[offset + begin + size - 1]] if size > 0 else start
         head, node = -1, 0

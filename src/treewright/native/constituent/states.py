@@ -37,9 +37,9 @@ class Items(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """States: the frontier of state i from `first[i]`, its focus, its sentence's first word and length."""
+    """States: the frontier of state i from `indptr[i]`, its focus, its sentence's first word and length."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     frontier: np.ndarray
     focus: np.ndarray
     words: np.ndarray
@@ -54,15 +54,15 @@ class Inferences(NamedTuple):
     sizes: np.ndarray
 
 
-class Derivations(NamedTuple):
+class ActionSequences(NamedTuple):
     """The trees of sentences as what is put over what, right to left and from below.
 
-    The actions of sentence i stand from `first[i]`: the first of the children within the frontier, how many
+    The actions of sentence i stand from `indptr[i]`: the first of the children within the frontier, how many
     there are, and their label.
     """
 
     n_words: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     begins: np.ndarray
     sizes: np.ndarray
     labels: np.ndarray
@@ -210,7 +210,7 @@ def count_cuts(derivations, is_shifting):
     for sentence in range(derivations.n_words.size):
         length = derivations.n_words[sentence]
         focus = length - 1
-        for action in range(derivations.first[sentence], derivations.first[sentence + 1]):
+        for action in range(derivations.indptr[sentence], derivations.indptr[sentence + 1]):
             n_here = 1 + (focus - derivations.begins[action] if is_shifting else 0)
             n_states += n_here
             n_items += n_here * length
@@ -227,21 +227,21 @@ def replay(derivations, heads, is_shifting, items, cuts, golds, line):
     longest frontier. A shift is the action -1.
     """
     state, item = 0, 0
-    cuts.first[0] = 0
+    cuts.indptr[0] = 0
     for sentence in range(derivations.n_words.size):
         word, length = item, derivations.n_words[sentence]
         for at in range(length):
             line[at] = word + at
         item += length + 1
         focus = length - 1
-        for action in range(derivations.first[sentence], derivations.first[sentence + 1]):
+        for action in range(derivations.indptr[sentence], derivations.indptr[sentence + 1]):
             begin, size = derivations.begins[action], derivations.sizes[action]
             label = derivations.labels[action]
             for n_shifts in range(focus - begin if is_shifting else 0, -1, -1):
-                offset = cuts.first[state]
+                offset = cuts.indptr[state]
                 for at in range(length):
                     cuts.frontier[offset + at] = line[at]
-                cuts.first[state + 1] = offset + length
+                cuts.indptr[state + 1] = offset + length
                 cuts.focus[state] = begin + n_shifts if is_shifting else focus
                 cuts.words[state], cuts.n_words[state] = word, derivations.n_words[sentence]
                 golds[state] = action if n_shifts == 0 else -1
@@ -267,7 +267,7 @@ def count_inferences(cuts, grammar, is_shifting):
     """Return how many places for inferences all states have."""
     total = 0
     for state in range(cuts.focus.size):
-        length, focus = cuts.first[state + 1] - cuts.first[state], cuts.focus[state]
+        length, focus = cuts.indptr[state + 1] - cuts.indptr[state], cuts.focus[state]
         for begin in range(focus if is_shifting else 0, focus + 1):
             total += count_sizes(grammar, begin, length)
         if is_shifting and focus > 0:
@@ -280,7 +280,7 @@ def list_inferences(cuts, grammar, is_shifting, inferences):
     """Fill the places for inferences of all states: from the focus and the shift, or from all up to it."""
     at = 0
     for state in range(cuts.focus.size):
-        length, focus = cuts.first[state + 1] - cuts.first[state], cuts.focus[state]
+        length, focus = cuts.indptr[state + 1] - cuts.indptr[state], cuts.focus[state]
         for begin in range(focus if is_shifting else 0, focus + 1):
             for number in range(count_sizes(grammar, begin, length)):
                 inferences.states[at], inferences.begins[at] = state, begin
@@ -300,7 +300,7 @@ def mark_considered(grammar, items, cuts, inferences, label, is_used):
         if is_shift or size == 0:
             is_used[number] = is_shift and size == 0
             continue
-        offset = cuts.first[state]
+        offset = cuts.indptr[state]
         is_used[number] = is_open(
-            grammar, begin, size, cuts.first[state + 1] - offset, label
+            grammar, begin, size, cuts.indptr[state + 1] - offset, label
         ) and is_considered(grammar, items, cuts.frontier, offset + begin, size, label)

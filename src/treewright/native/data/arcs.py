@@ -20,12 +20,12 @@ LENGTH_BINS = np.array([1, 2, 3, 4, 5, 6, 11, 21], dtype=np.int64)
 
 
 class Sentences(NamedTuple):
-    """Sentence i has the tokens from `first[i]` to `first[i + 1]`, the first of which is the root.
+    """Sentence i has the tokens from `indptr[i]` to `indptr[i + 1]`, the first of which is the root.
 
     `values` are the ids of each token's word and tag.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     values: np.ndarray
 
 
@@ -78,7 +78,7 @@ def fill_arc_keys(sentences, sentence, head, modifier, templates, keys):
 
     `keys` has room for one key a template, and one a word of the sentence.
     """
-    begin, end = sentences.first[sentence], sentences.first[sentence + 1]
+    begin, end = sentences.indptr[sentence], sentences.indptr[sentence + 1]
     distance = bin_distance(head, modifier)
     n_keys = templates.numbers.size
     for template in range(n_keys):
@@ -113,19 +113,19 @@ def fill_arc_keys(sentences, sentence, head, modifier, templates, keys):
 
 
 @in_place
-def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch, first):
-    """Fill `first` with where the features of each arc begin; `scratch` has room for the keys of one arc."""
-    first[0] = 0
+def count_arc_features(sentences, numbers, heads, modifiers, templates, scratch, indptr):
+    """Fill `indptr` with where the features of each arc begin; `scratch` has room for the keys of one arc."""
+    indptr[0] = 0
     for arc in range(heads.size):
         n = fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, scratch)
-        first[arc + 1] = first[arc] + n
+        indptr[arc + 1] = indptr[arc] + n
 
 
 @in_place
-def fill_arc_features(sentences, numbers, heads, modifiers, templates, first, keys):
+def fill_arc_features(sentences, numbers, heads, modifiers, templates, indptr, keys):
     """Fill the features of arcs; `keys` has room for those of one more arc."""
     for arc in range(heads.size):
-        place = keys[first[arc] :]
+        place = keys[indptr[arc] :]
         fill_arc_keys(sentences, numbers[arc], heads[arc], modifiers[arc], templates, place)
 
 

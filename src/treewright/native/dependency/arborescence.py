@@ -159,13 +159,13 @@ def best_arborescences(score, single_root, heads, totals):
     """Fill the heads (with an entry for the root) and scores of the best trees; return their number.
 
     Lawler (1972): each found tree divides the others of its set by the first word whose head differs; the
-    best of each share waits for its turn. Those of a set agree in the words before its `first` and have
+    best of each share waits for its turn. Those of a set agree in the words before its `first_free` and have
     none of its `banned` heads there.
     """
     k, n = heads.shape[0], heads.shape[1] - 1
     trees = np.zeros((k * n + 1, n + 1), np.int32)
     waiting = np.full(k * n + 1, -np.inf)
-    first = np.ones(k * n + 1, np.int32)
+    first_free = np.ones(k * n + 1, np.int32)
     banned = np.zeros((k * n + 1, n + 1), np.bool_)
     best_arborescence(score, single_root, trees[0])
     waiting[0] = _total(score, trees[0])
@@ -176,9 +176,9 @@ def best_arborescences(score, single_root, heads, totals):
             return rank
         heads[rank], totals[rank] = trees[taken], waiting[taken]
         waiting[taken] = -np.inf
-        for word in range(first[taken], n + 1 if rank + 1 < k else 0):
-            first[n_trees] = word
-            if word == first[taken]:
+        for word in range(first_free[taken], n + 1 if rank + 1 < k else 0):
+            first_free[n_trees] = word
+            if word == first_free[taken]:
                 banned[n_trees] = banned[taken]
             banned[n_trees, trees[taken, word]] = True
             left = score.copy()
@@ -199,15 +199,15 @@ def _total(score, tree):
 
 
 @in_place
-def _restrict(score, tree, first, banned):
-    """Exclude other heads than the tree's of words before `first`, and the banned heads of this."""
-    for word in range(1, first):
+def _restrict(score, tree, first_free, banned):
+    """Exclude other heads than the tree's of words before `first_free`, and the banned heads of this."""
+    for word in range(1, first_free):
         for head in range(tree.size):
             if head != tree[word]:
                 score[head, word] = EXCLUDED
     for head in range(tree.size):
         if banned[head]:
-            score[head, first] = EXCLUDED
+            score[head, first_free] = EXCLUDED
 
 
 @in_place

@@ -23,7 +23,7 @@ from treewright.native.hypergraph import Hypergraph
 LEFT, RIGHT = 0, 1
 
 
-class Nodes(NamedTuple):
+class ChartNodes(NamedTuple):
     """The numbers of nodes, -1 for those that do not exist.
 
     What can be built under a word does not depend on its head: the nodes that differ only in the arc into
@@ -44,6 +44,15 @@ class Nodes(NamedTuple):
     """Of each arc among those into its modifier."""
 
 
+class Chain(NamedTuple):
+    """Modifiers of a group up to `k`, `j` the last but one of them, under the `at`-th arc into the head."""
+
+    group: int
+    at: int
+    j: int
+    k: int
+
+
 @compiled
 def build_chart(parts, scores, single_root):
     """Make the hypergraph of all projective trees; return it and whether there is a tree."""
@@ -57,7 +66,8 @@ def build_chart(parts, scores, single_root):
         for head in range(n + 1):
             for side in range(2):
                 end = head + width if side == RIGHT else head - width
-                first, last = parts.first_arc[2 * head + side], parts.first_arc[2 * head + side + 1]
+                group = 2 * head + side
+                first, last = parts.first_arc[group], parts.first_arc[group + 1]
                 if first == last or not 1 <= end <= n:
                     continue
                 size, n_in = last - first, _n_arcs_in(parts, head)
@@ -67,8 +77,8 @@ def build_chart(parts, scores, single_root):
                     graph = _make_room(graph, count, more_nodes, more_edges)
                 if nodes.arc[head, end] >= 0:
                     k = nodes.arc[head, end] - first
-                    _add_modifier(parts, scores, (head, side, k, single_root), graph, count, nodes)
-                _add_halves(parts, scores, (head, side, end), graph, count, nodes)
+                    _add_modifier(parts, scores, group, k, single_root, graph, count, nodes)
+                _add_halves(parts, scores, head, side, end, graph, count, nodes)
     n_nodes, n_edges = count
     graph.first_edge[n_nodes] = n_edges
     is_complete = n_nodes > 0 and nodes.half[0, RIGHT, n] == n_nodes - 1
@@ -92,7 +102,7 @@ def _no_nodes(parts):
             arc = parts.arcs_in[at]
             arc_of[parts.head[arc], word] = arc
             place[arc] = at - parts.first_in[word]
-    return Nodes(
+    return ChartNodes(
         np.full((n + 1, 2, n + 1), -1, np.int32),
         np.full(parts.first_pair[-1], -1, np.int32),
         np.full(parts.first_pair[-1], -1, np.int32),
@@ -191,22 +201,20 @@ def _add_empty_halves(parts, scores, word, graph, count, nodes):
 
 
 @in_place
-def _add_modifier(parts, scores, place, graph, count, nodes):
-    """Add the nodes in which modifier `k` is the last so far."""
-    head, side, k, single_root = place
-    group = 2 * head + side
-    arc = parts.first_arc[group] + k
+def _add_modifier(parts, scores, group, k, single_root, graph, count, nodes):
+    """Add the nodes in which modifier `k` of a group is the last so far."""
+    head, arc = group // 2, parts.first_arc[group] + k
     n_in = _n_arcs_in(parts, head)
     any_chain = False
     for j in range(-1, 0 if head == 0 and single_root else k):
         pair = pair_number(parts, group, j, k)
         if j >= 0:
             _add_gap(parts, group, j, k, graph, count, nodes)
-        if _has_chain(parts, head, side, j, k, nodes):
+        if _has_chain(parts, group, j, k, nodes):
             any_chain = True
             nodes.chain[pair] = count[0]
             for at in range(n_in):
-                _add_chain(parts, scores, (head, side, at, j, k), graph, count, nodes)
+                _add_chain(parts, scores, Chain(group, at, j, k), graph, count, nodes)
     if any_chain:
         nodes.link[arc] = count[0]
         for at in range(n_in):
@@ -233,21 +241,20 @@ def _add_gap(parts, group, j, k, graph, count, nodes):
 
 
 @in_place
-def _has_chain(parts, head, side, j, k, nodes):
-    """Tell whether `head` can have modifiers up to `k`, of which `j` is the last but one."""
-    group = 2 * head + side
+def _has_chain(parts, group, j, k, nodes):
+    """Tell whether a head can have the modifiers of a group up to `k`, of which `j` is the last but one."""
     if j < 0:
+        head, side = group // 2, group % 2
         modifier = parts.modifier[parts.first_arc[group] + k]
         return nodes.half[modifier, 1 - side, head + 1 if side == RIGHT else head - 1] >= 0
     return nodes.gap[pair_number(parts, group, j, k)] >= 0 and nodes.link[parts.first_arc[group] + j] >= 0
 
 
 @in_place
-def _add_chain(parts, scores, place, graph, count, nodes):
-    """Add a head with its modifiers up to `k`, of which `j` is the last but one."""
-    head, side, at, j, k = place
-    group = 2 * head + side
-    arc = parts.first_arc[group] + k
+def _add_chain(parts, scores, chain, graph, count, nodes):
+    """Add a head with the modifiers of a chain."""
+    group, at, j, k = chain
+    head, side, arc = group // 2, group % 2, parts.first_arc[group] + k
     pair = pair_number(parts, group, j, k)
     weight = _arc_score(parts, scores, head, at, arc) + _pair_score(parts, scores, head, at, pair)
     _open_node(graph, count, arc)
@@ -263,9 +270,8 @@ def _add_chain(parts, scores, place, graph, count, nodes):
 
 
 @in_place
-def _add_halves(parts, scores, place, graph, count, nodes):
+def _add_halves(parts, scores, head, side, end, graph, count, nodes):
     """Add the halves of a head that reach to `end`, for each arc into the head, if there are any."""
-    head, side, end = place
     group = 2 * head + side
     first = parts.first_arc[group]
     size = parts.first_arc[group + 1] - first

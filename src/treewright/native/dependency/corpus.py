@@ -35,8 +35,15 @@ class MiraPass(NamedTuple):
     single_root: bool
     max_keys: int
     """Of a part."""
-    step: int
-    """Number of the first step."""
+    n_done: int
+    """Steps taken before this pass."""
+
+
+class TreeDistribution(NamedTuple):
+    """Which trees have a probability, and what their scores are multiplied by to be its logarithm."""
+
+    single_root: bool
+    scale: float
 
 
 @compiled
@@ -89,20 +96,20 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
 
     `kept` are the arcs stored by `choose_arcs`; `options` a `MiraPass`.
     """
-    k, bound, single_root, max_keys, step = options
-    n_wrong, loss = 0, 0.0
+    n_wrong, loss, step = 0, 0.0, options.n_done
     for number in order:
         step += 1
         n = sentence_size(corpus, number)
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
+        keep = restore_arcs(kept, number, n)
+        parts, graph = chart_of(keep, model, sentence, weights, options.single_root)
+        heads = np.zeros((options.k, n + 1), np.int32)
+        n_found = best_trees(parts, graph, heads, np.empty(options.k))
         right = gold_tree(corpus, gold, number)
-        parts, graph = chart_of(restore_arcs(kept, number, n), model, sentence, weights, single_root)
-        heads = np.zeros((k, n + 1), np.int32)
-        n_found = best_trees(parts, graph, heads, np.empty(k))
         n_wrong += (heads[0] != right).sum()
-        loss += learn_from(model, sentence, right, heads[:n_found], (bound, max_keys, step), weights, totals)
+        loss += update_weights(model, sentence, right, heads[:n_found], options, step, weights, totals)
     return n_wrong, loss
 
 
@@ -116,23 +123,19 @@ def gold_tree(corpus, gold, number):
 
 
 @compiled
-def learn_from(model, sentence, right, heads, options, weights, totals):
-    """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked.
-
-    `options` are the bound of the update, the most keys of a part, and the number of the step.
-    """
-    bound, max_keys, step = options
+def update_weights(model, sentence, right, heads, options, step, weights, totals):
+    """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked."""
     # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
     # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.
-    room = 2 * right.size * (9 * max_keys - 8 * MAX_EXTRA_KEYS)
+    room = 2 * right.size * (9 * options.max_keys - 8 * MAX_EXTRA_KEYS)
     keys = np.empty(2 * room, np.uint64)
     signs = np.empty(2 * room, np.float32)
-    first = np.zeros(heads.shape[0] + 1, np.int64)
+    indptr = np.zeros(heads.shape[0] + 1, np.int64)
     needed = np.empty(heads.shape[0])
     n_rivals = 0
     tree = link_siblings(right)
     for rank in range(heads.shape[0]):
-        start = first[n_rivals]
+        start = indptr[n_rivals]
         rival = link_siblings(heads[rank])
         if start + room > keys.size:
             keys, signs = _doubled(keys), _doubled(signs)
@@ -146,14 +149,14 @@ def learn_from(model, sentence, right, heads, options, weights, totals):
         needed[n_rivals] = (heads[rank] != right).sum() - margin
         if end > start and needed[n_rivals] > 0.0:
             n_rivals += 1
-            first[n_rivals] = end
+            indptr[n_rivals] = end
     if n_rivals == 0:
         return 0.0
-    n_keys = first[n_rivals]
+    n_keys = indptr[n_rivals]
     slots = (keys[:n_keys] >> model.shift).astype(np.int64)
-    rivals = Rivals(first[: n_rivals + 1], slots, signs[:n_keys])
+    rivals = Rivals(indptr[: n_rivals + 1], slots, signs[:n_keys])
     change = np.zeros(n_rivals)
-    solve_update(rivals, needed[:n_rivals], bound, change)
+    solve_update(rivals, needed[:n_rivals], options.bound, change)
     apply_update(rivals, change, step, weights, totals)
     return needed[:n_rivals].max()
 
@@ -180,31 +183,43 @@ def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, sc
         parts, graph = pruned_chart(stages, model, take_sentence(corpus, number), weights, single_root)
         trees = np.zeros((k, n + 1), np.int32)
         best_trees(parts, graph, trees, scores[number])
-        row = corpus.first_row[number] + ROOT
-        heads[:, row : row + n + 1] = trees
+        store_trees(corpus, number, trees, heads)
 
 
 @compiled
-def measure_corpus(stages, model, corpus, weights, numbers, options, log_sums, marginals):
+def store_trees(corpus, number, trees, heads):
+    """Copy the trees of a sentence (k, words and the root) to its rows in `heads` (k, rows)."""
+    row = corpus.first_row[number] + ROOT
+    heads[:, row : row + trees.shape[1]] = trees
+
+
+@compiled
+def take_square(marginals, start, n):
+    """Return the square of a sentence of n words, which is made zero, and where the next one begins."""
+    end = start + (n + 1) * (n + 1)
+    square = marginals[start:end].reshape((n + 1, n + 1))
+    square[:, :] = 0.0
+    return square, end
+
+
+@compiled
+def measure_corpus(stages, model, corpus, weights, numbers, distribution, log_sums, marginals):
     """Fill the logarithm of the sum over all trees of each sentence, and the probability of each arc.
 
-    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
-    whether trees have one root, and what scores are multiplied by.
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `distribution` is a
+    `TreeDistribution`.
     """
-    single_root, scale = options
     start = 0
     for number in numbers:
         n = sentence_size(corpus, number)
-        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
-        start += (n + 1) * (n + 1)
-        square[:, :] = 0.0
+        square, start = take_square(marginals, start, n)
         log_sums[number] = 0.0
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
-        parts, graph = pruned_chart(stages, model, sentence, weights, single_root)
+        parts, graph = pruned_chart(stages, model, sentence, weights, distribution.single_root)
         probability = np.empty(graph.arc.size)
-        log_sums[number] = fill_marginals(graph, scale, probability)
+        log_sums[number] = fill_marginals(graph, distribution.scale, probability)
         for node in range(graph.arc.size):
             arc = graph.arc[node]
             if arc >= 0:

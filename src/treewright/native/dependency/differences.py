@@ -25,6 +25,15 @@ class Siblings(NamedTuple):
     """The last modifier of each word to each side."""
 
 
+class SiblingPair(NamedTuple):
+    """Two modifiers next to each other on a side of a head; 0 stands for none before, or none after."""
+
+    head: int
+    side: int
+    sibling: int
+    modifier: int
+
+
 @compiled
 def link_siblings(heads):
     """Find the siblings of each word of a tree."""
@@ -57,8 +66,8 @@ def _fill_difference(model, sentence, tree, other, part, keys):
         for head in range(tree.heads.size):
             for side in range(1 if head == 0 else 0, 2):
                 same = tree.last[head, side] == other.last[head, side]
-                words = (head, side, tree.last[head, side], 0)
-                n_keys += _fill_pair(model, sentence, tree, other, words, same, part, keys[n_keys:])
+                pair = SiblingPair(head, side, tree.last[head, side], 0)
+                n_keys += _fill_pair(model, sentence, tree, other, pair, same, part, keys[n_keys:])
     return n_keys
 
 
@@ -78,8 +87,8 @@ def _fill_word(model, sentence, tree, other, word, part, keys):
         n_keys += fill_keys(model.grandchild, sentence, part, keys[n_keys:])
     side = 1 if head < word else 0
     same_pair = same_arc and other.before[word] == sibling
-    words = (head, side, sibling, word)
-    n_keys += _fill_pair(model, sentence, tree, other, words, same_pair, part, keys[n_keys:])
+    pair = SiblingPair(head, side, sibling, word)
+    n_keys += _fill_pair(model, sentence, tree, other, pair, same_pair, part, keys[n_keys:])
     outer = tree.before[sibling]
     if model.order >= 3 and outer > 0 and not (same_pair and other.before[sibling] == outer):
         place_triple(part, head, side, outer, sibling, word)
@@ -88,9 +97,9 @@ def _fill_word(model, sentence, tree, other, word, part, keys):
 
 
 @in_place
-def _fill_pair(model, sentence, tree, other, words, same, part, keys):
+def _fill_pair(model, sentence, tree, other, pair, same, part, keys):
     """Fill the keys of a pair, unless the other tree has the same, and of the grand-sibling over it."""
-    head, side, sibling, modifier = words
+    head, side, sibling, modifier = pair
     n_keys = 0
     if not same:
         place_pair(part, head, side, sibling, modifier)

@@ -31,7 +31,7 @@ MAX_BETWEEN, MAX_MORPHS = 40, 8
 MAX_EXTRA_KEYS = MAX_BETWEEN + MAX_MORPHS * (MAX_MORPHS + 2)
 
 
-class Templates(NamedTuple):
+class PartTemplates(NamedTuple):
     """Templates of one kind of part, and the numbers that make keys of its built-in features."""
 
     first_atom: np.ndarray
@@ -50,7 +50,7 @@ class Templates(NamedTuple):
     """A seed; factors of the tags of head and modifier, and of a morphological feature of each."""
 
 
-class Sentence(NamedTuple):
+class EncodedSentence(NamedTuple):
     """What features are made of."""
 
     values: np.ndarray
@@ -71,7 +71,7 @@ def make_sentence(values, first_morph, morphs):
             if values[earlier, BETWEEN_TAG] == values[row, BETWEEN_TAG]:
                 same_before[row] = earlier
                 break
-    return Sentence(values, first_morph, morphs, same_before)
+    return EncodedSentence(values, first_morph, morphs, same_before)
 
 
 @in_place

@@ -45,13 +45,13 @@ BOUND = 0.01
 MARGIN = 1.0
 
 
-class Labelling(NamedTuple):
+class LabelModel(NamedTuple):
     """What labels are scored with."""
 
     own: NamedTuple
     child: NamedTuple
     sibling: NamedTuple
-    first: np.ndarray
+    indptr: np.ndarray
     """Where the labels that each group of arcs may have begin in `labels`, and at the end their number."""
     labels: np.ndarray
     weights: np.ndarray
@@ -59,7 +59,7 @@ class Labelling(NamedTuple):
     max_keys: int
 
 
-class Tree(NamedTuple):
+class LinkedTree(NamedTuple):
     """A sentence and its tree, as lists of children from left to right; 0 is none."""
 
     sentence: NamedTuple
@@ -74,7 +74,7 @@ class Tree(NamedTuple):
 @compiled
 def link_children(sentence, heads):
     """Make a tree of heads (with an entry for the root)."""
-    tree = Tree(
+    tree = LinkedTree(
         sentence,
         heads,
         np.zeros(heads.size, np.int32),
@@ -138,7 +138,7 @@ def place_word(part, tree, word):
 def fill_label_keys(model, tree, labels, word, keys):
     """Fill the keys of a word's features, to be mixed with a label; return how many there are.
 
-    `labels` are those given so far.
+    `labels` are those predicted so far.
     """
     part = np.zeros(PART_SIZE, np.int64)
     place_word(part, tree, word)
@@ -196,10 +196,10 @@ def _fill_history_keys(tree, labels, word, keys, n_keys):
 @in_place
 def score_labels(model, group, keys, score):
     """Fill the scores of the labels of a group; return the place of the best, the first of equals."""
-    first = model.first[group]
+    begin = model.indptr[group]
     best = 0
-    for at in range(model.first[group + 1] - first):
-        label = model.labels[first + at]
+    for at in range(model.indptr[group + 1] - begin):
+        label = model.labels[begin + at]
         total = 0.0
         for key in keys:
             total += model.weights[mix(key, label) >> model.shift]
@@ -223,7 +223,7 @@ def label_corpus(model, corpus, groups, labels):
             n_keys = fill_label_keys(model, tree, labels[root:], word, keys)
             group = groups[root + word]
             best = score_labels(model, group, keys[:n_keys], score)
-            labels[root + word] = model.labels[model.first[group] + best]
+            labels[root + word] = model.labels[model.indptr[group] + best]
 
 
 @compiled
@@ -264,7 +264,7 @@ def _keep_frequent(keys, counts, shift):
 def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
     """Take one pass over the sentences in `order`; return the number of wrong labels.
 
-    The labels that a word knows are those the model has just given. `step` counts words and goes on from
+    The labels that a word knows are those the model has just predicted. `step` counts words and goes on from
     pass to pass; `totals` are the changes times their step.
     """
     keys = np.empty(model.max_keys, np.uint64)
@@ -273,14 +273,14 @@ def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
     n_wrong = 0
     for number in order:
         tree, root = take_tree(corpus, number)
-        given = np.zeros(tree.heads.size, np.int32)
+        predicted = np.zeros(tree.heads.size, np.int32)
         for word in downward_order(tree)[1:]:
-            n_keys = fill_label_keys(model, tree, given, word, keys)
+            n_keys = fill_label_keys(model, tree, predicted, word, keys)
             frequent = keys[: _keep_frequent(keys[:n_keys], counts, shift)]
             group = groups[root + word]
             best = score_labels(model, group, frequent, score)
-            given[word] = model.labels[model.first[group] + best]
-            n_wrong += given[word] != gold[root + word]
+            predicted[word] = model.labels[model.indptr[group] + best]
+            n_wrong += predicted[word] != gold[root + word]
             step += 1
             _update(model, group, gold[root + word], frequent, score, totals, step)
     return n_wrong
@@ -289,10 +289,10 @@ def learn_labels(model, corpus, groups, gold, counts, totals, order, step):
 @in_place
 def _update(model, group, right, keys, score, totals, step):
     """Put the right label ahead of its best rival by the margin, as far as the bound allows."""
-    first = model.first[group]
+    begin = model.indptr[group]
     rival, at_right = -1, -1
-    for at in range(model.first[group + 1] - first):
-        if model.labels[first + at] == right:
+    for at in range(model.indptr[group + 1] - begin):
+        if model.labels[begin + at] == right:
             at_right = at
         elif rival < 0 or score[at] > score[rival]:
             rival = at
@@ -302,7 +302,7 @@ def _update(model, group, right, keys, score, totals, step):
     if lacking > 0.0:
         amount = min(BOUND, lacking / (2 * keys.size))
         _add(model, keys, right, amount, totals, step)
-        _add(model, keys, model.labels[first + rival], -amount, totals, step)
+        _add(model, keys, model.labels[begin + rival], -amount, totals, step)
 
 
 @in_place

@@ -18,7 +18,7 @@ EMPTY = -1
 class Rivals(NamedTuple):
     """The differences between the right tree and its rivals."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     """Where the slots of each rival begin, and at the end their number."""
     slots: np.ndarray
     signs: np.ndarray
@@ -31,7 +31,7 @@ def solve_update(rivals, needed, bound, change):
 
     Minimises the change of the weights, with each step between 0 and `bound`.
     """
-    k = rivals.first.size - 1
+    k = rivals.indptr.size - 1
     products = np.zeros((k, k))
     _fill_products(rivals, products)
     change[:] = 0.0
@@ -53,16 +53,16 @@ def solve_update(rivals, needed, bound, change):
 @compiled
 def _fill_products(rivals, products):
     """Fill the inner products of all pairs of differences."""
-    k = rivals.first.size - 1
+    k = rivals.indptr.size - 1
     local = np.empty(rivals.slots.size, np.int32)
     n_distinct = _number_slots(rivals.slots, local)
     dense = np.zeros((k, n_distinct), np.float32)
     for i in range(k):
-        for at in range(rivals.first[i], rivals.first[i + 1]):
+        for at in range(rivals.indptr[i], rivals.indptr[i + 1]):
             dense[i, local[at]] += rivals.signs[at]
         for j in range(i + 1):
             total = 0.0
-            for at in range(rivals.first[i], rivals.first[i + 1]):
+            for at in range(rivals.indptr[i], rivals.indptr[i + 1]):
                 total += rivals.signs[at] * dense[j, local[at]]
             products[i, j] = products[j, i] = total
 
@@ -91,10 +91,10 @@ def _number_slots(slots, local):
 @in_place
 def apply_update(rivals, change, step, weights, totals):
     """Add the change to `weights` and, times `step`, to `totals`, from which averages are made."""
-    for i in range(rivals.first.size - 1):
+    for i in range(rivals.indptr.size - 1):
         if change[i] == 0.0:
             continue
-        for at in range(rivals.first[i], rivals.first[i + 1]):
+        for at in range(rivals.indptr[i], rivals.indptr[i + 1]):
             amount = change[i] * rivals.signs[at]
             weights[rivals.slots[at]] += amount
             totals[rivals.slots[at]] += step * amount

@@ -30,7 +30,7 @@ from treewright.native.dependency.features import (
 )
 
 
-class Parts(NamedTuple):
+class PartIndex(NamedTuple):
     """A set of arcs and where the parts over them begin."""
 
     head: np.ndarray
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
     first_grand_sibling: np.ndarray
 
 
-class Scores(NamedTuple):
+class ScoreArrays(NamedTuple):
     """A score for each part."""
 
     arc: np.ndarray
@@ -57,7 +57,7 @@ class Scores(NamedTuple):
     triple: np.ndarray
 
 
-class Model(NamedTuple):
+class PartModel(NamedTuple):
     """What parts are scored with; kinds without templates score 0."""
 
     arc: NamedTuple
@@ -129,7 +129,7 @@ def _with_offsets(head, modifier, first_arc, first_in, arcs_in):
         n_pairs = first_pair[2 * word + 2] - first_pair[2 * word]
         first_grandchild[word + 1] = first_grandchild[word] + n_in * n_out
         first_grand_sibling[word + 1] = first_grand_sibling[word] + n_in * n_pairs
-    return Parts(
+    return PartIndex(
         head,
         modifier,
         first_arc,
@@ -199,7 +199,7 @@ def place_triple(part, head, side, outer, sibling, modifier):
 @compiled
 def score_parts(parts, model, sentence, weights):
     """Score all parts."""
-    scores = Scores(
+    scores = ScoreArrays(
         np.empty(parts.head.size),
         np.zeros(parts.first_pair[-1]),
         np.zeros(parts.first_grandchild[-1]),

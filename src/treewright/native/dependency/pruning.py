@@ -37,6 +37,16 @@ class Stage(NamedTuple):
     """Whether one word hangs on the root."""
 
 
+class KeptArcs(NamedTuple):
+    """The arcs that are left of each sentence: those of sentence i have `codes[indptr[i]:indptr[i + 1]]`.
+
+    A code is head * (n + 1) + modifier; unused room is filled with -1. Without any codes, all arcs are left.
+    """
+
+    indptr: np.ndarray
+    codes: np.ndarray
+
+
 @in_place
 def sentence_size(corpus, number):
     """Return the number of words of a sentence."""
@@ -108,12 +118,11 @@ def filter_arcs(stage, sentence, keep):
 
 @compiled
 def choose_arcs(stages, corpus, numbers, gold, kept):
-    """Store the arcs that the stages leave of each sentence, gold arcs always.
+    """Store the arcs that the stages leave of each sentence, gold arcs always, in `kept`.
 
-    `kept` are where the codes of each sentence begin and the codes, head * (n + 1) + modifier, filled up
-    with -1. Returns how many gold arcs would have been lost, and how many arcs are kept.
+    Returns how many gold arcs would have been lost, and how many arcs are kept.
     """
-    first, codes = kept
+    indptr, codes = kept
     n_lost = n_kept = 0
     for number in numbers:
         n = sentence_size(corpus, number)
@@ -121,7 +130,7 @@ def choose_arcs(stages, corpus, numbers, gold, kept):
         sentence = take_sentence(corpus, number)
         for stage in stages:
             filter_arcs(stage, sentence, keep)
-        at = first[number]
+        at = indptr[number]
         for modifier in range(1, n + 1):
             head = gold[corpus.first_row[number] + ROOT + modifier]
             n_lost += not keep[head, modifier]
@@ -130,17 +139,17 @@ def choose_arcs(stages, corpus, numbers, gold, kept):
                 if keep[head, modifier]:
                     codes[at] = head * (n + 1) + modifier
                     at += 1
-        n_kept += at - first[number]
-        codes[at : first[number + 1]] = -1
+        n_kept += at - indptr[number]
+        codes[at : indptr[number + 1]] = -1
     return n_lost, n_kept
 
 
 @compiled
 def restore_arcs(kept, number, n):
     """Return the square of stored arcs of a sentence."""
-    first, codes = kept
+    indptr, codes = kept
     keep = np.zeros((n + 1, n + 1), np.bool_)
-    for at in range(first[number], first[number + 1]):
+    for at in range(indptr[number], indptr[number + 1]):
         if codes[at] >= 0:
             keep[codes[at] // (n + 1), codes[at] % (n + 1)] = True
     return keep
@@ -160,7 +169,7 @@ def learn_stage(stage, corpus, gold, kept, squares, order, rate):
         if n < 2:
             continue
         sentence = take_sentence(corpus, number)
-        keep = restore_arcs(kept, number, n) if kept[1].size > 0 else all_arcs(n)
+        keep = restore_arcs(kept, number, n) if kept.codes.size > 0 else all_arcs(n)
         score = np.empty((n + 1, n + 1))
         marginal = np.empty((n + 1, n + 1))
         score_arcs(stage, sentence, keep, score)

@@ -4,8 +4,7 @@ import numpy as np
 
 from treewright.native.compiling import compiled
 from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
-from treewright.native.dependency.corpus import gold_tree, learn_from
-from treewright.native.dependency.features import ROOT
+from treewright.native.dependency.corpus import gold_tree, store_trees, take_square, update_weights
 from treewright.native.dependency.pruning import all_arcs, score_arcs, sentence_size, take_sentence
 
 
@@ -24,21 +23,19 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
 
     `model` has the same templates; `options` are a `MiraPass`.
     """
-    k, bound, single_root, max_keys, step = options
-    n_wrong, loss = 0, 0.0
+    n_wrong, loss, step = 0, 0.0, options.n_done
     for number in order:
         step += 1
         n = sentence_size(corpus, number)
         if n == 0:
             continue
-        heads = np.zeros((k, n + 1), np.int32)
-        n_found = best_arborescences(score_sentence(stage, corpus, number), single_root, heads, np.empty(k))
+        heads = np.zeros((options.k, n + 1), np.int32)
+        score = score_sentence(stage, corpus, number)
+        n_found = best_arborescences(score, options.single_root, heads, np.empty(options.k))
         right = gold_tree(corpus, gold, number)
         n_wrong += (heads[0] != right).sum()
         sentence = take_sentence(corpus, number)
-        loss += learn_from(
-            model, sentence, right, heads[:n_found], (bound, max_keys, step), stage.weights, totals
-        )
+        loss += update_weights(model, sentence, right, heads[:n_found], options, step, stage.weights, totals)
     return n_wrong, loss
 
 
@@ -56,25 +53,21 @@ def parse_crossing(stage, corpus, numbers, single_root, heads, scores):
             continue
         trees = np.zeros((k, n + 1), np.int32)
         best_arborescences(score_sentence(stage, corpus, number), single_root, trees, scores[number])
-        row = corpus.first_row[number] + ROOT
-        heads[:, row : row + n + 1] = trees
+        store_trees(corpus, number, trees, heads)
 
 
 @compiled
-def measure_crossing(stage, corpus, numbers, options, log_sums, marginals):
+def measure_crossing(stage, corpus, numbers, distribution, log_sums, marginals):
     """Fill the logarithm of the sum over all trees of some sentences, and the probability of each arc.
 
-    `marginals` are one square after another, heads in rows, in the order of `numbers`; `options` are
-    whether trees have one root, and what scores are multiplied by.
+    `marginals` are one square after another, heads in rows, in the order of `numbers`; `distribution` is a
+    `TreeDistribution`.
     """
-    single_root, scale = options
     start = 0
     for number in numbers:
         n = sentence_size(corpus, number)
-        square = marginals[start : start + (n + 1) * (n + 1)].reshape((n + 1, n + 1))
-        start += (n + 1) * (n + 1)
-        square[:, :] = 0.0
+        square, start = take_square(marginals, start, n)
         log_sums[number] = 0.0
         if n > 0:
-            score = scale * score_sentence(stage, corpus, number)
-            log_sums[number] = matrix_tree_marginals(score, single_root, square)
+            score = distribution.scale * score_sentence(stage, corpus, number)
+            log_sums[number] = matrix_tree_marginals(score, distribution.single_root, square)

@@ -8,9 +8,9 @@ from treewright.native.compiling import compiled, in_place, inlined
 
 
 class Postings(NamedTuple):
-    """The trees, in order, that have number i, from `first[i]`, and how often."""
+    """The trees, in order, that have number i, from `indptr[i]`, and how often."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     trees: np.ndarray
     counts: np.ndarray
 
@@ -25,12 +25,12 @@ def add_bags(bags, known, weights, postings, numbers, is_half, out):
     for line in range(numbers.size):
         row = numbers[line]
         lowest = row if is_half else 0
-        for place in range(bags.first[row], bags.first[row + 1]):
+        for place in range(bags.indptr[row], bags.indptr[row + 1]):
             number = known[bags.ids[place]]
             if number < 0:
                 continue
             weight = bags.counts[place] * weights[number]
-            at, begin = postings.first[number + 1] - 1, postings.first[number]
+            at, begin = postings.indptr[number + 1] - 1, postings.indptr[number]
             while at >= begin and postings.trees[at] >= lowest:
                 out[line, postings.trees[at]] += weight * postings.counts[at]
                 at -= 1
@@ -47,9 +47,9 @@ def mirror(out):
 
 
 class Sorted(NamedTuple):
-    """What trees have, by its kind: tree i has `ids` from `first[i]`, each as often as `counts` says."""
+    """What trees have, by its kind: tree i has `ids` from `indptr[i]`, each as often as `counts` says."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     ids: np.ndarray
     kinds: np.ndarray
     counts: np.ndarray
@@ -59,7 +59,7 @@ class Sorted(NamedTuple):
 def mark(trees, tree, marks, tick):
     """Note for each kind where the tree has it first."""
     latest = -1
-    for at in range(trees.first[tree], trees.first[tree + 1]):
+    for at in range(trees.indptr[tree], trees.indptr[tree + 1]):
         kind = trees.kinds[at]
         if kind != latest:
             marks[kind, 0] = tick
@@ -78,7 +78,7 @@ def evaluate_bags(trees, weights, pairs, marks, out):
         one, other, tick = pairs[pair, 0], pairs[pair, 1], pair + 1
         mark(trees, other, marks, tick)
         total = 0.0
-        for at in range(trees.first[one], trees.first[one + 1]):
+        for at in range(trees.indptr[one], trees.indptr[one + 1]):
             kind = trees.kinds[at]
             if marks[kind, 0] == tick:
                 total += weights[kind] * trees.counts[at] * trees.counts[marks[kind, 1]]

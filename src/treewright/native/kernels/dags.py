@@ -10,30 +10,30 @@ from treewright.native.hashing import mix
 SEED = np.uint64(0x243F6A8885A308D3)
 
 
-class Nodes(NamedTuple):
-    """Trees in post-order: tree i has the nodes from `first[i]`; sizes count all nodes of a subtree."""
+class PostorderNodes(NamedTuple):
+    """Trees in post-order: tree i has the nodes from `indptr[i]`; sizes count all nodes of a subtree."""
 
     symbols: np.ndarray
     sizes: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
 
 
 class Sequences(NamedTuple):
-    """Sequence i is `values[first[i]:first[i + 1]]`; `table` finds it by its content.
+    """Sequence i is `values[indptr[i]:indptr[i + 1]]`; `table` finds it by its content.
 
     The subtree of a node is the sequence of its symbol and the numbers of its children's subtrees; its
     production that of its symbol and its children's symbols.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     values: np.ndarray
     table: np.ndarray
 
 
 class Bags(NamedTuple):
-    """Numbers in trees: tree i has `ids` from `first[i]`, each as often as `counts` says."""
+    """Numbers in trees: tree i has `ids` from `indptr[i]`, each as often as `counts` says."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     ids: np.ndarray
     counts: np.ndarray
 
@@ -48,8 +48,8 @@ def _find(sequences, values, begin, end):
     slot = np.int64(key >> np.uint64(32)) & mask
     while sequences.table[slot] >= 0:
         number = sequences.table[slot]
-        at = sequences.first[number]
-        if sequences.first[number + 1] - at == end - begin:
+        at = sequences.indptr[number]
+        if sequences.indptr[number + 1] - at == end - begin:
             place = begin
             while place < end and sequences.values[at] == values[place]:
                 place += 1
@@ -63,12 +63,12 @@ def _find(sequences, values, begin, end):
 @in_place
 def _keep(sequences, n, end):
     """Number the sequence at the end of all values, which ends at `end`; return its number and how many."""
-    slot = _find(sequences, sequences.values, sequences.first[n], end)
+    slot = _find(sequences, sequences.values, sequences.indptr[n], end)
     number = sequences.table[slot]
     if number >= 0:
         return number, n
     sequences.table[slot] = n
-    sequences.first[n + 1] = end
+    sequences.indptr[n + 1] = end
     return n, n + 1
 
 
@@ -81,14 +81,14 @@ def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
     -1 at first, will hold the last tree of each subtree, `places` its place in the bags.
     """
     n, n_bag = 0, 0
-    subtrees.first[0] = 0
-    for tree in range(nodes.first.size - 1):
+    subtrees.indptr[0] = 0
+    for tree in range(nodes.indptr.size - 1):
         if tree % n_together == 0:
             subtrees.table[:] = -1
-        start = nodes.first[tree]
-        bags.first[tree] = n_bag
-        for node in range(start, nodes.first[tree + 1]):
-            end = subtrees.first[n]
+        start = nodes.indptr[tree]
+        bags.indptr[tree] = n_bag
+        for node in range(start, nodes.indptr[tree + 1]):
+            end = subtrees.indptr[n]
             subtrees.values[end] = nodes.symbols[node]
             end += 1
             left = node - nodes.sizes[node] + 1
@@ -110,7 +110,7 @@ def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
                 bags.counts[n_bag] = 0
                 n_bag += 1
             bags.counts[places[number]] += 1
-    bags.first[nodes.first.size - 1] = n_bag
+    bags.indptr[nodes.indptr.size - 1] = n_bag
     return n, n_bag
 
 
@@ -118,17 +118,17 @@ def intern_subtrees(nodes, n_together, subtrees, bags, own, seen, places):
 def number_productions(subtrees, productions, numbers):
     """Number the productions of subtrees, -1 for leaves; return how many there are."""
     n = 0
-    productions.first[0] = 0
+    productions.indptr[0] = 0
     for subtree in range(numbers.size):
-        begin, finish = subtrees.first[subtree], subtrees.first[subtree + 1]
+        begin, finish = subtrees.indptr[subtree], subtrees.indptr[subtree + 1]
         numbers[subtree] = -1
         if finish - begin == 1:
             continue
-        end = productions.first[n]
+        end = productions.indptr[n]
         productions.values[end] = subtrees.values[begin]
         for place in range(begin + 1, finish):
             end += 1
-            productions.values[end] = subtrees.values[subtrees.first[subtrees.values[place]]]
+            productions.values[end] = subtrees.values[subtrees.indptr[subtrees.values[place]]]
         numbers[subtree], n = _keep(productions, n, end + 1)
     return n
 
@@ -140,14 +140,14 @@ def number_edges(subtrees, numbers, edges, slots):
     `slots` is aligned with the values of the subtrees, `numbers` are their productions.
     """
     n = 0
-    edges.first[0] = 0
+    edges.indptr[0] = 0
     for subtree in range(numbers.size):
-        begin = subtrees.first[subtree]
-        for place in range(begin, subtrees.first[subtree + 1]):
+        begin = subtrees.indptr[subtree]
+        for place in range(begin, subtrees.indptr[subtree + 1]):
             slots[place] = -1
             if place == begin or numbers[subtrees.values[place]] < 0:
                 continue
-            end = edges.first[n]
+            end = edges.indptr[n]
             edges.values[end] = numbers[subtree]
             edges.values[end + 1] = place - begin
             edges.values[end + 2] = numbers[subtrees.values[place]]
@@ -159,9 +159,9 @@ def number_edges(subtrees, numbers, edges, slots):
 def count_kinds(bags, kinds, found, seen, places):
     """Count in each tree the kinds (productions, symbols) of its subtrees; negative kinds do not count."""
     n = 0
-    for tree in range(bags.first.size - 1):
-        found.first[tree] = n
-        for place in range(bags.first[tree], bags.first[tree + 1]):
+    for tree in range(bags.indptr.size - 1):
+        found.indptr[tree] = n
+        for place in range(bags.indptr[tree], bags.indptr[tree + 1]):
             kind = kinds[bags.ids[place]]
             if kind < 0:
                 continue
@@ -172,7 +172,7 @@ def count_kinds(bags, kinds, found, seen, places):
                 found.counts[n] = 0
                 n += 1
             found.counts[places[kind]] += bags.counts[place]
-    found.first[bags.first.size - 1] = n
+    found.indptr[bags.indptr.size - 1] = n
     return n
 
 
@@ -184,7 +184,7 @@ def find_sequences(sequences, others, tables, scratch, found):
     all further places too.
     """
     for number in range(found.size):
-        begin, finish = others.first[number], others.first[number + 1]
+        begin, finish = others.indptr[number], others.indptr[number + 1]
         is_known = True
         for place in range(begin, finish):
             value = tables[min(place - begin, len(tables) - 1)][others.values[place]]
@@ -197,7 +197,7 @@ def find_sequences(sequences, others, tables, scratch, found):
 def count_inner(subtrees, counts):
     """Count the nodes of each subtree that are no leaves."""
     for subtree in range(counts.size):
-        begin, end = subtrees.first[subtree], subtrees.first[subtree + 1]
+        begin, end = subtrees.indptr[subtree], subtrees.indptr[subtree + 1]
         counts[subtree] = int(end - begin > 1)
         for place in range(begin + 1, end):
             counts[subtree] += counts[subtrees.values[place]]

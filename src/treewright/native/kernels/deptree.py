@@ -26,102 +26,102 @@ class Arcs(NamedTuple):
     """The features of different arcs, those of one sentence side by side.
 
     Two arcs share the feature of a template if they have the same id in the same column of `ids`. The tags
-    between the ends of arc i are the sorted `between[first[i]:first[i + 1]]`; only arcs with the same `ends`
-    can share some of them, and arcs that have none have `NOTHING_BETWEEN` there. Arcs share nothing at all
-    unless some byte of their `signatures` is the same. `place` numbers the arcs of each sentence from 0.
+    between the ends of arc i are the sorted `between[indptr[i]:indptr[i + 1]]`; only arcs with the same
+    `ends` can share some of them, and arcs that have none have `NOTHING_BETWEEN` there. Arcs share nothing at
+    all unless some byte of their `signatures` is the same. `place` numbers the arcs of each sentence from 0.
     """
 
     signatures: np.ndarray
     ids: np.ndarray
     ends: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     between: np.ndarray
     place: np.ndarray
 
 
 class Trees(NamedTuple):
-    """Tree i has the arcs `arcs[first[i]:first[i + 1]]`: children before parents, siblings from the right.
+    """Tree i has the arcs `arcs[indptr[i]:indptr[i + 1]]`: children before parents, siblings from the right.
 
     `above` and `right` are the positions, among them, of the arc to the head and of the next sibling to the
     right; the number of arcs where there is none.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     arcs: np.ndarray
     above: np.ndarray
     right: np.ndarray
 
 
-class Batch(NamedTuple):
-    """Trees in runs: run i has those from `first[i]` to `first[i + 1]`, all of one sentence.
+class SentenceRuns(NamedTuple):
+    """Trees in runs: run i has those from `indptr[i]` to `indptr[i + 1]`, all of one sentence.
 
     `places` are where their values go. The different arcs of run i are `arcs[first_arc[i]:first_arc[i + 1]]`.
     """
 
     trees: np.ndarray
     places: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     first_arc: np.ndarray
     arcs: np.ndarray
 
 
-class Shared(NamedTuple):
+class SharedArcs(NamedTuple):
     """The arcs of one sentence that share features with those of another.
 
-    Those for the arc at place p are at the places `places[first[p]:last[p]]` of the other sentence, and
+    Those for the arc at place p are at the places `places[begin[p]:end[p]]` of the other sentence, and
     `values` are the numbers of features, times the decay.
     """
 
-    first: np.ndarray
-    last: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
     places: np.ndarray
     values: np.ndarray
 
 
-class Scratch(NamedTuple):
+class DependencyScratch(NamedTuple):
     """Room for the arcs of two sentences, and tables for those of two trees, plus one.
 
     `positions` has, for each place in the second sentence, the position of that arc in the second tree, or
     -1, which it is between calls.
     """
 
-    shared: Shared
+    shared: SharedArcs
     positions: np.ndarray
     below: np.ndarray
     chains: np.ndarray
 
 
 @in_place
-def list_arcs(trees, batch, is_listed):
-    """Fill the different arcs of each run of a batch, with the help of a False for each arc there is."""
+def list_arcs(trees, runs, is_listed):
+    """Fill the different arcs of each run, with the help of a False for each arc there is."""
     n_arcs = 0
-    batch.first_arc[0] = 0
-    for run in range(batch.first.size - 1):
-        for number in range(batch.first[run], batch.first[run + 1]):
-            tree = batch.trees[number]
-            for position in range(trees.first[tree], trees.first[tree + 1]):
+    runs.first_arc[0] = 0
+    for run in range(runs.indptr.size - 1):
+        for number in range(runs.indptr[run], runs.indptr[run + 1]):
+            tree = runs.trees[number]
+            for position in range(trees.indptr[tree], trees.indptr[tree + 1]):
                 arc = trees.arcs[position]
                 if not is_listed[arc]:
                     is_listed[arc] = True
-                    batch.arcs[n_arcs] = arc
+                    runs.arcs[n_arcs] = arc
                     n_arcs += 1
-        for position in range(batch.first_arc[run], n_arcs):
-            is_listed[batch.arcs[position]] = False
-        batch.first_arc[run + 1] = n_arcs
+        for position in range(runs.first_arc[run], n_arcs):
+            is_listed[runs.arcs[position]] = False
+        runs.first_arc[run + 1] = n_arcs
 
 
 @in_place
 def evaluate(arcs, trees, a, b, decay, scratch, values):
-    """Fill the kernel's value for each pair of trees of two batches."""
-    for run_a in range(a.first.size - 1):
+    """Fill the kernel's value for each pair of trees of two sets of runs."""
+    for run_a in range(a.indptr.size - 1):
         arcs_a = a.arcs[a.first_arc[run_a] : a.first_arc[run_a + 1]]
-        for run_b in range(b.first.size - 1):
+        for run_b in range(b.indptr.size - 1):
             arcs_b = b.arcs[b.first_arc[run_b] : b.first_arc[run_b + 1]]
             fill_shared(arcs, arcs_a, arcs_b, decay, scratch.shared)
-            for number_b in range(b.first[run_b], b.first[run_b + 1]):
+            for number_b in range(b.indptr[run_b], b.indptr[run_b + 1]):
                 tree_b = b.trees[number_b]
                 fill_positions(arcs.place, trees, tree_b, scratch.positions)
-                for number_a in range(a.first[run_a], a.first[run_a + 1]):
+                for number_a in range(a.indptr[run_a], a.indptr[run_a + 1]):
                     value = sum_fragments(arcs.place, trees, a.trees[number_a], tree_b, scratch)
                     values[a.places[number_a], b.places[number_b]] = value
                 clear_positions(arcs.place, trees, tree_b, scratch.positions)
@@ -132,27 +132,27 @@ def fill_shared(arcs, arcs_a, arcs_b, decay, shared):
     """Find the arcs that share features."""
     n_found = 0
     for a in arcs_a:
-        shared.first[arcs.place[a]] = n_found
+        shared.begin[arcs.place[a]] = n_found
         for b in arcs_b:
             if may_share(arcs.signatures, a, b):
                 shared.places[n_found] = arcs.place[b]
                 n_shared = count_shared(arcs, a, b)
                 shared.values[n_found] = decay * n_shared
                 n_found += n_shared > 0
-        shared.last[arcs.place[a]] = n_found
+        shared.end[arcs.place[a]] = n_found
 
 
 @in_place
 def fill_positions(place, trees, tree, positions):
     """Note which arcs the tree has, and where."""
-    for position in range(trees.first[tree + 1] - trees.first[tree]):
-        positions[place[trees.arcs[trees.first[tree] + position]]] = position
+    for position in range(trees.indptr[tree + 1] - trees.indptr[tree]):
+        positions[place[trees.arcs[trees.indptr[tree] + position]]] = position
 
 
 @in_place
 def clear_positions(place, trees, tree, positions):
     """Forget the tree."""
-    for position in range(trees.first[tree], trees.first[tree + 1]):
+    for position in range(trees.indptr[tree], trees.indptr[tree + 1]):
         positions[place[trees.arcs[position]]] = -1
 
 
@@ -183,9 +183,9 @@ def count_shared(arcs, a, b):
 @in_place
 def count_between(arcs, a, b):
     """Return how many tags stand between the ends of both arcs."""
-    at_a, at_b = arcs.first[a], arcs.first[b]
+    at_a, at_b = arcs.indptr[a], arcs.indptr[b]
     n_common = 0
-    while at_a < arcs.first[a + 1] and at_b < arcs.first[b + 1]:
+    while at_a < arcs.indptr[a + 1] and at_b < arcs.indptr[b + 1]:
         id_a, id_b = arcs.between[at_a], arcs.between[at_b]
         n_common += id_a == id_b
         at_a += id_a <= id_b
@@ -196,15 +196,15 @@ def count_between(arcs, a, b):
 @in_place
 def sum_fragments(place, trees, tree_a, tree_b, scratch):
     """Return the number of common fragments of two trees, by the recursion above; infinite if too large."""
-    first_a, first_b = trees.first[tree_a], trees.first[tree_b]
-    n_a = trees.first[tree_a + 1] - first_a
-    clear_tables(scratch, n_a, trees.first[tree_b + 1] - first_b, 0.0)
+    first_a, first_b = trees.indptr[tree_a], trees.indptr[tree_b]
+    n_a = trees.indptr[tree_a + 1] - first_a
+    clear_tables(scratch, n_a, trees.indptr[tree_b + 1] - first_b, 0.0)
     shared, below, chains = scratch.shared, scratch.below, scratch.chains
     total = 0.0
     for i in range(n_a):
         place_a = place[trees.arcs[first_a + i]]
         above, right = trees.above[first_a + i], trees.right[first_a + i]
-        for number in range(shared.first[place_a], shared.last[place_a]):
+        for number in range(shared.begin[place_a], shared.end[place_a]):
             j = scratch.positions[shared.places[number]]
             if j >= 0:
                 chain = chains[right, trees.right[first_b + j]]
@@ -218,15 +218,15 @@ def sum_fragments(place, trees, tree_a, tree_b, scratch):
 @in_place
 def sum_fragment_logs(place, trees, tree_a, tree_b, scratch):
     """Return the logarithm of the number of common fragments of two trees, from logarithms throughout."""
-    first_a, first_b = trees.first[tree_a], trees.first[tree_b]
-    n_a = trees.first[tree_a + 1] - first_a
-    clear_tables(scratch, n_a, trees.first[tree_b + 1] - first_b, -math.inf)
+    first_a, first_b = trees.indptr[tree_a], trees.indptr[tree_b]
+    n_a = trees.indptr[tree_a + 1] - first_a
+    clear_tables(scratch, n_a, trees.indptr[tree_b + 1] - first_b, -math.inf)
     shared, below, chains = scratch.shared, scratch.below, scratch.chains
     total = -math.inf
     for i in range(n_a):
         place_a = place[trees.arcs[first_a + i]]
         above, right = trees.above[first_a + i], trees.right[first_a + i]
-        for number in range(shared.first[place_a], shared.last[place_a]):
+        for number in range(shared.begin[place_a], shared.end[place_a]):
             j = scratch.positions[shared.places[number]]
             if j >= 0:
                 chain = chains[right, trees.right[first_b + j]]
@@ -252,8 +252,8 @@ def evaluate_logs(arcs, trees, pairs, decay, scratch, logs):
     """Fill the logarithm of the kernel's value for each pair of trees; no value is too large for it."""
     for number in range(pairs.shape[0]):
         tree_a, tree_b = pairs[number]
-        arcs_a = trees.arcs[trees.first[tree_a] : trees.first[tree_a + 1]]
-        arcs_b = trees.arcs[trees.first[tree_b] : trees.first[tree_b + 1]]
+        arcs_a = trees.arcs[trees.indptr[tree_a] : trees.indptr[tree_a + 1]]
+        arcs_b = trees.arcs[trees.indptr[tree_b] : trees.indptr[tree_b + 1]]
         fill_shared(arcs, arcs_a, arcs_b, decay, scratch.shared)
         fill_positions(arcs.place, trees, tree_b, scratch.positions)
         logs[number] = sum_fragment_logs(arcs.place, trees, tree_a, tree_b, scratch)

@@ -30,7 +30,7 @@ class Records(NamedTuple):
     values: np.ndarray
 
 
-class Limits(NamedTuple):
+class FragmentLimits(NamedTuple):
     """How many fragments are wanted, their productions at the most, and how many may be looked at."""
 
     n_best: int
@@ -71,7 +71,7 @@ class Sums(NamedTuple):
     touched: np.ndarray
 
 
-class Trie(NamedTuple):
+class FragmentTrie(NamedTuple):
     """Fragments as paths of productions at positions, from the node 0, which is none.
 
     Node n stands for the feature `features[n]`, -1 for none. A slot of the table has a node and how it is
@@ -159,7 +159,7 @@ def _sum_column(frame, arena, column, kinds, measures, sums):
 def _count_open(subtrees, kinds, subtree):
     """Return how many children of a subtree have columns."""
     n_open = 0
-    for place in range(subtrees.first[subtree] + 1, subtrees.first[subtree + 1]):
+    for place in range(subtrees.indptr[subtree] + 1, subtrees.indptr[subtree + 1]):
         n_open += kinds[subtrees.values[place]] != WORD
     return n_open
 
@@ -168,12 +168,12 @@ def _count_open(subtrees, kinds, subtree):
 def _write_positions(subtrees, kinds, arena, frame, column, subtree, target):
     """Write the positions of the columns of a fragment that has grown in a column."""
     position = arena[frame.begin + column]
-    for place in range(subtrees.first[subtree + 1] - 1, subtrees.first[subtree], -1):
+    for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
         position += 1
         if kinds[subtrees.values[place]] != WORD:
             arena[target] = position
             target += 1
-    n_children = subtrees.first[subtree + 1] - subtrees.first[subtree] - 1
+    n_children = subtrees.indptr[subtree + 1] - subtrees.indptr[subtree] - 1
     for other in range(column + 1, frame.width):
         arena[target] = arena[frame.begin + other] + n_children
         target += 1
@@ -192,7 +192,7 @@ def _write_rows(subtrees, kinds, arena, frame, column, places):
         target = places[kind]
         arena[target] = arena[source]
         target += 1
-        for place in range(subtrees.first[subtree + 1] - 1, subtrees.first[subtree], -1):
+        for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
             child = subtrees.values[place]
             if kinds[child] != WORD:
                 arena[target] = child
@@ -281,7 +281,7 @@ def mine_fragments(subtrees, kinds, examples, measures, decay, limits):
         A subtree of each production.
     measures : Measures
     decay : float
-    limits : Limits
+    limits : FragmentLimits
 
     Returns
     -------
@@ -383,7 +383,7 @@ def insert_fragments(subtrees, kinds, roots, numbers, trie, stack):
                     trie.masks[source] |= _find_bit(position, kind)
                     n += 1
                 source = entry[0]
-            for place in range(subtrees.first[subtree] + 1, subtrees.first[subtree + 1]):
+            for place in range(subtrees.indptr[subtree] + 1, subtrees.indptr[subtree + 1]):
                 stack[height] = subtrees.values[place]
                 height += 1
             position += 1
@@ -395,13 +395,13 @@ def insert_fragments(subtrees, kinds, roots, numbers, trie, stack):
 def _push(subtrees, kinds, current, column, width, arena, top):
     """Write the columns that follow when `column` of `current` is expanded; return where they end."""
     subtree, position = current[2 * column], current[2 * column + 1]
-    for place in range(subtrees.first[subtree + 1] - 1, subtrees.first[subtree], -1):
+    for place in range(subtrees.indptr[subtree + 1] - 1, subtrees.indptr[subtree], -1):
         position += 1
         if kinds[subtrees.values[place]] >= 0:
             arena[top] = subtrees.values[place]
             arena[top + 1] = position
             top += 2
-    n_children = subtrees.first[subtree + 1] - subtrees.first[subtree] - 1
+    n_children = subtrees.indptr[subtree + 1] - subtrees.indptr[subtree] - 1
     for other in range(column + 1, width):
         arena[top] = current[2 * other]
         arena[top + 1] = current[2 * other + 1] + n_children
@@ -416,7 +416,7 @@ def match_fragments(subtrees, kinds, trie):
     `kinds` are productions as the trie knows them, and negative for leaves and for others. Returns where the
     features of each subtree begin, and the features.
     """
-    first = np.zeros(kinds.size + 1, dtype=np.int64)
+    indptr = np.zeros(kinds.size + 1, dtype=np.int64)
     found = np.empty(4 * kinds.size + 16, dtype=np.int32)
     # On the arena, a frame is its columns, each a subtree and a position, its node, and how many columns.
     arena, current = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
@@ -446,12 +446,12 @@ def match_fragments(subtrees, kinds, trie):
                     found[n_found] = trie.features[after]
                     n_found += 1
                 if trie.masks[after] != 0:
-                    n_children = subtrees.first[subtree + 1] - subtrees.first[subtree] - 1
+                    n_children = subtrees.indptr[subtree + 1] - subtrees.indptr[subtree] - 1
                     if top + 2 * (n_children + width) + 2 > arena.size:
                         arena = _widen(arena, top + 2 * (n_children + width) + 2)
                     end = _push(subtrees, kinds, current, column, width, arena, top)
                     arena[end] = after
                     arena[end + 1] = (end - top) // 2
                     top = end + 2
-        first[root + 1] = n_found
-    return first, found[:n_found]
+        indptr[root + 1] = n_found
+    return indptr, found[:n_found]

@@ -11,13 +11,13 @@ from treewright.native.compiling import in_place
 
 
 class PlainTrees(NamedTuple):
-    """Trees in post-order, tree i from node `first[i]` on.
+    """Trees in post-order, tree i from node `indptr[i]` on.
 
     `sizes` are the nodes under each, itself included, `symbols` the numbers of labels, and `kinds` those of
     productions, -1 for leaves. `order` has the nodes of each tree by their kinds, and otherwise as they are.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     sizes: np.ndarray
     symbols: np.ndarray
     kinds: np.ndarray
@@ -31,7 +31,7 @@ class Runs(NamedTuple):
     end: np.ndarray
 
 
-class Sequences(NamedTuple):
+class SequenceScratch(NamedTuple):
     """Room for the children of two nodes, and for three tables of their pairs, a row and column larger."""
 
     left: np.ndarray
@@ -58,8 +58,8 @@ def evaluate_all_nodes(trees, pairs, decay, values, out):
     `values` has room for all of them.
     """
     for pair in range(len(pairs)):
-        begin_one, end_one = trees.first[pairs[pair, 0]], trees.first[pairs[pair, 0] + 1]
-        begin_other, end_other = trees.first[pairs[pair, 1]], trees.first[pairs[pair, 1] + 1]
+        begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
+        begin_other, end_other = trees.indptr[pairs[pair, 1]], trees.indptr[pairs[pair, 1] + 1]
         width = end_other - begin_other
         total = 0.0
         for one in range(begin_one, end_one):
@@ -75,8 +75,8 @@ def evaluate_all_nodes(trees, pairs, decay, values, out):
 @in_place
 def _find_runs(trees, one, other, runs):
     """Merge the nodes of two trees, by kind, and note which of the other each node of the one meets."""
-    at, end = trees.first[one], trees.first[one + 1]
-    other_at, other_end = trees.first[other], trees.first[other + 1]
+    at, end = trees.indptr[one], trees.indptr[one + 1]
+    other_at, other_end = trees.indptr[other], trees.indptr[other + 1]
     while at < end:
         kind = trees.kinds[trees.order[at]]
         while other_at < other_end and trees.kinds[trees.order[other_at]] < kind:
@@ -85,8 +85,8 @@ def _find_runs(trees, one, other, runs):
         while kind >= 0 and run_end < other_end and trees.kinds[trees.order[run_end]] == kind:
             run_end += 1
         while at < end and trees.kinds[trees.order[at]] == kind:
-            runs.begin[trees.order[at] - trees.first[one]] = other_at
-            runs.end[trees.order[at] - trees.first[one]] = run_end
+            runs.begin[trees.order[at] - trees.indptr[one]] = other_at
+            runs.end[trees.order[at] - trees.indptr[one]] = run_end
             at += 1
         other_at = run_end
 
@@ -98,9 +98,9 @@ def evaluate_sorted_nodes(trees, pairs, decay, values, runs, out):
     `values` has room for all pairs of nodes, zeros at first and at last.
     """
     for pair in range(len(pairs)):
-        begin_one, end_one = trees.first[pairs[pair, 0]], trees.first[pairs[pair, 0] + 1]
-        begin_other = trees.first[pairs[pair, 1]]
-        width = trees.first[pairs[pair, 1] + 1] - begin_other
+        begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
+        begin_other = trees.indptr[pairs[pair, 1]]
+        width = trees.indptr[pairs[pair, 1] + 1] - begin_other
         _find_runs(trees, pairs[pair, 0], pairs[pair, 1], runs)
         total = 0.0
         for one in range(begin_one, end_one):
@@ -157,8 +157,8 @@ def evaluate_partial_trees(trees, pairs, decay, depth_decay, values, sequences, 
     `values` has room for all of them.
     """
     for pair in range(len(pairs)):
-        begin_one, end_one = trees.first[pairs[pair, 0]], trees.first[pairs[pair, 0] + 1]
-        begin_other, end_other = trees.first[pairs[pair, 1]], trees.first[pairs[pair, 1] + 1]
+        begin_one, end_one = trees.indptr[pairs[pair, 0]], trees.indptr[pairs[pair, 0] + 1]
+        begin_other, end_other = trees.indptr[pairs[pair, 1]], trees.indptr[pairs[pair, 1] + 1]
         width = end_other - begin_other
         total = 0.0
         for one in range(begin_one, end_one):

@@ -11,9 +11,9 @@ WIDTH = 16
 
 
 class BinaryRows(NamedTuple):
-    """Row i has the columns `columns[first[i]:first[i + 1]]`, each once."""
+    """Row i has the columns `columns[indptr[i]:indptr[i + 1]]`, each once."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     columns: np.ndarray
 
 
@@ -44,7 +44,7 @@ def fill_members(rows, group, slots, members):
     """Give each column of a group of rows a slot from 1, with a 1 for each row that has it."""
     n_slots = 1
     for lane in range(group.size):
-        for position in range(rows.first[group[lane]], rows.first[group[lane] + 1]):
+        for position in range(rows.indptr[group[lane]], rows.indptr[group[lane] + 1]):
             column = rows.columns[position]
             if slots[column] == 0:
                 slots[column] = n_slots
@@ -58,7 +58,7 @@ def fill_members(rows, group, slots, members):
 def clear_slots(rows, group, slots):
     """Take the slots from the columns of a group of rows."""
     for row in group:
-        for position in range(rows.first[row], rows.first[row + 1]):
+        for position in range(rows.indptr[row], rows.indptr[row + 1]):
             slots[rows.columns[position]] = 0
 
 
@@ -67,7 +67,7 @@ def count_members(rows, row, slots, members):
     """Sum the slots of a row's columns in slot 0, which no column has."""
     for lane in range(WIDTH):
         members[0, lane] = 0
-    for position in range(rows.first[row], rows.first[row + 1]):
+    for position in range(rows.indptr[row], rows.indptr[row + 1]):
         slot = slots[rows.columns[position]]
         if slot > 0:
             for lane in range(WIDTH):

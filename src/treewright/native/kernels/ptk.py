@@ -23,18 +23,18 @@ class PartialRows(NamedTuple):
     """Trees, as bags of distinct subtrees, in terms of the forest that they are compared with.
 
     `symbols` are those of subtrees, -1 where the forest does not have them. `productions` are numbers of the
-    trees' own, -1 for leaves, with the symbols of children from `production_first` + 1; `pairs` are those of
+    trees' own, -1 for leaves, with the symbols of children from `production_indptr` + 1; `pairs` are those of
     the parent's and the child's symbol, -1 where the forest does not have them.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     values: np.ndarray
     symbols: np.ndarray
     productions: np.ndarray
-    production_first: np.ndarray
+    production_indptr: np.ndarray
     production_symbols: np.ndarray
     pairs: np.ndarray
-    bag_first: np.ndarray
+    bag_indptr: np.ndarray
     bag_ids: np.ndarray
     bag_counts: np.ndarray
 
@@ -42,21 +42,21 @@ class PartialRows(NamedTuple):
 class Blocks(NamedTuple):
     """Blocks of places of a listing that have the same production, by chunk and symbol.
 
-    Symbol s of chunk c has the blocks from `first[c, s]`; `places` are those at which blocks begin.
+    Symbol s of chunk c has the blocks from `indptr[c, s]`; `places` are those at which blocks begin.
     `child_symbols` and `child_places` are those in the slots of the listing; the place of a leaf is the one
-    after the last of its symbol. The blocks with a child of pair p in chunk c are from `pair_first[c, p]`,
+    after the last of its symbol. The blocks with a child of pair p in chunk c are from `pair_indptr[c, p]`,
     those with the latest last tree first.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     places: np.ndarray
     child_symbols: np.ndarray
     child_places: np.ndarray
-    pair_first: np.ndarray
+    pair_indptr: np.ndarray
     pair_blocks: np.ndarray
 
 
-class Matches(NamedTuple):
+class ChildMatches(NamedTuple):
     """Pairs of children with the same symbol.
 
     Their places among children, the decay of the gaps between two pairs, what each pair has in common, and
@@ -79,7 +79,7 @@ class PartialScratch(NamedTuple):
     sums: np.ndarray
     stamps: np.ndarray
     touched: np.ndarray
-    matches: Matches
+    matches: ChildMatches
     grid: np.ndarray
 
 
@@ -182,9 +182,9 @@ def _sum_block_grid(rows, subtree, blocks, slot, n_others, decays, scratch):
     n_lengths = len(grid) - 1
     clear_grid(grid, n_others, False)
     total = 0.0
-    begin = rows.production_first[rows.productions[subtree]] + 1
-    first = rows.first[subtree] + 1
-    for mine in range(rows.first[subtree + 1] - first):
+    begin = rows.production_indptr[rows.productions[subtree]] + 1
+    first = rows.indptr[subtree] + 1
+    for mine in range(rows.indptr[subtree + 1] - first):
         offset = scratch.offsets[rows.values[first + mine]]
         for other in range(n_others):
             delta = 0.0
@@ -203,12 +203,12 @@ def _visit_block(rows, at, listing, blocks, block, lowest, decays, scratch):
     matches = scratch.matches
     subtree, count = rows.bag_ids[at], rows.bag_counts[at]
     own = scratch.offsets[subtree]
-    first = rows.first[subtree] + 1
-    begin = rows.production_first[rows.productions[subtree]] + 1
-    n_mine = rows.first[subtree + 1] - first
+    first = rows.indptr[subtree] + 1
+    begin = rows.production_indptr[rows.productions[subtree]] + 1
+    n_mine = rows.indptr[subtree + 1] - first
     start = blocks.places[block]
-    slot = listing.first[start]
-    n_others = listing.first[start + 1] - slot
+    slot = listing.indptr[start]
+    n_others = listing.indptr[start + 1] - slot
     n = _match(rows.production_symbols, begin, n_mine, blocks.child_symbols, slot, n_others, matches)
     is_wide = n > MOST_MATCHES or (decays.longest > 0 and n > 1)
     if not is_wide:
@@ -247,24 +247,24 @@ def add_partial_trees(rows, numbers, listing, blocks, decays, is_half, scratch, 
             if listing.chunks[chunk + 1] <= lowest:
                 continue
             used, n_touched = 0, 0
-            for at in range(rows.bag_first[row], rows.bag_first[row + 1]):
+            for at in range(rows.bag_indptr[row], rows.bag_indptr[row + 1]):
                 subtree = rows.bag_ids[at]
                 symbol, production = rows.symbols[subtree], rows.productions[subtree]
                 scratch.offsets[subtree] = MISSING
                 if symbol < 0 or production < 0:
                     continue
-                begin = blocks.places[blocks.first[chunk, symbol]]
-                end = blocks.places[blocks.first[chunk, symbol + 1]]
+                begin = blocks.places[blocks.indptr[chunk, symbol]]
+                end = blocks.places[blocks.indptr[chunk, symbol + 1]]
                 own = used - begin
                 scratch.offsets[subtree] = own
                 used += end - begin + 1
                 tick += 1
-                first, last = rows.production_first[production] + 1, rows.production_first[production + 1]
+                first, last = rows.production_indptr[production] + 1, rows.production_indptr[production + 1]
                 for child in range(first, last):
                     pair = rows.pairs[child]
                     if pair < 0:
                         continue
-                    for place in range(blocks.pair_first[chunk, pair], blocks.pair_first[chunk, pair + 1]):
+                    for place in range(blocks.pair_indptr[chunk, pair], blocks.pair_indptr[chunk, pair + 1]):
                         block = blocks.pair_blocks[place]
                         start = blocks.places[block]
                         if listing.last[start] < lowest:

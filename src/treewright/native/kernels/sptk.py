@@ -14,7 +14,7 @@ from treewright.native.compiling import in_place, inlined
 from treewright.native.kernels.bags import Sorted, mark
 from treewright.native.kernels.ptk import (
     MOST_MATCHES,
-    Matches,
+    ChildMatches,
     add_grid_row,
     clear_grid,
     sum_matches,
@@ -34,17 +34,17 @@ class Similarity(NamedTuple):
 class SmoothedTrees(NamedTuple):
     """Trees, as bags of distinct subtrees.
 
-    Subtree i has the `children` from `first[i]` + 1: the number of each, the class of its symbol, and its
+    Subtree i has the `children` from `indptr[i]` + 1: the number of each, the class of its symbol, and its
     height: 0 for leaves, 1 for tags, which are over one leaf and have no pair of classes, their own and the
     leaf's, in common with any but tags, and 2 for others. The bags have those others. Entry i has the pairs
     of classes, its own and a child's, `slots` from `first_slot[i]`; `pairs` are the same, in order, with
     their entries. `tags` are the tags by their pairs of classes.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     children: np.ndarray
     symbols: np.ndarray
-    bag_first: np.ndarray
+    bag_indptr: np.ndarray
     bag_ids: np.ndarray
     bag_counts: np.ndarray
     first_slot: np.ndarray
@@ -70,7 +70,7 @@ class PairScratch(NamedTuple):
     symbol_marks: np.ndarray
     tag_marks: np.ndarray
     pair_marks: np.ndarray
-    matches: Matches
+    matches: ChildMatches
     grid: np.ndarray
 
 
@@ -95,12 +95,12 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
     is_log = decays.is_log
     mark(symbols, other, marks, tick)
     total = zero(is_log)
-    for mine in range(symbols.first[one], symbols.first[one + 1]):
+    for mine in range(symbols.indptr[one], symbols.indptr[one + 1]):
         kind = symbols.kinds[mine]
         if marks[kind, 0] != tick:
             continue
         his = marks[kind, 1]
-        while his < symbols.first[other + 1] and symbols.kinds[his] == kind:
+        while his < symbols.indptr[other + 1] and symbols.kinds[his] == kind:
             value = _similarity(similarity, symbols.ids[mine], symbols.ids[his], is_log)
             value = _weigh(value, symbols.counts[mine], symbols.counts[his], is_log)
             total = plus(total, value, is_log)
@@ -112,7 +112,7 @@ def _compare_symbols(symbols, one, other, similarity, decays, marks, tick):
 def _compare_two_tags(trees, one, other, similarity, decays):
     """Return what two tags of the same pair of classes have in common below themselves."""
     is_log = decays.is_log
-    mine, his = trees.children[trees.first[one] + 1, 0], trees.children[trees.first[other] + 1, 0]
+    mine, his = trees.children[trees.indptr[one] + 1, 0], trees.children[trees.indptr[other] + 1, 0]
     alike = _similarity(similarity, trees.symbols[one], trees.symbols[other], is_log)
     below = _similarity(similarity, trees.symbols[mine], trees.symbols[his], is_log)
     return times(times(alike, below, is_log), times(decays.depth, decays.leaf, is_log), is_log)
@@ -124,12 +124,12 @@ def _compare_tags(trees, one, other, similarity, decays, marks, tick):
     tags, is_log = trees.tags, decays.is_log
     mark(tags, other, marks, tick)
     total = zero(is_log)
-    for mine in range(tags.first[one], tags.first[one + 1]):
+    for mine in range(tags.indptr[one], tags.indptr[one + 1]):
         kind = tags.kinds[mine]
         if marks[kind, 0] != tick:
             continue
         his = marks[kind, 1]
-        while his < tags.first[other + 1] and tags.kinds[his] == kind:
+        while his < tags.indptr[other + 1] and tags.kinds[his] == kind:
             value = _compare_two_tags(trees, tags.ids[mine], tags.ids[his], similarity, decays)
             value = _weigh(value, tags.counts[mine], tags.counts[his], is_log)
             total = plus(total, value, is_log)
@@ -140,8 +140,8 @@ def _compare_tags(trees, one, other, similarity, decays, marks, tick):
 @inlined
 def _number_entries(trees, tree, places, side):
     """Note the place of each subtree among the entries of a tree."""
-    for entry in range(trees.bag_first[tree], trees.bag_first[tree + 1]):
-        places[trees.bag_ids[entry], side] = entry - trees.bag_first[tree]
+    for entry in range(trees.bag_indptr[tree], trees.bag_indptr[tree + 1]):
+        places[trees.bag_ids[entry], side] = entry - trees.bag_indptr[tree]
 
 
 @inlined
@@ -155,7 +155,7 @@ def _compare_children(trees, mine, his, similarity, decays, width, scratch):
         below = scratch.values[scratch.places[one, 0] * width + scratch.places[other, 1]]
         value = plus(value, below, is_log)
     elif height == 1 and his_height == 1:
-        word, his_word = trees.first[one] + 1, trees.first[other] + 1
+        word, his_word = trees.indptr[one] + 1, trees.indptr[other] + 1
         if trees.children[word, 1] == trees.children[his_word, 1]:
             value = plus(value, _compare_two_tags(trees, one, other, similarity, decays), is_log)
     return value
@@ -165,9 +165,9 @@ def _compare_children(trees, mine, his, similarity, decays, width, scratch):
 def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
     """Sum over all pairs of subsequences of the children of two subtrees, or tell that there are too many."""
     matches = scratch.matches
-    his_first, his_end = trees.first[other] + 1, trees.first[other + 1]
+    his_first, his_end = trees.indptr[other] + 1, trees.indptr[other + 1]
     n = 0
-    for mine in range(trees.first[one] + 1, trees.first[one + 1]):
+    for mine in range(trees.indptr[one] + 1, trees.indptr[one + 1]):
         mine_class = trees.children[mine, 1]
         for his in range(his_first, his_end):
             if trees.children[his, 1] == mine_class:
@@ -190,11 +190,11 @@ def _sum_pairs(trees, one, other, similarity, decays, width, scratch):
 def _sum_grid(trees, one, other, similarity, decays, width, scratch):
     """Sum over all pairs of subsequences of the children of two subtrees, row by row."""
     is_log, grid = decays.is_log, scratch.grid
-    his_first = trees.first[other] + 1
-    n_others = trees.first[other + 1] - his_first
+    his_first = trees.indptr[other] + 1
+    n_others = trees.indptr[other + 1] - his_first
     clear_grid(grid, n_others, is_log)
     total = zero(is_log)
-    for mine in range(trees.first[one] + 1, trees.first[one + 1]):
+    for mine in range(trees.indptr[one] + 1, trees.indptr[one + 1]):
         for column in range(n_others):
             his, value = his_first + column, zero(is_log)
             if trees.children[mine, 1] == trees.children[his, 1]:
@@ -233,9 +233,9 @@ def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
             _number_entries(trees, one, scratch.places, 0)
             latest = one
         _number_entries(trees, other, scratch.places, 1)
-        base, his_base = trees.bag_first[one], trees.bag_first[other]
-        width, n_touched = trees.bag_first[other + 1] - his_base, 0
-        for entry in range(base, trees.bag_first[one + 1]):
+        base, his_base = trees.bag_indptr[one], trees.bag_indptr[other]
+        width, n_touched = trees.bag_indptr[other + 1] - his_base, 0
+        for entry in range(base, trees.bag_indptr[one + 1]):
             n_visits += 1
             subtree = trees.bag_ids[entry]
             row = (entry - base) * width - his_base
@@ -244,7 +244,7 @@ def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
                 if scratch.pair_marks[kind, 0] != tick:
                     continue
                 at = scratch.pair_marks[kind, 1]
-                while at < trees.pairs.first[other + 1] and trees.pairs.kinds[at] == kind:
+                while at < trees.pairs.indptr[other + 1] and trees.pairs.kinds[at] == kind:
                     his = trees.pairs.ids[at]
                     at += 1
                     if scratch.stamps[his] == n_visits:
@@ -258,5 +258,5 @@ def evaluate_partial_trees(trees, pairs, similarity, decays, scratch, out):
                     value = _weigh(value, trees.bag_counts[entry], trees.bag_counts[his], is_log)
                     total = plus(total, value, is_log)
         out[pair] = total
-        n_values = (trees.bag_first[one + 1] - base) * width
+        n_values = (trees.bag_indptr[one + 1] - base) * width
         clear(scratch.values, n_values, scratch.touched, n_touched, zero(is_log))

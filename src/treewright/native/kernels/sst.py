@@ -15,18 +15,18 @@ from treewright.native.kernels.bags import mark
 from treewright.native.kernels.semirings import one_plus, plus, times, zero
 
 
-class Rows(NamedTuple):
+class SubsetRows(NamedTuple):
     """Trees, as bags of distinct subtrees, in terms of the forest that they are compared with.
 
     `kinds` are the productions of subtrees, -1 for leaves and for those that the forest does not have, and
     `edges`, aligned with `values`, what children are to their parents.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     values: np.ndarray
     kinds: np.ndarray
     edges: np.ndarray
-    bag_first: np.ndarray
+    bag_indptr: np.ndarray
     bag_ids: np.ndarray
     bag_counts: np.ndarray
 
@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     """The distinct subtrees of a forest, leaves left out, by chunk, symbol, production and last tree.
 
     Chunk c has the trees from `chunks[c]`; its production p has the places from `begin[c, p]` to `end[c, p]`,
-    those with the latest last tree first. A place has the slots from `first[place]`, one for each child, and
+    those with the latest last tree first. A place has the slots from `indptr[place]`, one for each child, and
     the postings from `first_posting[place]`: trees, in order, and counts.
     """
 
@@ -43,7 +43,7 @@ class Listing(NamedTuple):
     begin: np.ndarray
     end: np.ndarray
     last: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     child_kinds: np.ndarray
     child_places: np.ndarray
     first_posting: np.ndarray
@@ -52,13 +52,13 @@ class Listing(NamedTuple):
 
 
 class Followers(NamedTuple):
-    """The places that have edge e in chunk c, from `first[c, e]`, those with the latest last tree first."""
+    """The places that have edge e in chunk c, from `indptr[c, e]`, those with the latest last tree first."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     places: np.ndarray
 
 
-class Scratch(NamedTuple):
+class SubsetScratch(NamedTuple):
     """Room for one row: `values`, zeros at first and at last, where those of subtrees are, and a list.
 
     The list need not have room for all values.
@@ -69,8 +69,8 @@ class Scratch(NamedTuple):
     touched: np.ndarray
 
 
-class Meetings(NamedTuple):
-    """Where subtrees of one tree meet those of another, by the number of the subtree.
+class MatchedSubtrees(NamedTuple):
+    """The subtrees of one tree that have the same kind as some of another, by the number of the subtree.
 
     One's subtree, if it has the latest of `ticks`, has the same kind as those of the other from `begin` on;
     the value of both is at its offset and `where` the other is. `marks` are two zeros a kind, at first.
@@ -109,8 +109,8 @@ def clear(values, n_values, touched, n_touched, nothing):
 def _multiply(rows, subtree, slot, listing, place, decay, scratch):
     """Return the product over children, or 0 if a child before `slot` has the same production too."""
     product = 1.0
-    other_slot = listing.first[place]
-    for mine in range(rows.first[subtree] + 1, rows.first[subtree + 1]):
+    other_slot = listing.indptr[place]
+    for mine in range(rows.indptr[subtree] + 1, rows.indptr[subtree + 1]):
         child = rows.values[mine]
         kind = rows.kinds[child]
         if kind >= 0 and kind == listing.child_kinds[other_slot]:
@@ -135,7 +135,7 @@ def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch,
             if listing.chunks[chunk + 1] <= lowest:
                 continue
             used, n_touched = 0, 0
-            for place in range(rows.bag_first[row], rows.bag_first[row + 1]):
+            for place in range(rows.bag_indptr[row], rows.bag_indptr[row + 1]):
                 subtree = rows.bag_ids[place]
                 kind = rows.kinds[subtree]
                 if kind < 0:
@@ -143,11 +143,11 @@ def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch,
                 own = used - listing.begin[chunk, kind]
                 scratch.offsets[subtree] = own
                 used += listing.end[chunk, kind] - listing.begin[chunk, kind]
-                for slot in range(rows.first[subtree] + 1, rows.first[subtree + 1]):
+                for slot in range(rows.indptr[subtree] + 1, rows.indptr[subtree + 1]):
                     edge = rows.edges[slot]
                     if edge < 0:
                         continue
-                    for at in range(followers.first[chunk, edge], followers.first[chunk, edge + 1]):
+                    for at in range(followers.indptr[chunk, edge], followers.indptr[chunk, edge + 1]):
                         other = followers.places[at]
                         if listing.last[other] < lowest:
                             break
@@ -164,49 +164,49 @@ def add_subset_trees(rows, numbers, listing, followers, decay, is_half, scratch,
 
 
 @inlined
-def _meet(trees, one, other, meetings, tick):
+def _match(trees, one, other, matched, tick):
     """Find the subtrees of the same kind in two trees; return how many values there will be."""
-    mark(trees, other, meetings.marks, tick)
-    used, n_alike, begin, end = 0, 0, 0, trees.first[other + 1]
+    mark(trees, other, matched.marks, tick)
+    used, n_alike, begin, end = 0, 0, 0, trees.indptr[other + 1]
     latest = -1
-    for mine in range(trees.first[one], trees.first[one + 1]):
+    for mine in range(trees.indptr[one], trees.indptr[one + 1]):
         kind = trees.kinds[mine]
         if kind != latest:
             latest, n_alike = kind, 0
-            if meetings.marks[kind, 0] == tick:
-                begin = meetings.marks[kind, 1]
+            if matched.marks[kind, 0] == tick:
+                begin = matched.marks[kind, 1]
                 at = begin
                 while at < end and trees.kinds[at] == kind:
-                    meetings.where[trees.ids[at]] = at
+                    matched.where[trees.ids[at]] = at
                     at += 1
                 n_alike = at - begin
         if n_alike > 0:
             subtree = trees.ids[mine]
-            meetings.ticks[subtree] = tick
-            meetings.offsets[subtree] = used - begin
-            meetings.begin[subtree] = begin
+            matched.ticks[subtree] = tick
+            matched.offsets[subtree] = used - begin
+            matched.begin[subtree] = begin
             used += n_alike
     return used
 
 
 @inlined
-def _evaluate(rows, one, other, values, meetings, unit, is_log, tick):
+def _evaluate(rows, one, other, values, matched, unit, is_log, tick):
     """Return what two subtrees of the same production have in common."""
-    other_slot = rows.first[other]
+    other_slot = rows.indptr[other]
     value = unit
-    for slot in range(rows.first[one] + 1, rows.first[one + 1]):
+    for slot in range(rows.indptr[one] + 1, rows.indptr[one + 1]):
         other_slot += 1
         edge = rows.edges[slot]
         if edge >= 0 and edge == rows.edges[other_slot]:
             child, below = rows.values[slot], unit
-            if meetings.ticks[child] == tick:
-                below = values[meetings.offsets[child] + meetings.where[rows.values[other_slot]]]
+            if matched.ticks[child] == tick:
+                below = values[matched.offsets[child] + matched.where[rows.values[other_slot]]]
             value = times(value, one_plus(below, is_log), is_log)
     return value
 
 
 @in_place
-def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, meetings, out):
+def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, matched, out):
     """Evaluate pairs of trees of one forest; with `is_log`, as logarithms.
 
     `rows` and `trees` have all subtrees but those of productions without edges to children, which weigh
@@ -216,21 +216,21 @@ def evaluate_subset_trees(rows, trees, pairs, decay, is_log, values, meetings, o
     unit = math.log(decay) if is_log else decay
     for pair in range(len(pairs)):
         one, other = pairs[pair, 0], pairs[pair, 1]
-        meetings.last_tick[0] += 1
-        tick = meetings.last_tick[0]
-        n_values = _meet(trees, one, other, meetings, tick)
+        matched.last_tick[0] += 1
+        tick = matched.last_tick[0]
+        n_values = _match(trees, one, other, matched, tick)
         if n_values > values.size:
             return pair, n_values
         total = zero(is_log)
         if n_values > 0:
-            for place in range(rows.bag_first[one], rows.bag_first[one + 1]):
+            for place in range(rows.bag_indptr[one], rows.bag_indptr[one + 1]):
                 subtree = rows.bag_ids[place]
-                if meetings.ticks[subtree] != tick:
+                if matched.ticks[subtree] != tick:
                     continue
-                offset, at = meetings.offsets[subtree], meetings.begin[subtree]
+                offset, at = matched.offsets[subtree], matched.begin[subtree]
                 kind = trees.kinds[at]
-                while at < trees.first[other + 1] and trees.kinds[at] == kind:
-                    value = _evaluate(rows, subtree, trees.ids[at], values, meetings, unit, is_log, tick)
+                while at < trees.indptr[other + 1] and trees.kinds[at] == kind:
+                    value = _evaluate(rows, subtree, trees.ids[at], values, matched, unit, is_log, tick)
                     values[offset + at] = value
                     count = rows.bag_counts[place] * trees.counts[at]
                     total = plus(total, times(value, math.log(count) if is_log else count, is_log), is_log)

@@ -18,7 +18,7 @@ STRIP = 1024
 """Scores that stay in the processor's cache while kernel rows are added to them."""
 
 
-class Problem(NamedTuple):
+class DualProblem(NamedTuple):
     """Variable i belongs to the example `rows[i]` and stands between `low[i]` and `high[i]`."""
 
     rows: np.ndarray

@@ -19,14 +19,14 @@ LARGEST_VALUE = 600.0
 """Of a leaf; its exponential is still a number."""
 
 
-class Rows(NamedTuple):
-    """The features of example i, ascending, from `first[i]`."""
+class FeatureRows(NamedTuple):
+    """The features of example i, ascending, from `indptr[i]`."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     columns: np.ndarray
 
 
-class Tree(NamedTuple):
+class DecisionTree(NamedTuple):
     """What each node asks for, where it leads if that is present or absent, and what leaves add."""
 
     features: np.ndarray
@@ -35,14 +35,14 @@ class Tree(NamedTuple):
     values: np.ndarray
 
 
-class Forest(NamedTuple):
+class DecisionForest(NamedTuple):
     """Trees one after another; the root of tree i is node `roots[i]`."""
 
     roots: np.ndarray
-    nodes: Tree
+    nodes: DecisionTree
 
 
-class Limits(NamedTuple):
+class SplitLimits(NamedTuple):
     """The penalty, by how much a split must gain, and by how much that of the root."""
 
     penalty: float
@@ -115,7 +115,7 @@ def add_gradients(rows, signed, sums):
     """Add the signed weight of each example to all of its features."""
     for example in range(signed.size):
         weight = signed[example]
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             sums[rows.columns[place]] += weight
 
 
@@ -128,17 +128,17 @@ def keep_heavy(rows, signed, least, masses, kept):
     """
     for example in range(signed.size):
         weight = abs(signed[example])
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             masses[rows.columns[place]] += weight
     n_kept = 0
-    kept.first[0] = 0
+    kept.indptr[0] = 0
     for example in range(signed.size):
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             if masses[rows.columns[place]] > least:
                 kept.columns[n_kept] = rows.columns[place]
                 n_kept += 1
-        kept.first[example + 1] = n_kept
-    for place in range(rows.first[signed.size]):
+        kept.indptr[example + 1] = n_kept
+    for place in range(rows.indptr[signed.size]):
         masses[rows.columns[place]] = 0.0
 
 
@@ -171,7 +171,7 @@ def accumulate(rows, signed, examples, frames, slot, pool):
     for position in range(frames.begins[slot], frames.ends[slot]):
         example = examples[position]
         weight = signed[example]
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             feature = rows.columns[place]
             if pool.stamps[feature] != tick:
                 pool.stamps[feature] = tick
@@ -205,7 +205,7 @@ def find_split(pool, slot, total, penalty, tolerance):
 @inlined
 def has_feature(rows, example, feature):
     """Tell whether an example has a feature."""
-    low, high = rows.first[example], rows.first[example + 1]
+    low, high = rows.indptr[example], rows.indptr[example + 1]
     last = high
     while low < high:
         middle = (low + high) >> 1
@@ -254,7 +254,7 @@ def subtract_examples(rows, signed, examples, frames, slot, pool):
     for position in range(frames.begins[slot + 1], frames.ends[slot + 1]):
         example = examples[position]
         weight = signed[example]
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             pool.sums[slot, rows.columns[place]] -= weight
 
 
@@ -331,7 +331,7 @@ def percolate(rows, tree, wanted, marks, leaves):
         if tree.features[node] >= 0 and wanted[tree.features[node]] == 0:
             wanted[tree.features[node]] = node + 1
     for example in range(leaves.size):
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             first = wanted[rows.columns[place]]
             if first > 0:
                 marks[first - 1] = example + 1
@@ -350,7 +350,7 @@ def add_scores(rows, forest, marks, scores):
     """Add what all trees say of each example to its score; `marks` is a zero for each feature."""
     nodes = forest.nodes
     for example in range(scores.size):
-        for place in range(rows.first[example], rows.first[example + 1]):
+        for place in range(rows.indptr[example], rows.indptr[example + 1]):
             marks[rows.columns[place]] = example + 1
         total = 0.0
         for tree in range(forest.roots.size):

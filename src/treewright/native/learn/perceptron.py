@@ -21,7 +21,7 @@ class Weights(NamedTuple):
 class Sparse(NamedTuple):
     """A sparse matrix by rows."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     columns: np.ndarray
     values: np.ndarray
 
@@ -53,7 +53,7 @@ def score_row(rows, row, weights, scores):
     """Fill the scores of all classes."""
     for label in range(scores.size):
         scores[label] = weights[-1, label]
-    for position in range(rows.first[row], rows.first[row + 1]):
+    for position in range(rows.indptr[row], rows.indptr[row + 1]):
         column, value = rows.columns[position], rows.values[position]
         for label in range(scores.size):
             scores[label] += weights[column, label] * value
@@ -64,7 +64,7 @@ def update(rows, row, weights, label, amount, step):
     """Add a row, times `amount`, to the weights of a class."""
     weights.now[-1, label] += amount
     weights.late[-1, label] += amount * step
-    for position in range(rows.first[row], rows.first[row + 1]):
+    for position in range(rows.indptr[row], rows.indptr[row + 1]):
         column, value = rows.columns[position], rows.values[position]
         weights.now[column, label] += amount * value
         weights.late[column, label] += amount * value * step

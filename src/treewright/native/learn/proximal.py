@@ -1,7 +1,7 @@
 """The L1-norm support vector machine over a few features: who violates the margin, and steps that mend it.
 
 A sample has alternatives, one of which is right. An alternative is a row of features with an output, whose
-weights score it; without a row (-1) its score is only what is given.
+weights score it; without a row (-1) its score is only its base score.
 """
 
 from typing import NamedTuple
@@ -12,23 +12,23 @@ from treewright.native.compiling import in_place
 
 
 class Alternatives(NamedTuple):
-    """Those of sample i are the alternatives from `first[i]` to `first[i + 1]`, the last of them right."""
+    """Those of sample i are the alternatives from `indptr[i]` to `indptr[i + 1]`, the last of them right."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     rows: np.ndarray
     outputs: np.ndarray
     costs: np.ndarray
-    given: np.ndarray
+    base_scores: np.ndarray
 
 
 class Design(NamedTuple):
-    """Which features are present where: those of row i are `columns[first[i]:first[i + 1]]`, ascending."""
+    """Which features are present where: those of row i are `columns[indptr[i]:indptr[i + 1]]`, ascending."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     columns: np.ndarray
 
 
-class Model(NamedTuple):
+class ProximalWeights(NamedTuple):
     """Weights of each feature (row) and output (column), with what their steps need.
 
     `paces` tells how far a weight can move at once; it falls with `uses`. In each step all weights are shrunk
@@ -46,10 +46,10 @@ class Model(NamedTuple):
 @in_place
 def score_rows(design, weights, scores):
     """Fill the scores of each row and output."""
-    for row in range(design.first.size - 1):
+    for row in range(design.indptr.size - 1):
         for output in range(weights.shape[1]):
             scores[row, output] = 0.0
-        for position in range(design.first[row], design.first[row + 1]):
+        for position in range(design.indptr[row], design.indptr[row + 1]):
             column = design.columns[position]
             for output in range(weights.shape[1]):
                 scores[row, output] += weights[column, output]
@@ -60,10 +60,10 @@ def find_violators(alternatives, scores, worst):
     """Fill `worst` with each sample's alternative of highest loss, or -1; return the sum of the losses."""
     total = 0.0
     for sample in range(worst.size):
-        right = alternatives.first[sample + 1] - 1
+        right = alternatives.indptr[sample + 1] - 1
         target = cell_score(alternatives, right, scores)
         highest, chosen = 0.0, -1
-        for alternative in range(alternatives.first[sample], right):
+        for alternative in range(alternatives.indptr[sample], right):
             loss = alternatives.costs[alternative] + cell_score(alternatives, alternative, scores) - target
             if loss > highest:
                 highest, chosen = loss, alternative
@@ -76,8 +76,8 @@ def find_violators(alternatives, scores, worst):
 def cell_score(alternatives, alternative, scores):
     """Return the score of an alternative whose row has been scored."""
     row = alternatives.rows[alternative]
-    given = alternatives.given[alternative]
-    return given if row < 0 else given + scores[row, alternatives.outputs[alternative]]
+    base_score = alternatives.base_scores[alternative]
+    return base_score if row < 0 else base_score + scores[row, alternatives.outputs[alternative]]
 
 
 @in_place
@@ -85,7 +85,7 @@ def add_gradient(design, alternatives, worst, gradient):
     """Add #f+ - #f- of each feature and output, over all violators."""
     for sample in range(worst.size):
         if worst[sample] >= 0:
-            add_row(design, alternatives, alternatives.first[sample + 1] - 1, 1.0, gradient)
+            add_row(design, alternatives, alternatives.indptr[sample + 1] - 1, 1.0, gradient)
             add_row(design, alternatives, worst[sample], -1.0, gradient)
 
 
@@ -94,7 +94,7 @@ def add_row(design, alternatives, alternative, amount, gradient):
     """Add an amount for all features of an alternative."""
     row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
     if row >= 0:
-        for position in range(design.first[row], design.first[row + 1]):
+        for position in range(design.indptr[row], design.indptr[row + 1]):
             gradient[design.columns[position], output] += amount
 
 
@@ -107,11 +107,11 @@ def descend(design, alternatives, order, model, rate, step, worst):
     alternative where the share, of this pass, is nearer to 1 than to 0, and with -1 elsewhere.
     """
     for sample in order:
-        begin, right = alternatives.first[sample], alternatives.first[sample + 1] - 1
+        begin, right = alternatives.indptr[sample], alternatives.indptr[sample + 1] - 1
         for alternative in range(begin, right + 1):
             row = alternatives.rows[alternative]
             if row >= 0 and (alternative == begin or row != alternatives.rows[alternative - 1]):
-                for position in range(design.first[row], design.first[row + 1]):
+                for position in range(design.indptr[row], design.indptr[row + 1]):
                     shrink(model, design.columns[position], step)
         target = row_score(design, alternatives, right, model.weights)
         highest, chosen = 0.0, -1
@@ -137,9 +137,9 @@ def descend(design, alternatives, order, model, rate, step, worst):
 def row_score(design, alternatives, alternative, weights):
     """Return the score of an alternative."""
     row, output = alternatives.rows[alternative], alternatives.outputs[alternative]
-    score = alternatives.given[alternative]
+    score = alternatives.base_scores[alternative]
     if row >= 0:
-        for position in range(design.first[row], design.first[row + 1]):
+        for position in range(design.indptr[row], design.indptr[row + 1]):
             score += weights[design.columns[position], output]
     return score
 
@@ -174,14 +174,14 @@ def is_shared(design, alternatives, column, other):
     row = alternatives.rows[other]
     if row < 0:
         return False
-    low, high = design.first[row], design.first[row + 1]
+    low, high = design.indptr[row], design.indptr[row + 1]
     while low < high:
         middle = (low + high) // 2
         if design.columns[middle] < column:
             low = middle + 1
         else:
             high = middle
-    return low < design.first[row + 1] and design.columns[low] == column
+    return low < design.indptr[row + 1] and design.columns[low] == column
 
 
 @in_place
@@ -191,7 +191,7 @@ def set_paces(design, alternatives, one, other, model, rate):
     same_output = output == alternatives.outputs[other]
     total = 0.0
     if row >= 0:
-        for position in range(design.first[row], design.first[row + 1]):
+        for position in range(design.indptr[row], design.indptr[row + 1]):
             column = design.columns[position]
             if same_output and is_shared(design, alternatives, column, other):
                 continue
@@ -207,7 +207,7 @@ def move(design, alternatives, one, other, model, share):
     row, output = alternatives.rows[one], alternatives.outputs[one]
     same_output = output == alternatives.outputs[other]
     if row >= 0:
-        for position in range(design.first[row], design.first[row + 1]):
+        for position in range(design.indptr[row], design.indptr[row + 1]):
             column = design.columns[position]
             if not (same_output and is_shared(design, alternatives, column, other)):
                 model.weights[column, output] += share * model.paces[column, output]
@@ -218,7 +218,7 @@ def count_moving(design, alternatives, worst):
     """Return how many features all violators would move, and of how many alternatives these are."""
     n_features, n_alternatives = 0, 0
     for sample in range(worst.size):
-        right, wrong = alternatives.first[sample + 1] - 1, worst[sample]
+        right, wrong = alternatives.indptr[sample + 1] - 1, worst[sample]
         if wrong < 0:
             continue
         for one, other in ((right, wrong), (wrong, right)):
@@ -226,7 +226,7 @@ def count_moving(design, alternatives, worst):
             if row >= 0:
                 n_alternatives += 1
                 same_output = alternatives.outputs[one] == alternatives.outputs[other]
-                for position in range(design.first[row], design.first[row + 1]):
+                for position in range(design.indptr[row], design.indptr[row + 1]):
                     if not (same_output and is_shared(design, alternatives, design.columns[position], other)):
                         n_features += 1
     return n_features, n_alternatives
@@ -236,17 +236,17 @@ def count_moving(design, alternatives, worst):
 def renumber(design, numbers, added, n_kept, result):
     """Write a design with other column numbers, without those of -1, and with the columns of another added.
 
-    `result` has room for all; its `first` is filled.
+    `result` has room for all; its `indptr` is filled.
     """
     position = 0
-    result.first[0] = 0
-    for row in range(design.first.size - 1):
-        for place in range(design.first[row], design.first[row + 1]):
+    result.indptr[0] = 0
+    for row in range(design.indptr.size - 1):
+        for place in range(design.indptr[row], design.indptr[row + 1]):
             number = numbers[design.columns[place]]
             if number >= 0:
                 result.columns[position] = number
                 position += 1
-        for place in range(added.first[row], added.first[row + 1]):
+        for place in range(added.indptr[row], added.indptr[row + 1]):
             result.columns[position] = n_kept + added.columns[place]
             position += 1
-        result.first[row + 1] = position
+        result.indptr[row + 1] = position

@@ -12,10 +12,10 @@ def rank_epoch(design, alternatives, order, weights, rates, margin, step):
     """
     n_updates = 0
     for sample in order:
-        right = alternatives.first[sample + 1] - 1
+        right = alternatives.indptr[sample + 1] - 1
         target = score_alternative(design, alternatives, right, weights.now)
         highest, rival = target, -1
-        for alternative in range(alternatives.first[sample], right):
+        for alternative in range(alternatives.indptr[sample], right):
             score = score_alternative(design, alternatives, alternative, weights.now)
             score += margin * alternatives.costs[alternative]
             if score >= highest:
@@ -30,9 +30,9 @@ def rank_epoch(design, alternatives, order, weights, rates, margin, step):
 
 @in_place
 def score_alternative(design, alternatives, alternative, weights):
-    """Return what is given for an alternative and the sum of the weights of its features."""
-    row, score = alternatives.rows[alternative], alternatives.given[alternative]
-    for position in range(design.first[row], design.first[row + 1]):
+    """Return the base score of an alternative plus the sum of the weights of its features."""
+    row, score = alternatives.rows[alternative], alternatives.base_scores[alternative]
+    for position in range(design.indptr[row], design.indptr[row + 1]):
         score += weights[design.columns[position]]
     return score
 
@@ -41,7 +41,7 @@ def score_alternative(design, alternatives, alternative, weights):
 def move_alternative(design, alternatives, alternative, weights, rates, amount, step):
     """Add an amount, times its rate, to the weight of each feature of an alternative."""
     row = alternatives.rows[alternative]
-    for position in range(design.first[row], design.first[row + 1]):
+    for position in range(design.indptr[row], design.indptr[row + 1]):
         column = design.columns[position]
         weights.now[column] += amount * rates[column]
         weights.late[column] += amount * rates[column] * step

@@ -15,13 +15,13 @@ from treewright.native.hashing import mix
 from treewright.native.mining.bloom import add_hashed, block_start, hash_key
 
 
-class Rows(NamedTuple):
-    """Rows of items, ascending within each: those of row i are `items[first[i]:first[i + 1]]`.
+class ItemRows(NamedTuple):
+    """Rows of items, ascending within each: those of row i are `items[indptr[i]:indptr[i + 1]]`.
 
     A row adds one to each counter of a conjunction that it names in `counters`.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     items: np.ndarray
     counters: np.ndarray
 
@@ -29,17 +29,17 @@ class Rows(NamedTuple):
 class Level(NamedTuple):
     """Conjunctions of one order, with their places.
 
-    The places of conjunction f are those from `first[f]` to `first[f + 1]`: the numbers of rows, and where in
-    `Rows.items` the items start that can extend it there.
+    The places of conjunction f are those from `indptr[f]` to `indptr[f + 1]`: the numbers of rows, and where
+    in `ItemRows.items` the items start that can extend it there.
     """
 
     items: np.ndarray
-    first: np.ndarray
+    indptr: np.ndarray
     rows: np.ndarray
     starts: np.ndarray
 
 
-class Found(NamedTuple):
+class Extensions(NamedTuple):
     """Room for conjunctions one order higher: their parents, last items, counts, and ends of their places."""
 
     parents: np.ndarray
@@ -50,7 +50,7 @@ class Found(NamedTuple):
     starts: np.ndarray
 
 
-class Scratch(NamedTuple):
+class CountingScratch(NamedTuple):
     """Counters of each item, which are zero between calls, and lists of items.
 
     `hashes`, `blocks` and `words` are for the items of one row, and only where a filter is used.
@@ -65,9 +65,9 @@ class Scratch(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The items by which each conjunction may be extended; with an empty `first`, by any."""
+    """The items by which each conjunction may be extended; with an empty `indptr`, by any."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     items: np.ndarray
 
 
@@ -90,7 +90,7 @@ class Tally(NamedTuple):
 
 
 FREE, COUNTED, DROPPED, SHUT = -1, -2, -3, -4
-"""What `Scratch.slots` says of an item: not met yet, met, met too rarely, not to be counted."""
+"""What `CountingScratch.slots` says of an item: not met yet, met, met too rarely, not to be counted."""
 
 
 @in_place
@@ -127,8 +127,8 @@ def extend(level, span, rows, threshold, scratch, admitted, found, keep_places):
 @in_place
 def open_items(scratch, admitted, parent, before, after):
     """Where extensions were filtered, let those be counted that were admitted, or no longer."""
-    if admitted.first.size > 0:
-        for position in range(admitted.first[parent], admitted.first[parent + 1]):
+    if admitted.indptr.size > 0:
+        for position in range(admitted.indptr[parent], admitted.indptr[parent + 1]):
             if scratch.slots[admitted.items[position]] == before:
                 scratch.slots[admitted.items[position]] = after
 
@@ -139,9 +139,9 @@ def count_items(level, parent, rows, scratch):
     n_touched, n_met = 0, 0
     counts, slots = scratch.counts, scratch.slots
     n_per_row = rows.counters.shape[1]
-    for place in range(level.first[parent], level.first[parent + 1]):
+    for place in range(level.indptr[parent], level.indptr[parent + 1]):
         row = level.rows[place]
-        start, end = level.starts[place], rows.first[row + 1]
+        start, end = level.starts[place], rows.indptr[row + 1]
         n_met += end - start
         one = rows.counters[row, 0]
         other = rows.counters[row, n_per_row - 1]
@@ -203,9 +203,9 @@ def write_found(scratch, parent, n_kept, n_found, start, n_per_row, found):
 @in_place
 def write_places(level, parent, rows, slots, found):
     """Write where the kept extensions of a conjunction are; a slot tells where the next place goes."""
-    for place in range(level.first[parent], level.first[parent + 1]):
+    for place in range(level.indptr[parent], level.indptr[parent + 1]):
         row = level.rows[place]
-        for position in range(level.starts[place], rows.first[row + 1]):
+        for position in range(level.starts[place], rows.indptr[row + 1]):
             item = rows.items[position]
             if slots[item] >= 0:
                 found.rows[slots[item]] = row
@@ -232,12 +232,12 @@ def sift(level, begin, rows, side, bloom, scratch, passed):
     how many candidates were written.
     """
     n_passed = 0
-    for parent in range(begin[0], level.first.size - 1):
+    for parent in range(begin[0], level.indptr.size - 1):
         if n_passed + scratch.touched.size > passed.items.size:
             return parent, n_passed
         seed = mix(np.uint64(0), np.uint64(begin[1] + parent))
         n_before = n_passed
-        for place in range(level.first[parent], level.first[parent + 1]):
+        for place in range(level.indptr[parent], level.indptr[parent + 1]):
             row = level.rows[place]
             for which in range(rows.counters.shape[1]):
                 if rows.counters[row, which] % 2 == side:
@@ -249,14 +249,14 @@ def sift(level, begin, rows, side, bloom, scratch, passed):
                     )
         for position in range(n_before, n_passed):
             scratch.slots[passed.items[position]] = FREE
-    return level.first.size - 1, n_passed
+    return level.indptr.size - 1, n_passed
 
 
 @in_place
 def hash_items(rows, start, row, seed, counter, bloom, scratch):
     """Hash the items of a row from `start` on, and read where their counters are, so that waits overlap."""
     n_counters = scratch.counts.shape[1]
-    for number in range(rows.first[row + 1] - start):
+    for number in range(rows.indptr[row + 1] - start):
         hashed = hash_key(mix(seed, rows.items[start + number] * n_counters + counter))
         block = block_start(bloom, hashed)
         scratch.hashes[number] = hashed
@@ -267,7 +267,7 @@ def hash_items(rows, start, row, seed, counter, bloom, scratch):
 @in_place
 def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
     """Add the items that were hashed to the filter, and return how many candidates have passed it now."""
-    for number in range(rows.first[row + 1] - start):
+    for number in range(rows.indptr[row + 1] - start):
         if add_hashed(bloom, scratch.hashes[number], scratch.blocks[number]) == bloom.limit:
             item = rows.items[start + number]
             if scratch.slots[item] == FREE:
@@ -282,18 +282,18 @@ def add_items(rows, start, row, parent, bloom, scratch, passed, n_passed):
 def sort_rows(level, rows):
     """Write the items of all rows, ascending, from the places of single items, and where each item stands.
 
-    `rows.first` is that of empty rows at first: entry i + 1 is where row i begins.
+    `rows.indptr` is that of empty rows at first: entry i + 1 is where row i begins.
     """
-    for item in range(level.first.size - 1):
-        for place in range(level.first[item], level.first[item + 1]):
+    for item in range(level.indptr.size - 1):
+        for place in range(level.indptr[item], level.indptr[item + 1]):
             row = level.rows[place]
-            position = rows.first[row + 1]
+            position = rows.indptr[row + 1]
             rows.items[position] = item
-            rows.first[row + 1] = position + 1
+            rows.indptr[row + 1] = position + 1
             level.starts[place] = position + 1
 
 
-class Matches(NamedTuple):
+class ConjunctionMatches(NamedTuple):
     """Room for the numbers of matching conjunctions, and for the path to where the search stands."""
 
     numbers: np.ndarray
@@ -301,7 +301,7 @@ class Matches(NamedTuple):
     at: np.ndarray
 
 
-class Trie(NamedTuple):
+class ConjunctionTrie(NamedTuple):
     """Conjunctions as paths of items, each node found by its parent and item in an open hash table.
 
     `ends[node]` is the number of the conjunction that ends there, or -1.
@@ -347,7 +347,7 @@ def insert_conjunctions(trie, n_nodes, conjunctions, numbers):
 
 
 @in_place
-def match_rows(trie, first, items, counts, matches):
+def match_rows(trie, indptr, items, counts, matches):
     """Find the conjunctions in rows of ascending items.
 
     Where `matches` has no room for numbers, they are only counted, for each row; otherwise `counts[row]`
@@ -357,9 +357,9 @@ def match_rows(trie, first, items, counts, matches):
     for row in range(counts.size):
         n_found = counts[row]
         depth = 0
-        path[0], at[0] = ROOT, first[row]
+        path[0], at[0] = ROOT, indptr[row]
         while depth >= 0:
-            if at[depth] == first[row + 1]:
+            if at[depth] == indptr[row + 1]:
                 depth -= 1
                 continue
             slot, _ = find_child(trie, path[depth], items[at[depth]])

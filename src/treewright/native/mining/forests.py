@@ -16,14 +16,14 @@ class Lists(NamedTuple):
     heads: np.ndarray
 
 
-class Forest(NamedTuple):
-    """The arcs of lists of trees: list i has those from `first[i]` to `first[i + 1]`, by head and modifier.
+class ArcForest(NamedTuple):
+    """The arcs of lists of trees: list i has those from `indptr[i]` to `indptr[i + 1]`, by head and modifier.
 
     `owners` is the list of each arc. The arcs below an arc are those from `first_child` to `end_child`; its
     right neighbours, in the trees of `next_masks`, are `next_arcs` from `first_next[arc]`.
     """
 
-    first: np.ndarray
+    indptr: np.ndarray
     owners: np.ndarray
     heads: np.ndarray
     modifiers: np.ndarray
@@ -36,9 +36,9 @@ class Forest(NamedTuple):
 
 
 class Features(NamedTuple):
-    """The features of arc i are `ids[first[i]:first[i + 1]]`."""
+    """The features of arc i are `ids[indptr[i]:indptr[i + 1]]`."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     ids: np.ndarray
 
 
@@ -61,11 +61,11 @@ class Grids(NamedTuple):
 def build_forest(lists, with_root, grids, forest):
     """Fill a forest that has room for an arc and a pair for each head; return how many there are."""
     n_arcs, n_next = 0, 0
-    forest.first[0], forest.first_next[0] = 0, 0
+    forest.indptr[0], forest.first_next[0] = 0, 0
     for number in range(lists.n_trees.size):
         fill_grid(lists, number, with_root, grids)
         n_arcs = add_arcs(lists.n_words[number], number, n_arcs, grids, forest)
-        forest.first[number + 1] = n_arcs
+        forest.indptr[number + 1] = n_arcs
         n_next = add_neighbours(lists, number, with_root, n_next, grids, forest)
     return n_arcs, n_next
 
@@ -108,7 +108,7 @@ def add_arcs(n, number, n_arcs, grids, forest):
 @in_place
 def add_neighbours(lists, number, with_root, n_next, grids, forest):
     """Write the pairs of neighbouring siblings of a list, by their left arc; return how many there are."""
-    n, begin, end = lists.n_words[number], forest.first[number], forest.first[number + 1]
+    n, begin, end = lists.n_words[number], forest.indptr[number], forest.indptr[number + 1]
     for arc in range(end - begin):
         grids.heads[arc] = -1
     n_pairs = 0
@@ -167,9 +167,9 @@ def select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins):
     `numbers` is room for the new number of each old arc; `origins` is filled with the old number of each new.
     """
     n_arcs, n_next = 0, 0
-    pairs.first[0], pairs.first_next[0] = 0, 0
+    pairs.indptr[0], pairs.first_next[0] = 0, 0
     for sample in range(samples.size):
-        begin, end = forest.first[samples[sample]], forest.first[samples[sample] + 1]
+        begin, end = forest.indptr[samples[sample]], forest.indptr[samples[sample] + 1]
         right, wrong = rights[sample], wrongs[sample]
         for arc in range(begin, end):
             numbers[arc] = n_arcs
@@ -179,7 +179,7 @@ def select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins):
                 pairs.heads[n_arcs], pairs.modifiers[n_arcs] = forest.heads[arc], forest.modifiers[arc]
                 n_arcs += 1
         numbers[end] = n_arcs
-        for new in range(pairs.first[sample], n_arcs):
+        for new in range(pairs.indptr[sample], n_arcs):
             arc = origins[new]
             pairs.first_child[new] = numbers[forest.first_child[arc]]
             pairs.end_child[new] = numbers[forest.end_child[arc]]
@@ -190,5 +190,5 @@ def select_pairs(forest, samples, rights, wrongs, numbers, pairs, origins):
                     pairs.next_masks[n_next] = mask
                     n_next += 1
             pairs.first_next[new + 1] = n_next
-        pairs.first[sample + 1] = n_arcs
+        pairs.indptr[sample + 1] = n_arcs
     return n_arcs, n_next

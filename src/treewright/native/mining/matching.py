@@ -41,6 +41,15 @@ class Walk(NamedTuple):
     signs: np.ndarray
 
 
+class Fragment(NamedTuple):
+    """A fragment of a tree: its node in `Marked`, and the depth, the trees and the number of its last arc."""
+
+    node: int
+    depth: int
+    mask: np.uint64
+    arc: int
+
+
 class Met(NamedTuple):
     """The features met in a list and their masks, in an open hash table, and the slots that are taken.
 
@@ -73,7 +82,7 @@ def match_lists(forest, n_trees, features, marked, span, walk, met, hits):
     for number in range(span[0], span[1]):
         n_met = 0
         sign_arcs(forest, features, number, walk.signs)
-        for arc in range(forest.first[number], forest.first[number + 1]):
+        for arc in range(forest.indptr[number], forest.indptr[number + 1]):
             n_met = match_arc(forest, features, marked, arc, walk, met, n_met)
             if n_met < 0:
                 return number
@@ -94,9 +103,9 @@ def match_lists(forest, n_trees, features, marked, span, walk, met, hits):
 @in_place
 def sign_arcs(forest, features, number, signs):
     """Set the bits of the basic features of all arcs of a list."""
-    for arc in range(forest.first[number], forest.first[number + 1]):
+    for arc in range(forest.indptr[number], forest.indptr[number + 1]):
         signs[arc, :] = np.uint64(0)
-        for at in range(features.first[arc], features.first[arc + 1]):
+        for at in range(features.indptr[arc], features.indptr[arc + 1]):
             bit = sign(features.ids[at])
             signs[arc, bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
@@ -115,13 +124,15 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
     If there is no room for those that wait, or those that are met, all are forgotten and -1 is returned.
     """
     n_waiting = 0
-    for at in range(features.first[arc], features.first[arc + 1]):
+    for at in range(features.indptr[arc], features.indptr[arc + 1]):
         node = marked.starts[features.ids[at]]
         if n_met >= met.features.size // 2:
             forget(met, n_met)
             return -1
         if node >= 0:
-            n_met, n_waiting = meet(marked, (node, 0, forest.masks[arc], arc), walk, met, n_met, n_waiting)
+            n_met, n_waiting = meet(
+                marked, Fragment(node, 0, forest.masks[arc], arc), walk, met, n_met, n_waiting
+            )
         while n_waiting > 0:
             n_waiting -= 1
             node, depth, mask = walk.nodes[n_waiting], walk.depths[n_waiting], walk.masks[n_waiting]
@@ -130,12 +141,13 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
             for slot in range(depth + 1):
                 left = walk.paths[-1, slot]
                 for place in range(forest.first_next[left], forest.first_next[left + 1]):
-                    extension = (node, slot, mask & forest.next_masks[place], forest.next_arcs[place])
-                    n_met, n_waiting = follow(features, marked, extension, walk, met, n_met, n_waiting)
+                    shared = mask & forest.next_masks[place]
+                    right = Fragment(node, slot, shared, forest.next_arcs[place])
+                    n_met, n_waiting = follow(features, marked, right, walk, met, n_met, n_waiting)
             above = walk.paths[-1, depth]
             for child in range(forest.first_child[above], forest.end_child[above]):
-                extension = (node, depth + 1, mask & forest.masks[child], child)
-                n_met, n_waiting = follow(features, marked, extension, walk, met, n_met, n_waiting)
+                below = Fragment(node, depth + 1, mask & forest.masks[child], child)
+                n_met, n_waiting = follow(features, marked, below, walk, met, n_met, n_waiting)
         if n_waiting < 0:
             forget(met, n_met)
             return -1
@@ -143,13 +155,13 @@ def match_arc(forest, features, marked, arc, walk, met, n_met):
 
 
 @in_place
-def follow(features, marked, extension, walk, met, n_met, n_waiting):
-    """Meet all features that a fragment has with one more arc."""
-    node, depth, mask, arc = extension
+def follow(features, marked, fragment, walk, met, n_met, n_waiting):
+    """Meet all features that a fragment has with its last arc, which `fragment.node` does not yet include."""
+    node, depth, mask, arc = fragment
     if mask == 0 or n_waiting < 0:
         return n_met, n_waiting
     begin, end = marked.links[node, 0], marked.links[node + 1, 0]
-    first, last = features.first[arc], features.first[arc + 1]
+    first, last = features.indptr[arc], features.indptr[arc + 1]
     n_room = min(walk.nodes.size - n_waiting, met.features.size // 2 - n_met)
     if last - first >= n_room:
         return n_met, -1
@@ -157,12 +169,16 @@ def follow(features, marked, extension, walk, met, n_met, n_waiting):
         for child in range(begin, end):
             code = marked.codes[child]
             if code % N_DEPTHS == depth and has_feature(features, walk.signs, arc, code // N_DEPTHS):
-                n_met, n_waiting = meet(marked, (child, depth, mask, arc), walk, met, n_met, n_waiting)
+                n_met, n_waiting = meet(
+                    marked, Fragment(child, depth, mask, arc), walk, met, n_met, n_waiting
+                )
     else:
         for at in range(first, last):
             child = find_code(marked.codes, begin, end, features.ids[at] * N_DEPTHS + depth)
             if child >= 0:
-                n_met, n_waiting = meet(marked, (child, depth, mask, arc), walk, met, n_met, n_waiting)
+                n_met, n_waiting = meet(
+                    marked, Fragment(child, depth, mask, arc), walk, met, n_met, n_waiting
+                )
     return n_met, n_waiting
 
 
@@ -172,7 +188,7 @@ def has_feature(features, signs, arc, number):
     bit = sign(number)
     is_there = False
     if (signs[arc, bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
-        for at in range(features.first[arc], features.first[arc + 1]):
+        for at in range(features.indptr[arc], features.indptr[arc + 1]):
             is_there |= features.ids[at] == number
     return is_there
 
@@ -218,8 +234,8 @@ def meet(marked, fragment, walk, met, n_met, n_waiting):
 
 
 @in_place
-def spread_hits(n_trees, first_row, numbers, masks, ends, first, columns):
-    """Write the features of each candidate; without room for columns, count them in `first[row + 1]`."""
+def spread_hits(n_trees, first_row, numbers, masks, ends, indptr, columns):
+    """Write the features of each candidate; without room for columns, count them in `indptr[row + 1]`."""
     begin = 0
     for number in range(n_trees.size):
         for at in range(begin, ends[number]):
@@ -228,10 +244,10 @@ def spread_hits(n_trees, first_row, numbers, masks, ends, first, columns):
                 if (mask >> np.uint64(tree)) & np.uint64(1):
                     row = first_row[number] + tree
                     if columns.size > 0:
-                        columns[first[row]] = numbers[at]
-                        first[row] += 1
+                        columns[indptr[row]] = numbers[at]
+                        indptr[row] += 1
                     else:
-                        first[row + 1] += 1
+                        indptr[row + 1] += 1
         begin = ends[number]
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import in_place
-from treewright.native.mining.forests import Features, Forest
+from treewright.native.mining.forests import ArcForest, Features
 
 N_DEPTHS = 8
 """No fragment is deeper."""
@@ -34,8 +34,8 @@ def fill_distances(pairs, degree, nodes, distances):
     """
     for arc in range(distances.size):
         distances[arc] = 0 if pairs.masks[arc] != BOTH else FAR
-    for sample in range(pairs.first.size - 1):
-        begin, end = pairs.first[sample], pairs.first[sample + 1]
+    for sample in range(pairs.indptr.size - 1):
+        begin, end = pairs.indptr[sample], pairs.indptr[sample + 1]
         for _ in range(degree - 1):
             for arc in range(begin, end):
                 nodes[pairs.heads[arc]] = nodes[pairs.modifiers[arc]] = FAR
@@ -62,7 +62,7 @@ class Job(NamedTuple):
     `numbers` has a random one for each sample, of which signatures are sums.
     """
 
-    pairs: Forest
+    pairs: ArcForest
     features: Features
     distances: np.ndarray
     numbers: np.ndarray
@@ -72,9 +72,9 @@ class Job(NamedTuple):
 
 
 class Roots(NamedTuple):
-    """The arcs of feature i are `arcs[first[i]:first[i + 1]]`, of samples where one of them is local."""
+    """The arcs of feature i are `arcs[indptr[i]:indptr[i + 1]]`, of samples where one of them is local."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     arcs: np.ndarray
 
 
@@ -95,7 +95,7 @@ class Stack(NamedTuple):
     ends: np.ndarray
 
 
-class Found(NamedTuple):
+class SelectedSubtrees(NamedTuple):
     """Features whose gradient exceeds the threshold: codes, order, in how many samples which tree has them.
 
     Features that tell the same trees of the same samples apart have the same signature.
@@ -119,11 +119,25 @@ class Work(NamedTuple):
     path: np.ndarray
     places: Places
     stack: Stack
-    found: Found
+    found: SelectedSubtrees
     tallies: np.ndarray
 
 
-class Progress(NamedTuple):
+class Extension(NamedTuple):
+    """An arc that an instance of a feature is extended by.
+
+    `order` is that of the feature, `place` where the instance is, `slot` the depth of the arc, and `mask` the
+    trees that have both.
+    """
+
+    order: int
+    place: int
+    slot: int
+    arc: int
+    mask: int
+
+
+class SearchPosition(NamedTuple):
     """How far a search came: the next root and the features found before it.
 
     If room was wanting, `room` tells how much it needs: of found features, of places, of the stack.
@@ -157,7 +171,7 @@ def count_basic(job, table, signatures):
     for arc in range(job.distances.size):
         met_bits = pairs.masks[arc] if job.distances[arc] < job.degree else ELSEWHERE
         stamp = pairs.owners[arc] + 1
-        for place in range(job.features.first[arc], job.features.first[arc + 1]):
+        for place in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
                 settle(table, signatures, job.numbers, row)
@@ -170,18 +184,18 @@ def count_basic(job, table, signatures):
 
 @in_place
 def fill_roots(job, table, roots):
-    """Fill the arcs of each feature; `table` is that of `count_basic`, `roots.first` has room for all.
+    """Fill the arcs of each feature; `table` is that of `count_basic`, `roots.indptr` has room for all.
 
     Samples without any local instance are left out: `table` then has where the arcs of each feature end.
     """
     pairs = job.pairs
     for row in range(table.shape[0]):
         table[row, STAMP] = 0
-        table[row, PLACE] = table[row, START] = roots.first[row]
+        table[row, PLACE] = table[row, START] = roots.indptr[row]
     for arc in range(job.distances.size):
         is_local = job.distances[arc] < job.degree
         stamp = pairs.owners[arc] + 1
-        for place in range(job.features.first[arc], job.features.first[arc + 1]):
+        for place in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
             row = job.features.ids[place]
             if table[row, STAMP] != stamp:
                 begin_sample(table, row, stamp)
@@ -214,23 +228,23 @@ def search_roots(job, roots, ends, span, work):
                 work.tallies[order, column, 1] = 0
         has_room, n_now, n_places, n_waiting = search_root(job, roots, ends, root, n_found, work)
         if not has_room:
-            return Progress(root, n_found, (n_now, n_places, n_waiting))
+            return SearchPosition(root, n_found, (n_now, n_places, n_waiting))
         n_found = n_now
         for order in range(work.tallies.shape[0]):
             for column in range(work.tallies.shape[1]):
                 work.tallies[order, column, 0] += work.tallies[order, column, 1]
-    return Progress(span[1], n_found, (0, 0, 0))
+    return SearchPosition(span[1], n_found, (0, 0, 0))
 
 
 @in_place
 def search_root(job, roots, ends, root, n_found, work):
     """Count all features that grow from a basic one; return whether there was room, and what is needed."""
     places, stack = work.places, work.stack
-    n_begin = ends[root] - roots.first[root]
+    n_begin = ends[root] - roots.indptr[root]
     if n_begin > places.masks.size:
         return False, n_found, n_begin, 0
     for place in range(n_begin):
-        arc = roots.arcs[roots.first[root] + place]
+        arc = roots.arcs[roots.indptr[root] + place]
         places.arcs[place, 0] = arc
         places.masks[place], places.distances[place] = job.pairs.masks[arc], job.distances[arc]
     stack.codes[0, 0], stack.orders[0] = root * N_DEPTHS, 1
@@ -276,14 +290,14 @@ def visit(job, work, number, n_slots, n_met, is_writing):
             for at in range(pairs.first_next[left], pairs.first_next[left + 1]):
                 shared = mask & pairs.next_masks[at]
                 if shared:
-                    extension = (order, place, slot, pairs.next_arcs[at], shared)
-                    n_met = add_extension(job, work, extension, n_met, is_writing)
+                    right = Extension(order, place, slot, pairs.next_arcs[at], shared)
+                    n_met = add_extension(job, work, right, n_met, is_writing)
         above = places.arcs[place, order - 1]
         for arc in range(pairs.first_child[above], pairs.end_child[above]):
             shared = mask & pairs.masks[arc]
             if shared:
-                extension = (order, place, n_slots, arc, shared)
-                n_met = add_extension(job, work, extension, n_met, is_writing)
+                below = Extension(order, place, n_slots, arc, shared)
+                n_met = add_extension(job, work, below, n_met, is_writing)
     return n_met
 
 
@@ -296,7 +310,7 @@ def add_extension(job, work, extension, n_met, is_writing):
     stamp = job.pairs.owners[arc] + 1
     base = slot * job.n_features
     table = work.table
-    for at in range(job.features.first[arc], job.features.first[arc + 1]):
+    for at in range(job.features.indptr[arc], job.features.indptr[arc + 1]):
         row = base + job.features.ids[at]
         if is_writing:
             if table[row, SIZE] > 0:

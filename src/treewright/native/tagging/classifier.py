@@ -28,7 +28,7 @@ KEY_SHIFT = np.uint64(32)
 class Letters(NamedTuple):
     """Distinct words, letter by letter."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     points: np.ndarray
     folded: np.ndarray
     """In lower case, and all digits alike."""
@@ -43,10 +43,10 @@ class Lexicon(NamedTuple):
     classes: np.ndarray
 
 
-class Text(NamedTuple):
+class EncodedText(NamedTuple):
     """Sentences, one after another."""
 
-    first: np.ndarray
+    indptr: np.ndarray
     types: np.ndarray
     """The number of each word in `attributes`."""
     attributes: np.ndarray
@@ -54,7 +54,7 @@ class Text(NamedTuple):
     """Attributes of labels, by label."""
 
 
-class Templates(NamedTuple):
+class WordTemplates(NamedTuple):
     """What features are made of: attributes of words at offsets."""
 
     numbers: np.ndarray
@@ -64,13 +64,13 @@ class Templates(NamedTuple):
     """Whether the word itself is a part, or its class."""
 
 
-class Table(NamedTuple):
+class WeightTable(NamedTuple):
     """Weights, with a row for each feature."""
 
     slots: np.ndarray
     """The row of each key, at the key's low bits or after them; -1 is none. Its size is a power of 2."""
     keys: np.ndarray
-    first: np.ndarray
+    starts: np.ndarray
     sizes: np.ndarray
     rooms: np.ndarray
     """How many pieces a row can hold before it must move."""
@@ -82,24 +82,24 @@ class Table(NamedTuple):
     """Changes of weights times their step."""
 
 
-class Choosing(NamedTuple):
+class OutcomeModel(NamedTuple):
     """What outcomes are scored with."""
 
-    fixed: Templates
-    moving: Templates
+    fixed: WordTemplates
+    moving: WordTemplates
     """Those that look at outcomes before the word."""
-    first: np.ndarray
+    indptr: np.ndarray
     pieces: np.ndarray
     """Pieces of each outcome."""
     n_pieces: int
-    table: Table
+    table: WeightTable
 
 
 @compiled
 def fill_attributes(letters, lexicon, attributes):
     """Fill the attributes of each distinct word."""
-    for number in range(letters.first.size - 1):
-        begin, end = letters.first[number], letters.first[number + 1]
+    for number in range(letters.indptr.size - 1):
+        begin, end = letters.indptr[number], letters.indptr[number + 1]
         folded, shapes = letters.folded[begin:end], letters.shapes[begin:end]
         values = attributes[number]
         values[WORD] = hash_runs(letters.points[begin:end], end - begin)
@@ -147,7 +147,7 @@ def word_class(lexicon, values, shapes):
 @in_place
 def fill_keys(templates, text, labels, sentence, at, keys):
     """Fill the keys of the features of one word."""
-    begin, end = text.first[sentence], text.first[sentence + 1]
+    begin, end = text.indptr[sentence], text.indptr[sentence + 1]
     for number in range(templates.sizes.size):
         key = mix(PRIME, templates.numbers[number])
         for part in range(templates.sizes[number]):
@@ -168,8 +168,8 @@ def fill_keys(templates, text, labels, sentence, at, keys):
 @in_place
 def fill_text_keys(templates, text, labels, keys):
     """Fill the keys of the features of all words, a row of `keys` each."""
-    for sentence in range(text.first.size - 1):
-        for at in range(text.first[sentence], text.first[sentence + 1]):
+    for sentence in range(text.indptr.size - 1):
+        for at in range(text.indptr[sentence], text.indptr[sentence + 1]):
             fill_keys(templates, text, labels, sentence, at, keys[at])
 
 
@@ -230,13 +230,13 @@ def best_outcome(model, rows, right, margin, score):
     table = model.table
     score[:] = 0.0
     for row in rows:
-        begin = table.first[row]
+        begin = table.starts[row]
         for at in range(begin, begin + table.sizes[row]):
             score[table.pieces[at]] += table.weights[at]
     best, best_total = 0, -np.inf
-    for outcome in range(model.first.size - 1):
+    for outcome in range(model.indptr.size - 1):
         total = 0.0 if outcome == right else margin
-        for at in range(model.first[outcome], model.first[outcome + 1]):
+        for at in range(model.indptr[outcome], model.indptr[outcome + 1]):
             total += score[model.pieces[at]]
         if total > best_total:
             best, best_total = outcome, total
@@ -248,8 +248,8 @@ def choose(model, text, rows, found):
     """Fill the outcomes of all words."""
     chosen = np.empty(rows.shape[1] + model.moving.sizes.size, np.int32)
     score = np.empty(model.n_pieces)
-    for sentence in range(text.first.size - 1):
-        for at in range(text.first[sentence], text.first[sentence + 1]):
+    for sentence in range(text.indptr.size - 1):
+        for at in range(text.indptr[sentence], text.indptr[sentence + 1]):
             n_rows = gather_rows(model, text, rows, found, sentence, at, False, chosen)
             found[at] = best_outcome(model, chosen[:n_rows], -1, 0.0, score)
 
@@ -266,7 +266,7 @@ def learn(model, text, rows, gold, is_hidden, margin, order, step):
     found = np.zeros(gold.size, np.int32)
     n_updates = 0
     for sentence in order:
-        for at in range(text.first[sentence], text.first[sentence + 1]):
+        for at in range(text.indptr[sentence], text.indptr[sentence + 1]):
             n_rows = gather_rows(model, text, rows, found, sentence, at, is_hidden[at], chosen)
             found[at] = best_outcome(model, chosen[:n_rows], gold[at], margin, score)
             step += 1
@@ -281,8 +281,8 @@ def learn(model, text, rows, gold, is_hidden, margin, order, step):
 @in_place
 def n_pieces_of(model, outcome, other):
     """Return how many pieces two outcomes have, each for itself."""
-    first = model.first
-    return first[outcome + 1] - first[outcome] + first[other + 1] - first[other]
+    indptr = model.indptr
+    return indptr[outcome + 1] - indptr[outcome] + indptr[other + 1] - indptr[other]
 
 
 @compiled
@@ -297,10 +297,10 @@ def with_room(model, rows, n_more):
     if table.used[0] + need <= size:
         return model
     more = need + size // 2
-    table = Table(
+    table = WeightTable(
         table.slots,
         table.keys,
-        table.first,
+        table.starts,
         table.sizes,
         table.rooms,
         table.used,
@@ -308,14 +308,14 @@ def with_room(model, rows, n_more):
         np.concatenate((table.weights, np.zeros(more, np.float32))),
         np.concatenate((table.totals, np.zeros(more, np.float64))),
     )
-    return Choosing(model.fixed, model.moving, model.first, model.pieces, model.n_pieces, table)
+    return OutcomeModel(model.fixed, model.moving, model.indptr, model.pieces, model.n_pieces, table)
 
 
 @in_place
 def _add(model, rows, outcome, other, amount, step):
     """Add to the weights of the pieces that an outcome does not share with the other."""
-    others = model.pieces[model.first[other] : model.first[other + 1]]
-    for piece in model.pieces[model.first[outcome] : model.first[outcome + 1]]:
+    others = model.pieces[model.indptr[other] : model.indptr[other + 1]]
+    for piece in model.pieces[model.indptr[outcome] : model.indptr[outcome + 1]]:
         is_shared = False
         for each in others:
             is_shared |= each == piece
@@ -329,7 +329,7 @@ def _add(model, rows, outcome, other, amount, step):
 @in_place
 def place_of(table, row, piece):
     """Return where the weight of a piece stands; the row is moved if it must grow."""
-    begin, size = table.first[row], table.sizes[row]
+    begin, size = table.starts[row], table.sizes[row]
     for at in range(begin, begin + size):
         if table.pieces[at] == piece:
             return at
@@ -343,12 +343,12 @@ def place_of(table, row, piece):
 @in_place
 def _move(table, row):
     """Move a row to where it has half as much room again; return its new beginning."""
-    old, new, size = table.first[row], table.used[0], table.sizes[row]
+    old, new, size = table.starts[row], table.used[0], table.sizes[row]
     for at in range(size):
         table.pieces[new + at] = table.pieces[old + at]
         table.weights[new + at] = table.weights[old + at]
         table.totals[new + at] = table.totals[old + at]
-    table.first[row] = new
+    table.starts[row] = new
     table.rooms[row] += size // 2 + 2
     table.used[0] += table.rooms[row]
     return new

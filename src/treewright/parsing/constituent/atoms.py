@@ -106,7 +106,7 @@ class AtomTable(NamedTuple):
         )
 
 
-class Group(NamedTuple):
+class AtomGroup(NamedTuple):
     """A line of a table: which items, counted from 0 where there are several such groups, and predicates."""
 
     kind: int
@@ -142,7 +142,7 @@ def read_atoms(table: str, sizes: Sequence[int]) -> AtomTable:
     return AtomTable(native.Atoms(kinds, arguments, bases, int(np.sum(kinds < native.HEAD))), n_features)
 
 
-def _read_group(line: str) -> Group:
+def _read_group(line: str) -> AtomGroup:
     name, *rest = line.split()
     if name not in KINDS:
         raise InputError(f"the group is {name!r} in {line!r}; expected one of {', '.join(KINDS)}")
@@ -154,9 +154,9 @@ def _read_group(line: str) -> Group:
     if kind in NUMBERS:
         if rest:
             raise InputError(f"{rest[0]!r} is asked of {name!r}, which is a number; expected nothing")
-        return Group(kind, 0, [0])
+        return AtomGroup(kind, 0, [0])
     wrong = [word for word in rest if word not in PREDICATES]
     if wrong or not rest:
         found = repr(wrong[0]) if wrong else "nothing"
         raise InputError(f"{found} is asked in {line!r}; expected some of {', '.join(PREDICATES)}")
-    return Group(kind, argument - 1, sorted({PREDICATES.index(word) for word in rest}))
+    return AtomGroup(kind, argument - 1, sorted({PREDICATES.index(word) for word in rest}))

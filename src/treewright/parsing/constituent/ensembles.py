@@ -7,19 +7,19 @@ import numpy as np
 from treewright.errors import InputError
 from treewright.learn.trees import ForestField, join_trees, split_forest
 from treewright.native.constituent.agenda import Ensembles, Index
-from treewright.native.learn.boosting import Tree
+from treewright.native.learn.boosting import DecisionTree
 from treewright.persist import State
 
 
 class EnsemblesField:
     """The trees of each label as a field of a model."""
 
-    def put(self, state: State, name: str, value: Sequence[Sequence[Tree]]) -> None:
+    def put(self, state: State, name: str, value: Sequence[Sequence[DecisionTree]]) -> None:
         """Add the trees."""
         state.values[name] = [len(trees) for trees in value]
         ForestField().put(state, name, join_trees([tree for trees in value for tree in trees]))
 
-    def take(self, state: State, name: str) -> list[list[Tree]]:
+    def take(self, state: State, name: str) -> list[list[DecisionTree]]:
         """Remove and return the trees."""
         sizes, trees = state.values.pop(name), split_forest(ForestField().take(state, name))
         if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(trees):
@@ -28,12 +28,12 @@ class EnsemblesField:
         return [[next(rest) for _ in range(size)] for size in sizes]
 
 
-def index_trees(forests: Sequence[Sequence[Tree]], n_features: int) -> tuple[Index, Ensembles]:
+def index_trees(forests: Sequence[Sequence[DecisionTree]], n_features: int) -> tuple[Index, Ensembles]:
     """Lay out the trees of each label such that those that matter for an inference are found by its features.
 
     Parameters
     ----------
-    forests : sequence of sequence of Tree
+    forests : sequence of sequence of DecisionTree
         For each label.
     n_features : int
     """

@@ -19,7 +19,7 @@ from treewright.errors import InputError, quote
 from treewright.learn.trees import Leaves
 from treewright.native.constituent import states as native
 from treewright.native.constituent.atoms import Source, extract_examples, percolate
-from treewright.native.learn.boosting import Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows
 from treewright.parsing.constituent.atoms import N_BINS, AtomTable
 from treewright.parsing.constituent.preparation import QUOTES, ROOT
 from treewright.scale import map_slices
@@ -49,7 +49,7 @@ def read_symbols(lists: Sequence[Sequence[str]]) -> Symbols:
     return symbols
 
 
-class Sentence(NamedTuple):
+class TaggedSentence(NamedTuple):
     """Words and tags, and what was dropped behind them, if anything was: a word and its tag."""
 
     words: Sequence[str]
@@ -65,14 +65,14 @@ NOTHING = ("", "")
 """What stands for the end of a sentence behind which nothing was dropped."""
 
 
-def read_inside(words: Sequence[str], tags: Sequence[str], kept: Sequence[int]) -> Sentence:
+def read_inside(words: Sequence[str], tags: Sequence[str], kept: Sequence[int]) -> TaggedSentence:
     """Return the words that a parser is given, and the first mark behind them but for quotation marks."""
     behind = [at for at in range(kept[-1] + 1, len(words)) if tags[at] not in QUOTES]
     end = (words[behind[0]], tags[behind[0]]) if behind else None
-    return Sentence([words[at] for at in kept], [tags[at] for at in kept], end)
+    return TaggedSentence([words[at] for at in kept], [tags[at] for at in kept], end)
 
 
-class Encoder:
+class PredicateEncoder:
     """Turns words and tags into the values that predicates have for them.
 
     Parameters
@@ -108,7 +108,7 @@ class Encoder:
         """Return the number of a label."""
         return self._labels[label]
 
-    def encode(self, sentence: Sentence) -> list[list[int]]:
+    def encode(self, sentence: TaggedSentence) -> list[list[int]]:
         """Return a row of values for each word, and one for the end of the sentence."""
         rows = [self._row(word, tag) for word, tag in zip(sentence.words, sentence.tags, strict=True)]
         end = self._row(*(sentence.end or NOTHING)).copy()
@@ -187,18 +187,18 @@ def brackets(tree: ConstTree) -> list[tuple[str, int, int]]:
     return [(label, -start, n_children) for start, _, label, n_children in sorted(found)]
 
 
-def derive(trees: Sequence[ConstTree], encoder: Encoder) -> native.Derivations:
+def derive(trees: Sequence[ConstTree], encoder: PredicateEncoder) -> native.ActionSequences:
     """Return how trees, with a top, are put together from right to left."""
-    n_words, first, begins, sizes, labels = [], [0], [], [], []
+    n_words, indptr, begins, sizes, labels = [], [0], [], [], []
     for tree in trees:
         for label, start, n_children in brackets(tree):
             begins.append(start)
             sizes.append(n_children)
             labels.append(encoder.label_number(label))
         n_words.append(len(tree.words()))
-        first.append(len(begins))
-    columns = (n_words, first, begins, sizes, labels)
-    return native.Derivations(*(np.array(each, dtype=np.int32) for each in columns))
+        indptr.append(len(begins))
+    columns = (n_words, indptr, begins, sizes, labels)
+    return native.ActionSequences(*(np.array(each, dtype=np.int32) for each in columns))
 
 
 class TrainingSet:
@@ -208,9 +208,9 @@ class TrainingSet:
     ----------
     trees : sequence of ConstTree
         Prepared, with a top.
-    sentences : sequence of Sentence
+    sentences : sequence of TaggedSentence
         Their words.
-    encoder : Encoder
+    encoder : PredicateEncoder
     heads : Heads
     table : AtomTable
     is_shifting : bool
@@ -228,8 +228,8 @@ class TrainingSet:
     def __init__(
         self,
         trees: Sequence[ConstTree],
-        sentences: Sequence[Sentence],
-        encoder: Encoder,
+        sentences: Sequence[TaggedSentence],
+        encoder: PredicateEncoder,
         heads: native.Heads,
         table: AtomTable,
         *,
@@ -263,7 +263,7 @@ class TrainingSet:
         is_reduction = self._golds >= 0
         actions = self._golds[is_reduction]
         begins, sizes = self._derivations.begins[actions], self._derivations.sizes[actions]
-        places = self.cuts.first[:-1][is_reduction] + begins
+        places = self.cuts.indptr[:-1][is_reduction] + begins
         first = self.items.values[self.cuts.frontier[places], native.LABEL]
         last = self.items.values[self.cuts.frontier[places + sizes - 1], native.LABEL]
         labels = self._derivations.labels[actions]
@@ -329,10 +329,10 @@ class TrainingSet:
 
 
 def _word_items(
-    sentences: Sequence[Sentence], encoder: Encoder, derivations: native.Derivations
+    sentences: Sequence[TaggedSentence], encoder: PredicateEncoder, derivations: native.ActionSequences
 ) -> native.Items:
     """Return items with the words of sentences filled in, and room for what goes over them."""
-    n_actions = np.diff(derivations.first)
+    n_actions = np.diff(derivations.indptr)
     total = int(derivations.n_words.sum() + len(sentences) + n_actions.sum())
     items = make_items(total)
     at = 0
@@ -389,16 +389,16 @@ class LabelExamples:
     def extract(self, numbers: Integers) -> tuple[Integers, Leaves]:
         """Return the features of some examples, as `Examples` says."""
         chosen = self._numbers[numbers]
-        first = np.zeros(len(chosen) + 1, dtype=np.int64)
+        indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
         size = PER_EXAMPLE * len(chosen) + (1 << 16)
         while True:
             columns = np.empty(size, dtype=np.int32)
             atoms, source = self._training.table.arrays, self._training.source
-            if extract_examples(atoms, source, self._label, chosen, Rows(first, columns)):
-                return first, columns[: first[-1]]
+            if extract_examples(atoms, source, self._label, chosen, FeatureRows(indptr, columns)):
+                return indptr, columns[: indptr[-1]]
             size *= 2
 
-    def percolate(self, tree: Tree, out: Leaves) -> None:
+    def percolate(self, tree: DecisionTree, out: Leaves) -> None:
         """Write the number of the leaf that each example falls into."""
         tests = self._training.table.locate(tree.features)
 

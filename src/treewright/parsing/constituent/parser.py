@@ -16,15 +16,15 @@ from treewright.data.heads import RuleName
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
-from treewright.model import Array, Part, Record, Value, expect, saved
-from treewright.native.constituent.agenda import Model as NativeModel
+from treewright.model import Array, Record, Submodel, Value, expect, saved
+from treewright.native.constituent.agenda import InferenceModel as NativeModel
 from treewright.native.constituent.states import Grammar
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.atoms import ATOMS, read_atoms
 from treewright.parsing.constituent.ensembles import EnsemblesField, index_trees
 from treewright.parsing.constituent.inferences import (
-    Encoder,
-    Sentence,
+    PredicateEncoder,
+    TaggedSentence,
     TrainingSet,
     collect_symbols,
     read_inside,
@@ -32,8 +32,8 @@ from treewright.parsing.constituent.inferences import (
 )
 from treewright.parsing.constituent.preparation import ROOT, keep_inside, prepare, restore
 from treewright.parsing.constituent.scoring import Retracer, TreeScorer
-from treewright.parsing.constituent.search import Found, Searcher
-from treewright.parsing.constituent.training import SCHEDULE, Learners, Step
+from treewright.parsing.constituent.search import FoundParse, Searcher
+from treewright.parsing.constituent.training import SCHEDULE, Learners, PenaltyReport
 from treewright.parsing.sentences import (
     HELD_OUT,
     Input,
@@ -115,7 +115,7 @@ class ConstituentParser(ConstituentAnnotator):
 
     Attributes
     ----------
-    history_ : list of Step
+    history_ : list of PenaltyReport
         Without their seconds in a parser that was loaded, as files do not depend on the time training takes.
     tagger_ : Tagger or None
     root_ : str or None
@@ -148,9 +148,9 @@ class ConstituentParser(ConstituentAnnotator):
         forests_=EnsemblesField(),
         history_=Value(
             encode=lambda steps: [list(step._replace(seconds=0.0)) for step in steps],
-            decode=lambda steps: [Step(*step) for step in steps],
+            decode=lambda steps: [PenaltyReport(*step) for step in steps],
         ),
-        tagger_=Part(Tagger, optional=True),
+        tagger_=Submodel(Tagger, optional=True),
     )
 
     def __init__(
@@ -275,7 +275,7 @@ class ConstituentParser(ConstituentAnnotator):
         return training
 
     def _set_encoder(self) -> None:
-        self._encoder = Encoder(self.symbols_)
+        self._encoder = PredicateEncoder(self.symbols_)
         self._heads = self._encoder.make_heads(self.head_rules)
         self._table = read_atoms(ATOMS if self.atoms is None else self.atoms, self._encoder.sizes())
 
@@ -374,7 +374,7 @@ class ConstituentParser(ConstituentAnnotator):
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:
 
-            def parse(part: Sequence[Sentence]) -> list[list[Parse]]:
+            def parse(part: Sequence[TaggedSentence]) -> list[list[Parse]]:
                 searcher = Searcher(self._model, is_shifting=self._is_shifting, max_inferences=max_inferences)
                 found = []
                 for sentence in part:
@@ -456,7 +456,7 @@ class ConstituentParser(ConstituentAnnotator):
         # Only what shifts has an ensemble more than labels.
         return len(self.forests_) > self._encoder.n_labels
 
-    def _parse_sentence(self, searcher: Searcher, sentence: Sentence, k: int) -> list[Parse]:
+    def _parse_sentence(self, searcher: Searcher, sentence: TaggedSentence, k: int) -> list[Parse]:
         kept = keep_inside(sentence.tags)
         if not kept:
             return [Parse(self._finished(None, kept, sentence), 0.0)]
@@ -467,7 +467,7 @@ class ConstituentParser(ConstituentAnnotator):
             for found in outcome.parses
         ]
 
-    def _build(self, sentence: Sentence, found: Found) -> ConstTree:
+    def _build(self, sentence: TaggedSentence, found: FoundParse) -> ConstTree:
         """Return the tree that inferences make."""
         line = [ConstTree(tag, [word]) for word, tag in zip(sentence.words, sentence.tags, strict=True)]
         for begin, size, label in found.actions:
@@ -476,7 +476,7 @@ class ConstituentParser(ConstituentAnnotator):
             ]
         return line[0]
 
-    def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: Sentence) -> ConstTree:
+    def _finished(self, tree: ConstTree | None, kept: Sequence[int], sentence: TaggedSentence) -> ConstTree:
         """Return a parse with all words and the root that training trees have."""
         if self.root_ is None and tree is not None and len(tree.children) == 1 and tree.n_nodes > 3:
             return restore(tree.children[0], kept, sentence.words, sentence.tags)

@@ -19,7 +19,7 @@ SAME_LABEL = {"PRT": "ADVP"}
 ROOT = "TOP"
 
 
-class Prepared(NamedTuple):
+class PreparedTree(NamedTuple):
     """A tree as a parser sees it.
 
     Attributes
@@ -48,7 +48,7 @@ class Node:
         return len(self.children) == 1 and not self.children[0].children
 
 
-def prepare(tree: ConstTree) -> Prepared:
+def prepare(tree: ConstTree) -> PreparedTree:
     """Make a tree ready for training.
 
     In this order: function tags, traces and quotation marks go, particles become adverbs, punctuation is
@@ -60,7 +60,7 @@ def prepare(tree: ConstTree) -> Prepared:
     _visit(root, _raise_punctuation)
     _drop_edges(root)
     _visit(root, _merge_repeated)
-    return _freeze(root) if root.children else Prepared(None, [])
+    return _freeze(root) if root.children else PreparedTree(None, [])
 
 
 def keep_inside(tags: Sequence[str]) -> list[int]:
@@ -145,7 +145,7 @@ def _thaw(tree: ConstTree) -> Node:
     return made[-1]
 
 
-def _freeze(root: Node) -> Prepared:
+def _freeze(root: Node) -> PreparedTree:
     labels: list[str] = []
     counts: list[int] = []
     kept: list[int] = []
@@ -157,7 +157,7 @@ def _freeze(root: Node) -> Prepared:
             kept.append(node.place)
 
     _visit(root, add, leaves=True)
-    return Prepared(ConstTree.from_child_counts(labels, counts), kept)
+    return PreparedTree(ConstTree.from_child_counts(labels, counts), kept)
 
 
 def _visit(root: Node, function: Callable[[Node], None], *, leaves: bool = False) -> None:

@@ -14,7 +14,13 @@ from treewright.data.consttree import ConstTree, cut_functions
 from treewright.native.constituent import agenda as native
 from treewright.native.constituent import states as cuts
 from treewright.native.constituent.atoms import Place
-from treewright.parsing.constituent.inferences import Encoder, Sentence, fill_words, make_items, read_inside
+from treewright.parsing.constituent.inferences import (
+    PredicateEncoder,
+    TaggedSentence,
+    fill_words,
+    make_items,
+    read_inside,
+)
 from treewright.parsing.constituent.preparation import SAME_LABEL, keep_inside, prepare, retag
 from treewright.parsing.constituent.search import count_features, make_marks
 from treewright.tagging.tagger import Tagger
@@ -68,7 +74,7 @@ class Retracer:
     is_shifting : bool
     """
 
-    def __init__(self, model: native.Model, *, is_shifting: bool) -> None:
+    def __init__(self, model: native.InferenceModel, *, is_shifting: bool) -> None:
         self._model = model
         self._is_shifting = is_shifting
         self._marks = make_marks(model)
@@ -211,7 +217,7 @@ class TreeScorer:
     Parameters
     ----------
     retracer : Retracer
-    encoder : Encoder
+    encoder : PredicateEncoder
     has_root : bool
         Whether all training trees had the same root, which was nowhere else.
     tagger : Tagger, optional
@@ -219,13 +225,13 @@ class TreeScorer:
     """
 
     def __init__(
-        self, retracer: Retracer, encoder: Encoder, *, has_root: bool, tagger: Tagger | None = None
+        self, retracer: Retracer, encoder: PredicateEncoder, *, has_root: bool, tagger: Tagger | None = None
     ) -> None:
         self._retracer = retracer
         self._encoder = encoder
         self._has_root = has_root
         self._tagger = tagger
-        self._sentence = Sentence([], [])
+        self._sentence = TaggedSentence([], [])
         labels = {label: number for number, label in enumerate(encoder.symbols.labels)}
         self._numbers = labels | {label: labels.get(same, -1) for label, same in SAME_LABEL.items()}
 
@@ -258,7 +264,7 @@ class TreeScorer:
         elif is_new:
             tags = self._tagger.tag([words])[0].xpos
         if is_new:
-            self._sentence = Sentence(words, tags)
+            self._sentence = TaggedSentence(words, tags)
             self._kept = keep_inside(tags)
             if self._kept:
                 self._retracer.begin(self._encoder.encode(read_inside(words, tags, self._kept)))

@@ -9,31 +9,31 @@ from treewright.native.constituent.states import N_PREDICATES
 from treewright.parsing.constituent.inferences import fill_words, make_items
 
 
-class Found(NamedTuple):
+class FoundParse(NamedTuple):
     """A parse: what it costs, and its inferences as first child, number of children and label."""
 
     cost: float
     actions: list[tuple[int, int, int]]
 
 
-class Outcome(NamedTuple):
+class SearchResult(NamedTuple):
     """Parses of a sentence, cheapest first.
 
     Attributes
     ----------
-    parses : list of Found
+    parses : list of FoundParse
     is_exact : bool
         Whether no cheaper parse can have been missed.
     n_scored : int
         Inferences that were scored.
     """
 
-    parses: list[Found]
+    parses: list[FoundParse]
     is_exact: bool
     n_scored: int
 
 
-def make_marks(model: native.Model) -> native.Marks:
+def make_marks(model: native.InferenceModel) -> native.Marks:
     """Return room for scoring, but for features."""
     # The place after all labels is that of the shift, whether there is one or not.
     n_trees, n_labels = len(model.ensembles.usual), len(model.grammar.firsts) + 1
@@ -52,7 +52,7 @@ def make_marks(model: native.Model) -> native.Marks:
     )
 
 
-def count_features(model: native.Model, n_words: int) -> int:
+def count_features(model: native.InferenceModel, n_words: int) -> int:
     """Return for how many features of an inference there must be room in a sentence of a length."""
     return N_PREDICATES * (len(model.atoms.kinds) + 8 * n_words)
 
@@ -68,7 +68,7 @@ class Searcher:
         How many are scored before the search ends with what it has found.
     """
 
-    def __init__(self, model: native.Model, *, is_shifting: bool, max_inferences: int) -> None:
+    def __init__(self, model: native.InferenceModel, *, is_shifting: bool, max_inferences: int) -> None:
         self._model = model
         self._is_shifting = is_shifting
         self._max_inferences = max_inferences
@@ -95,7 +95,7 @@ class Searcher:
         )
         self._n_words = n_words
 
-    def find(self, rows: list[list[int]], *, k: int = 1) -> Outcome:
+    def find(self, rows: list[list[int]], *, k: int = 1) -> SearchResult:
         """Return the cheapest parses of a sentence, given by the values of its words and its end.
 
         Where none was ended, what is left in the state with the fewest items goes under the top.
@@ -118,16 +118,16 @@ class Searcher:
         parses = [self._trace(states, int(state)) for state in found[: counts[native.N_COMPLETE]]]
         if not parses:
             parses = [self._close(states, int(counts[native.N_STATES]))]
-        return Outcome(parses, bool(is_exact), int(counts[native.N_SCORED]))
+        return SearchResult(parses, bool(is_exact), int(counts[native.N_SCORED]))
 
-    def _close(self, states: native.States, n_states: int) -> Found:
+    def _close(self, states: native.States, n_states: int) -> FoundParse:
         """Put all under the top in the state with the fewest items, the cheapest of several."""
         state = int(np.lexsort((states.costs[:n_states], states.lengths[:n_states]))[0])
         actions = self._trace(states, state).actions
-        return Found(np.inf, [*actions, (0, int(states.lengths[state]), 0)])
+        return FoundParse(np.inf, [*actions, (0, int(states.lengths[state]), 0)])
 
     @staticmethod
-    def _trace(states: native.States, state: int) -> Found:
+    def _trace(states: native.States, state: int) -> FoundParse:
         cost, actions = float(states.costs[state]), []
         while states.parents[state] >= 0:
             if states.sizes[state] > 0:
@@ -135,4 +135,4 @@ class Searcher:
                     (int(states.begins[state]), int(states.sizes[state]), int(states.labels[state]))
                 )
             state = int(states.parents[state])
-        return Found(cost, actions[::-1])
+        return FoundParse(cost, actions[::-1])

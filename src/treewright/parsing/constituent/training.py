@@ -8,7 +8,7 @@ from typing import NamedTuple
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
-from treewright.native.learn.boosting import Tree
+from treewright.native.learn.boosting import DecisionTree
 from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.persist import State
 from treewright.scale import map_jobs
@@ -21,7 +21,7 @@ SCHEDULE = (STEP, WARM_UP)
 MOST_TREES = 1_000_000
 
 
-class Step(NamedTuple):
+class PenaltyReport(NamedTuple):
     """How far training was at a penalty.
 
     Attributes
@@ -72,7 +72,7 @@ class Learners:
 
     Attributes
     ----------
-    history : list of Step
+    history : list of PenaltyReport
     penalty : float
         Of the last step; before, that above which nothing gains for any label.
     """
@@ -111,7 +111,7 @@ class Learners:
             )
 
         found = self._load("history")
-        self.history = [Step(*step) for step in found.values["steps"]] if found else []
+        self.history = [PenaltyReport(*step) for step in found.values["steps"]] if found else []
         self._all = map_jobs(make, range(runs * self._n_labels), n_jobs=n_jobs)
         self.penalty = self.history[-1].penalty if self.history else self._first_penalty()
 
@@ -161,7 +161,7 @@ class Learners:
         """Take down the dev score of a step, and keep the step."""
         largest = max(self._all, key=lambda learner: learner.n_examples)
         records = [record for learner in self._all for record in learner.records]
-        step = Step(
+        step = PenaltyReport(
             self.penalty,
             sum(len(learner.trees) for learner in self._all),
             sum(learner.n_nonzero for learner in self._all),
@@ -177,10 +177,10 @@ class Learners:
             steps = {"steps": [list(each) for each in self.history]}
             self._checkpoint.save("history", State("History", steps, {}))
 
-    def forests(self, sizes: Sequence[int] | None = None) -> list[list[Tree]]:
+    def forests(self, sizes: Sequence[int] | None = None) -> list[list[DecisionTree]]:
         """Return the trees of each label, in the mean over runs; only the first so many, if that is said."""
         sizes = sizes or [len(learner.trees) for learner in self._all]
-        forests: list[list[Tree]] = [[] for _ in range(self._n_labels)]
+        forests: list[list[DecisionTree]] = [[] for _ in range(self._n_labels)]
         for number, (learner, size) in enumerate(zip(self._all, sizes, strict=True)):
             forests[number % self._n_labels] += [
                 tree._replace(values=tree.values / self._runs) for tree in learner.trees[:size]

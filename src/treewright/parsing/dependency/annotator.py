@@ -50,7 +50,7 @@ class DependencyAnnotator(Annotator):
         raise NotImplementedError
 
     def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
         """Check that sentences have trees with the fixed heads."""
         raise NotImplementedError
@@ -106,7 +106,7 @@ class DependencyAnnotator(Annotator):
         """Hand on the sentences if the heads that they have are those of some tree."""
         for number, tree in enumerate(sentences, start=1):
             try:
-                self.check_fixed([tree], [known_heads(tree)], first=number)
+                self.check_fixed([tree], [known_heads(tree)], start=number)
             except InputError as error:
                 raise InputError(f"{source}: {error}") from error
             yield tree

@@ -18,7 +18,7 @@ Keep = npt.NDArray[np.bool_]
 
 
 def check_fixed(
-    fixed: Sequence[FixedHeads], sizes: Sequence[int], *, projective: bool, single_root: bool, first: int = 1
+    fixed: Sequence[FixedHeads], sizes: Sequence[int], *, projective: bool, single_root: bool, start: int = 1
 ) -> None:
     """Check that each sentence has a tree with its fixed arcs.
 
@@ -32,12 +32,12 @@ def check_fixed(
         Whether arcs may not cross.
     single_root : bool
         Whether one word hangs on the root.
-    first : int
-        The number of the first sentence, for complaints.
+    start : int
+        The number of the first sentence, for error messages.
     """
     if len(fixed) != len(sizes):
         raise InputError(f"fixed has {len(fixed)} mappings; expected one for each of {len(sizes)} sentences")
-    for number, (heads, size) in enumerate(zip(fixed, sizes, strict=True), start=first):
+    for number, (heads, size) in enumerate(zip(fixed, sizes, strict=True), start=start):
         if heads:
             place = f"sentence {number}"
             _check_range(heads, size, place)

@@ -15,9 +15,9 @@ from treewright._typing import Integers
 from treewright.data.deptree import DepTree
 from treewright.data.projective import deprojectivize, projectivize
 from treewright.errors import InputError
-from treewright.model import Model, Part, Value, saved
+from treewright.model import Model, Submodel, Value, saved
 from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
-from treewright.native.dependency.corpus import measure_corpus, parse_corpus
+from treewright.native.dependency.corpus import TreeDistribution, measure_corpus, parse_corpus
 from treewright.native.dependency.eisner import EXCLUDED
 from treewright.native.dependency.parts import score_parts
 from treewright.native.dependency.pruning import Stage, all_arcs, take_sentence
@@ -175,7 +175,7 @@ class ProjectiveDecoder(ChartDecoder):
     pruner_ : Pruner
     """
 
-    fields = saved(single_root_=Value(bool), pruner_=Part(Pruner))
+    fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner))
     longest = LONGEST
     is_projective = True
     pruner_: Pruner
@@ -240,8 +240,8 @@ class ProjectiveDecoder(ChartDecoder):
         self, scorer: PartScorer, corpus: Corpus, numbers: Integers, scale: float, into: tuple[Square, Square]
     ) -> None:
         model, weights, _ = scorer.compiled()
-        options = (self.single_root_, scale)
-        measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, options, *into)
+        distribution = TreeDistribution(self.single_root_, scale)
+        measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, distribution, *into)
 
     def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
         return self.lattice(scorer, batch, number, fixed).best_trees(k)
@@ -285,8 +285,8 @@ class SpanningDecoder(ChartDecoder):
     def _fill_marginals(
         self, scorer: PartScorer, corpus: Corpus, numbers: Integers, scale: float, into: tuple[Square, Square]
     ) -> None:
-        options = (self.single_root_, scale)
-        measure_crossing(self._stage(scorer), corpus, numbers, options, *into)
+        distribution = TreeDistribution(self.single_root_, scale)
+        measure_crossing(self._stage(scorer), corpus, numbers, distribution, *into)
 
     def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:
         scores, allowed = self._score(scorer, batch, number, fixed)

@@ -21,7 +21,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Value, saved
-from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, Templates
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, PartTemplates
 from treewright.native.hashing import hash_text
 
 ATTRIBUTES = ("pos", "tag", "word", "lemma", "feats", "suffix", "prefix", "shape")
@@ -220,14 +220,14 @@ TEMPLATES = Value(
 """Templates as a field of a model; none are the usual ones."""
 
 
-def compile_templates(text: str, kind: str) -> Templates:
+def compile_templates(text: str, kind: str) -> PartTemplates:
     """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
     parsed = LANGUAGES[kind].parse(text)
     # Atoms of one word stand together, so that their shares are added once for all parts.
     lines = [sorted(template.atoms, key=lambda atom: atom.role) for template in parsed]
     numbers = [_numbers(f"{kind} {at}", len(line) + 1) for at, line in enumerate(lines)]
     atoms = list(chain.from_iterable(lines))
-    return Templates(
+    return PartTemplates(
         np.cumsum([0, *map(len, lines)], dtype=np.int32),
         np.array([ROLES[atom.role] for atom in atoms], dtype=np.int32),
         np.array([atom.offset for atom in atoms], dtype=np.int32),
@@ -245,7 +245,7 @@ def _numbers(name: str, n: int) -> list[int]:
     return [hash_text(f"{name} {at}") | 1 for at in range(n)]
 
 
-def max_keys(*templates: Templates) -> int:
+def max_keys(*templates: PartTemplates) -> int:
     """Return how many features a part can have at the most."""
     return max(int(one.with_distance.size + one.with_distance.sum()) for one in templates) + MAX_EXTRA_KEYS
 

@@ -12,13 +12,13 @@ from treewright._validate import check_params
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.learn.weights import FloatTable, Packed, average, make_table, pack, table_shift, unpack
+from treewright.learn.weights import FloatTable, PackedWeights, average, make_table, pack, table_shift, unpack
 from treewright.model import Array, Model, Value, saved
-from treewright.native.dependency.features import ROOT, Templates
+from treewright.native.dependency.features import ROOT, PartTemplates
 from treewright.native.dependency.labeling import (
     MAX_HISTORY_KEYS,
     MAX_RELATIVES,
-    Labelling,
+    LabelModel,
     count_keys,
     label_corpus,
     learn_labels,
@@ -134,7 +134,7 @@ class Labeler(Model):
         labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
         n_tags_=Value(int),
         pairs_=Array("i", low=0, is_increasing=True),
-        weights_=Packed(is_hashed=True),
+        weights_=PackedWeights(is_hashed=True),
     )
 
     def __init__(
@@ -202,7 +202,7 @@ class Labeler(Model):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
 
-    def _model(self, weights: FloatTable) -> Labelling:
+    def _model(self, weights: FloatTable) -> LabelModel:
         own = compile_templates(OWN_TEMPLATES, "label")
         child = compile_templates(CHILD_TEMPLATES, "label_child")
         sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
@@ -210,8 +210,8 @@ class Labeler(Model):
             max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * (_n_templates(child) + _n_templates(sibling))
         )
         allowed = self._allowed
-        return Labelling(
-            own, child, sibling, allowed.first, allowed.labels, weights, table_shift(weights), most
+        return LabelModel(
+            own, child, sibling, allowed.indptr, allowed.labels, weights, table_shift(weights), most
         )
 
     def _learn(self, corpus: Corpus, gold: npt.NDArray[np.int32], counted: Task) -> FloatTable:
@@ -244,7 +244,7 @@ class _Allowed(NamedTuple):
     pairs: npt.NDArray[np.int64]
     """Codes of groups together with a label."""
     codes: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int32]
     labels: npt.NDArray[np.int32]
 
     @classmethod
@@ -294,5 +294,5 @@ def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
     return rows
 
 
-def _n_templates(templates: Templates) -> int:
+def _n_templates(templates: PartTemplates) -> int:
     return int(templates.with_distance.size + templates.with_distance.sum())

@@ -18,7 +18,7 @@ from treewright.native.hypergraph import Hypergraph, fill_marginals
 from treewright.parsing.contract import PartScores
 from treewright.parsing.dependency.features import KINDS, ROLES
 
-PART_KINDS = native.Scores._fields
+PART_KINDS = native.ScoreArrays._fields
 """The kinds of parts: arc, pair, grandchild, grand_sibling, triple."""
 NO_WORD = -1
 """Stands for the sibling of a first modifier, and for the modifier after the last."""
@@ -138,7 +138,7 @@ class Lattice:
 
     def _chart(self, scores: PartScores | None) -> tuple[Hypergraph, bool]:
         chosen = self.scores if scores is None else self._whole(scores)
-        graph, is_complete = build_chart(self.arranged, native.Scores(**chosen), self.single_root)
+        graph, is_complete = build_chart(self.arranged, native.ScoreArrays(**chosen), self.single_root)
         return graph, bool(is_complete)
 
     def _whole(self, scores: PartScores) -> dict[str, npt.NDArray[np.float64]]:

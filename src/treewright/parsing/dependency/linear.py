@@ -8,10 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from treewright._typing import Range
 from treewright.data.deptree import DepTree
-from treewright.learn.weights import FloatTable, Packed, table_shift
+from treewright.learn.weights import FloatTable, PackedWeights, table_shift
 from treewright.model import expect, saved
-from treewright.native.dependency.features import Templates
-from treewright.native.dependency.parts import Model, score_parts
+from treewright.native.dependency.features import PartTemplates
+from treewright.native.dependency.parts import PartModel, score_parts
 from treewright.native.dependency.pruning import Stage, take_sentence
 from treewright.parsing.contract import Parts, PartScorer, PartScores
 from treewright.parsing.dependency.features import (
@@ -29,7 +29,7 @@ TableBits = Annotated[int, Range(10, 28)]
 class CompiledScorer(NamedTuple):
     """A linear model for compiled loops."""
 
-    model: Model
+    model: PartModel
     weights: FloatTable
     max_keys: int
 
@@ -56,7 +56,7 @@ class LinearPartScorer(PartScorer):
         Numbers the words of sentences that do not come as arrays; that of the parser.
     """
 
-    fields = saved(templates=TEMPLATES, weights_=Packed(is_hashed=True))
+    fields = saved(templates=TEMPLATES, weights_=PackedWeights(is_hashed=True))
     encoder: Encoder | None = None
     weights_: FloatTable
 
@@ -68,14 +68,14 @@ class LinearPartScorer(PartScorer):
         self.table_bits = table_bits
 
     @cached_property
-    def _templates(self) -> list[Templates]:
+    def _templates(self) -> list[PartTemplates]:
         return [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
 
     def compiled(self) -> CompiledScorer:
         """Return what compiled loops over whole corpora score with."""
         arc, pair, grandchild, grand_sibling, triple = self._templates
         shift = table_shift(self.weights_)
-        model = Model(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
+        model = PartModel(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
         return CompiledScorer(model, self.weights_, max_keys(*self._templates))
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from treewright.checkpoint import Checkpoint
 from treewright.learn.weights import average, make_table, pack, unpack
 from treewright.native.dependency.corpus import MiraPass, train_pass
+from treewright.native.dependency.pruning import KeptArcs
 from treewright.native.dependency.spanning import train_crossing
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.decoders import ChartDecoder
 from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.linear import LinearPartScorer
-from treewright.parsing.dependency.pruning import Arcs
 from treewright.persist import State
 from treewright.progress import Task, task
 
@@ -71,7 +71,7 @@ class MiraTrainer:
         scorer: LinearPartScorer,
         decoder: ChartDecoder,
         corpus: Corpus,
-        arcs: Arcs,
+        arcs: KeptArcs,
         *,
         checkpoint: Checkpoint | None,
         after_epoch: AfterEpoch,
@@ -114,7 +114,7 @@ class MiraTrainer:
         scorer: LinearPartScorer,
         decoder: ChartDecoder,
         corpus: Corpus,
-        arcs: Arcs,
+        arcs: KeptArcs,
         progress: "_Progress",
         number: int,
         counted: Task,
@@ -124,17 +124,19 @@ class MiraTrainer:
         learner = scorer.with_params()
         learner.weights_ = progress.weights
         model, weights, max_keys = learner.compiled()
-        first_step = number % self.epochs * corpus.n_sentences
+        n_done = number % self.epochs * corpus.n_sentences
         n_wrong, loss = 0, 0.0
         for part in counted.slices(len(order)):
-            step = MiraPass(self.k, self.bound, decoder.single_root_, max_keys, first_step + part.start)
+            options = MiraPass(self.k, self.bound, decoder.single_root_, max_keys, n_done + part.start)
             if decoder.is_projective:
                 found = train_pass(
-                    model, corpus, corpus.heads, arcs, weights, progress.totals, order[part], step
+                    model, corpus, corpus.heads, arcs, weights, progress.totals, order[part], options
                 )
             else:
                 stage = learner.compiled().stage(single_root=decoder.single_root_)
-                found = train_crossing(stage, model, corpus, corpus.heads, progress.totals, order[part], step)
+                found = train_crossing(
+                    stage, model, corpus, corpus.heads, progress.totals, order[part], options
+                )
             n_wrong, loss = n_wrong + found[0], loss + found[1]
         return n_wrong, loss
 

@@ -24,7 +24,7 @@ from treewright.data.deptree import DepTree, check_trees
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
-from treewright.model import Part, Unfitted, Value, saved
+from treewright.model import Submodel, Unfitted, Value, saved
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
@@ -34,7 +34,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
-from treewright.parsing.dependency.training import Learnt, ParserTrainer
+from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
 
@@ -142,11 +142,11 @@ class DependencyParser(DependencyAnnotator):
     fields = saved(
         scorer=Unfitted(PartScorer, optional=True),
         templates=TEMPLATES,
-        tagger_=Part(Tagger, optional=True),
-        encoder_=Part(Encoder),
-        decoder_=Part(ChartDecoder),
-        scorer_=Part(PartScorer),
-        labeler_=Part(Labeler),
+        tagger_=Submodel(Tagger, optional=True),
+        encoder_=Submodel(Encoder),
+        decoder_=Submodel(ChartDecoder),
+        scorer_=Submodel(PartScorer),
+        labeler_=Submodel(Labeler),
         scale_=Value(Scale),
         recall_=Value(float),
     )
@@ -241,11 +241,11 @@ class DependencyParser(DependencyAnnotator):
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
 
-    def with_learnt(self, learnt: Learnt) -> Self:
+    def with_learnt(self, learnt: LearntParser) -> Self:
         """Return a parser with the same parameters that has learnt this."""
         return self.with_params()._set_learnt(learnt)
 
-    def _set_learnt(self, learnt: Learnt) -> Self:
+    def _set_learnt(self, learnt: LearntParser) -> Self:
         self.tagger_, self.encoder_, self.decoder_, self.labeler_ = learnt[:4]
         self.recall_, self.scorer_, self.scale_ = learnt[4:]
         return self
@@ -478,14 +478,14 @@ class DependencyParser(DependencyAnnotator):
         return [each for batch in found for each in batch]
 
     def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, first: int = 1
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
     ) -> None:
-        """Check that sentences, the first of which has the number `first`, have trees with these heads."""
+        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
         self.check_is_fitted()
         if fixed is not None:
             sizes = [len(tree) for tree in trees]
             projective, single_root = self.decoder_.is_projective, self.decoder_.single_root_
-            check_fixed(fixed, sizes, projective=projective, single_root=single_root, first=first)
+            check_fixed(fixed, sizes, projective=projective, single_root=single_root, start=start)
 
     def _search(
         self,

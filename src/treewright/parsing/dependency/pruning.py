@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import Count, Fraction, NonNegativeInt
-from treewright.learn.weights import Packed, make_table, pack, table_shift, unpack
+from treewright.learn.weights import PackedWeights, make_table, pack, table_shift, unpack
 from treewright.model import Model, expect, saved
 from treewright.native.dependency.eisner import arc_marginals
-from treewright.native.dependency.features import N_EXTRA_ROWS, Sentence
+from treewright.native.dependency.features import N_EXTRA_ROWS, EncodedSentence
 from treewright.native.dependency.pruning import (
+    KeptArcs,
     Stage,
     all_arcs,
     choose_arcs,
@@ -24,9 +25,6 @@ from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree
 from treewright.parsing.dependency.features import TEMPLATES, Corpus, TemplateSet, compile_templates, max_keys
 from treewright.progress import task
 from treewright.scale import Client, map_jobs
-
-Arcs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
-"""Where the arcs of each sentence begin, and their codes."""
 
 N_EPOCHS = 2
 COARSE_BITS, FINE_BITS = 20, 22
@@ -70,8 +68,8 @@ class Pruner(Model):
 
     fields = saved(
         templates=TEMPLATES,
-        coarse_weights_=Packed(is_hashed=True),
-        fine_weights_=Packed(is_hashed=True, optional=True),
+        coarse_weights_=PackedWeights(is_hashed=True),
+        fine_weights_=PackedWeights(is_hashed=True, optional=True),
     )
 
     def __init__(
@@ -112,7 +110,7 @@ class Pruner(Model):
 
     def jackknife(
         self, corpus: Corpus, *, folds: int, n_jobs: int = 1, client: Client | None = None
-    ) -> tuple[Arcs, PruningReport]:
+    ) -> tuple[KeptArcs, PruningReport]:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
         order = np.random.default_rng(self.random_state).permutation(corpus.n_sentences)
         # Copies, as other code would have to be compiled for numbers that do not lie side by side.
@@ -125,11 +123,11 @@ class Pruner(Model):
             what="pruning as if new",
             unit="folds",
         )
-        first, codes = self._room(corpus)
+        arcs = self._room(corpus)
         for part, (_, _, chosen) in zip(parts, found, strict=True):
-            codes[_places(first, part)] = chosen
+            arcs.codes[_places(arcs.indptr, part)] = chosen
         n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
-        return (first, codes), _report(corpus, n_lost, n_kept)
+        return arcs, _report(corpus, n_lost, n_kept)
 
     def _choose(
         self, corpus: Corpus, order: npt.NDArray[np.int64], mine: npt.NDArray[np.int64]
@@ -137,9 +135,9 @@ class Pruner(Model):
         """Learn from all sentences but some, unless these are all; return what is lost and kept of these."""
         rest = np.setdiff1d(order, mine)
         stages = self._train(corpus, rest if len(rest) else order)
-        first, codes = self._room(corpus)
-        lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, (first, codes))
-        return lost, kept, codes[_places(first, mine)]
+        arcs = self._room(corpus)
+        lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
+        return lost, kept, arcs.codes[_places(arcs.indptr, mine)]
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
         coarse = compile_templates(self.templates.pruning, "arc")
@@ -162,7 +160,7 @@ class Pruner(Model):
         rng = np.random.default_rng(self.random_state)
         stages = self._make_stages([make_table(COARSE_BITS), make_table(FINE_BITS)])
         arcs = self._room(corpus)
-        competing: Arcs = (arcs[0], NO_CODES)
+        competing = KeptArcs(arcs.indptr, NO_CODES)
         for at, (stage, rate) in enumerate(zip(stages, (COARSE_RATE, FINE_RATE), strict=False)):
             squares = np.zeros_like(stage.weights)
             with task("learning to prune", total=N_EPOCHS * len(numbers)) as counted:
@@ -175,14 +173,14 @@ class Pruner(Model):
                 competing = arcs
         return stages
 
-    def _room(self, corpus: Corpus) -> Arcs:
+    def _room(self, corpus: Corpus) -> KeptArcs:
         """Make room for the arcs of each sentence: those kept, and one for gold."""
         n_arcs = corpus.sizes * (max(self.max_heads, COARSE_MAX_HEADS) + 1)
-        first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
-        return first, np.full(int(first[-1]), -1, dtype=np.int32)
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(n_arcs)])
+        return KeptArcs(indptr, np.full(int(indptr[-1]), -1, dtype=np.int32))
 
 
-def left_arcs(stages: Sequence[Stage], sentence: Sentence, fixed: FixedHeads | None = None) -> Keep:
+def left_arcs(stages: Sequence[Stage], sentence: EncodedSentence, fixed: FixedHeads | None = None) -> Keep:
     """Return the arcs of a sentence that the stages leave, fixed ones always, as a square.
 
     Where stages that do not know of the fixed arcs leave them and trees with them, other heads of these words
@@ -202,12 +200,12 @@ def left_arcs(stages: Sequence[Stage], sentence: Sentence, fixed: FixedHeads | N
     return keep if has_tree(keep, single_root=single_root) else _widen(stages[0], sentence, keep, allowed)
 
 
-def _filter(stages: Sequence[Stage], sentence: Sentence, keep: Keep) -> None:
+def _filter(stages: Sequence[Stage], sentence: EncodedSentence, keep: Keep) -> None:
     for stage in stages:
         filter_arcs(stage, sentence, keep)
 
 
-def _widen(stage: Stage, sentence: Sentence, keep: Keep, allowed: Keep) -> Keep:
+def _widen(stage: Stage, sentence: EncodedSentence, keep: Keep, allowed: Keep) -> Keep:
     """Return the arcs with as many more, the most probable of each word, as it takes to have a tree."""
     score, marginal = np.empty(keep.shape), np.empty(keep.shape)
     score_arcs(stage, sentence, allowed, score)
@@ -220,9 +218,9 @@ def _widen(stage: Stage, sentence: Sentence, keep: Keep, allowed: Keep) -> Keep:
     return keep
 
 
-def _places(first: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _places(indptr: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return where the codes of some sentences are."""
-    return np.concatenate([np.arange(first[number], first[number + 1]) for number in numbers])
+    return np.concatenate([np.arange(indptr[number], indptr[number + 1]) for number in numbers])
 
 
 def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:

@@ -10,6 +10,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
+from treewright.native.dependency.pruning import KeptArcs
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
@@ -17,7 +18,7 @@ from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mira import EpochReport, HingeTrainer, MiraTrainer
-from treewright.parsing.dependency.pruning import Arcs, Pruner
+from treewright.parsing.dependency.pruning import Pruner
 from treewright.persist import State
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
@@ -31,7 +32,7 @@ HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 NO_ARCS = np.empty(0, dtype=np.int32)
 
 
-class Learnt(NamedTuple):
+class LearntParser(NamedTuple):
     """All that a parser learns.
 
     Attributes
@@ -56,14 +57,14 @@ class Learnt(NamedTuple):
     scale: float
 
 
-class Prepared(NamedTuple):
+class PreparedTraining(NamedTuple):
     """All but the structure, and what that is learnt from."""
 
-    learnt: Learnt
+    learnt: LearntParser
     trees: Sequence[DepTree]
     """With the tags that they are parsed with, and crossing arcs lifted."""
     corpus: Corpus
-    arcs: Arcs
+    arcs: KeptArcs
 
 
 @dataclass
@@ -84,7 +85,7 @@ class ParserTrainer:
     checkpoint: Checkpoint | None = None
     client: Client | None = None
 
-    def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> Learnt:
+    def train(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> LearntParser:
         """Return what is learnt from a treebank."""
         parser = self.parser
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
@@ -107,7 +108,7 @@ class ParserTrainer:
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
-    def _prepare(self, trees: Sequence[DepTree]) -> Prepared:
+    def _prepare(self, trees: Sequence[DepTree]) -> PreparedTraining:
         """Learn all but the structure."""
         parser = self.parser
         tagger, tagged = self._learn_tags(trees)
@@ -120,16 +121,16 @@ class ParserTrainer:
         parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
         with silenced():
             labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
-        learnt = Learnt(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
+        learnt = LearntParser(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
         if self.checkpoint:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
             states = {name: part.get_state() for name, part in parts.items() if part is not None}
-            arrays = {**corpus._asdict(), "first_arc": arcs[0], "arcs": arcs[1]}
+            arrays = {**corpus._asdict(), "indptr": arcs.indptr, "codes": arcs.codes}
             values = {"scale": scale, "recall": recall}
             self.checkpoint.save("preparation", State("Preparation", values, arrays, states))
-        return Prepared(learnt, lifted, corpus, arcs)
+        return PreparedTraining(learnt, lifted, corpus, arcs)
 
-    def _restore(self, trees: Sequence[DepTree]) -> Prepared | None:
+    def _restore(self, trees: Sequence[DepTree]) -> PreparedTraining | None:
         """Take back what `_prepare` has learnt, if that is kept."""
         state = self.checkpoint.load("preparation") if self.checkpoint else None
         if state is None:
@@ -140,10 +141,10 @@ class ParserTrainer:
         decoder = type(self._make_decoder()).from_state(parts["decoder"])
         labeler = Labeler.from_state(parts["labeler"])
         scorer = self._make_scorer(encoder)
-        learnt = Learnt(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
+        learnt = LearntParser(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
-        arcs = (state.arrays["first_arc"], state.arrays["arcs"])
-        return Prepared(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
+        arcs = KeptArcs(state.arrays["indptr"], state.arrays["codes"])
+        return PreparedTraining(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
 
     def _make_decoder(self) -> ChartDecoder:
         parser = self.parser
@@ -178,11 +179,11 @@ class ParserTrainer:
         report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagger, tagged
 
-    def _learn_pruning(self, decoder: ChartDecoder, corpus: Corpus) -> tuple[Arcs, float]:
+    def _learn_pruning(self, decoder: ChartDecoder, corpus: Corpus) -> tuple[KeptArcs, float]:
         """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
         parser = self.parser
         if not isinstance(decoder, ProjectiveDecoder):
-            return (np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
+            return KeptArcs(np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
         decoder.pruner_ = Pruner(
             parser.templates or TemplateSet(),
             threshold=parser.pruning_threshold,
@@ -258,7 +259,7 @@ class ParserTrainer:
         scale = self._calibrate(learnt, mine)
         return State("Fold", {"scale": scale}, {"heads": np.concatenate(words)})
 
-    def _learn_structure(self, prepared: Prepared, dev: Sequence[DepTree] | None) -> Learnt:
+    def _learn_structure(self, prepared: PreparedTraining, dev: Sequence[DepTree] | None) -> LearntParser:
         parser, learnt = self.parser, prepared.learnt
 
         def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
@@ -293,7 +294,7 @@ class ParserTrainer:
             )
         return learnt._replace(scorer=scorer)
 
-    def _calibrate(self, learnt: Learnt, held_out: Sequence[DepTree]) -> float:
+    def _calibrate(self, learnt: LearntParser, held_out: Sequence[DepTree]) -> float:
         """Return the scale under which the heads of these sentences are most probable."""
         tagged = learnt.tagger.predict(held_out) if learnt.tagger else held_out
         trees = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
@@ -303,7 +304,7 @@ class ParserTrainer:
             lambda scale: gold_loss(learnt.decoder.marginals(learnt.scorer, batch, scale)[1], heads)
         )
 
-    def _describe_calibration(self, learnt: Learnt, trees: Sequence[DepTree]) -> str:
+    def _describe_calibration(self, learnt: LearntParser, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""
         parser = self.parser.with_learnt(learnt)
         parsed = parser.predict(trees)

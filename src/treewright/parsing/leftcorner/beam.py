@@ -5,7 +5,8 @@ next word; the best of those that do are kept. In between, a hypothesis branches
 decisions, and is given up when enough others were more probable before they shifted.
 
 Many sentences go through the search together. Hypotheses are rows of a table, and so are the nodes of their
-stacks, which they share; `treewright.parsing.leftcorner.derivations.State` says the same of one derivation.
+stacks, which they share; `treewright.parsing.leftcorner.derivations.DerivationState` says the same of one
+derivation.
 """
 
 from collections.abc import Sequence
@@ -38,14 +39,14 @@ MOST_ROWS = 100_000
 """Hypotheses that are kept at a time, roughly."""
 
 
-class Found(NamedTuple):
+class FoundDerivation(NamedTuple):
     """A derivation and the logarithm of its probability."""
 
     decisions: list[Decision]
     score: float
 
 
-class Limits(NamedTuple):
+class BeamLimits(NamedTuple):
     """How far a search goes.
 
     Attributes
@@ -124,8 +125,8 @@ def keep_best(sentences: Rows, scores: Scores, width: int) -> Rows:
 
 
 def find_parses(
-    network: Network, sentences: Sequence[Sequence[int]], limits: Limits, *, k: int, n_jobs: int = 1
-) -> list[list[Found]]:
+    network: Network, sentences: Sequence[Sequence[int]], limits: BeamLimits, *, k: int, n_jobs: int = 1
+) -> list[list[FoundDerivation]]:
     """Return the most probable derivations of sentences, at most `k` of each, the best first.
 
     Parameters
@@ -133,17 +134,17 @@ def find_parses(
     network : Network
     sentences : sequence of sequences of int
         The numbers of the tags and words of each, at least one.
-    limits : Limits
+    limits : BeamLimits
     k : int
     n_jobs : int
         Threads.
     """
 
-    def search(batch: list[int]) -> list[list[Found]]:
+    def search(batch: list[int]) -> list[list[FoundDerivation]]:
         return _Search(network, [sentences[at] for at in batch], limits, k).run()
 
     batches = split_work([len(words) for words in sentences], limits.beam)
-    found: list[list[Found]] = [[] for _ in sentences]
+    found: list[list[FoundDerivation]] = [[] for _ in sentences]
     results = map_jobs(search, batches, n_jobs=n_jobs, what="parsing", count=len)
     for batch, lists in zip(batches, results, strict=True):
         for at, parses in zip(batch, lists, strict=True):
@@ -169,7 +170,7 @@ class _Search:
     """One search over some sentences, which can be run once."""
 
     def __init__(
-        self, network: Network, sentences: Sequence[Sequence[int]], limits: Limits, n_found: int
+        self, network: Network, sentences: Sequence[Sequence[int]], limits: BeamLimits, n_found: int
     ) -> None:
         self._network = network
         self._limits = limits
@@ -187,7 +188,7 @@ class _Search:
         for table in (self._items, self._scores, self._hidden, self._memory):
             table.append(np.zeros((1, table[np.zeros(0, dtype=np.int64)].shape[1])))
 
-    def run(self) -> list[list[Found]]:
+    def run(self) -> list[list[FoundDerivation]]:
         """Return the best derivations of each sentence."""
         frontier = self._start()
         ended: list[Rows] = []
@@ -353,13 +354,13 @@ class _Search:
         new[shifted, BELOW] = self._nodes.append(covered)
         return self._nodes.append(new)
 
-    def _collect(self, ended: Rows) -> list[list[Found]]:
-        found: list[list[Found]] = [[] for _ in self._lengths]
+    def _collect(self, ended: Rows) -> list[list[FoundDerivation]]:
+        found: list[list[FoundDerivation]] = [[] for _ in self._lengths]
         sentences = self._items[ended][:, SENTENCE]
         for at in keep_best(sentences, self._scores[ended][:, 0], self._n_found).tolist():
             row = int(ended[at])
             score = float(self._scores[ended[at : at + 1]][0, 0])
-            found[int(sentences[at])].append(Found(self._trace(row), score))
+            found[int(sentences[at])].append(FoundDerivation(self._trace(row), score))
         return found
 
     def _trace(self, row: int) -> list[Decision]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError, quote
-from treewright.model import Model, Part, Value, saved
+from treewright.model import Model, Submodel, Value, saved
 from treewright.parsing.leftcorner.derivations import (
     ATTACH,
     ATTACHED,
@@ -25,8 +25,8 @@ from treewright.parsing.leftcorner.derivations import (
     SHIFT,
     Decision,
     Derivation,
+    DerivationState,
     Integers,
-    State,
 )
 
 
@@ -107,7 +107,7 @@ class DecisionVocabulary(Model):
     words : TagWordVocabulary
     """
 
-    fields = saved(words=Part(TagWordVocabulary))
+    fields = saved(words=Submodel(TagWordVocabulary))
 
     def __init__(self, labels: Sequence[str], words: TagWordVocabulary) -> None:
         self.labels = list(labels)
@@ -197,7 +197,7 @@ def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
         For a decision that is not legal, or a label without a number: see `DecisionVocabulary.covers`.
     """
     decisions = vocabulary.decisions(derivation)
-    state = State.start()
+    state = DerivationState.start()
     legal, links, inputs = [], [], []
     for decision in decisions:
         legal.append(state.legal())
@@ -211,7 +211,7 @@ def encode(derivation: Derivation, vocabulary: DecisionVocabulary) -> Encoded:
     return Encoded(kinds, labels, tags, words, np.array(legal), *rows)
 
 
-class Shared(NamedTuple):
+class SharedDerivations(NamedTuple):
     """Derivations over the same words, whose decisions share a row where all before them were alike.
 
     Rows are sorted by how many decisions come before.
@@ -241,7 +241,7 @@ class Shared(NamedTuple):
     indptr: npt.NDArray[np.int64]
 
 
-def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> Shared:
+def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocabulary) -> SharedDerivations:
     """Return derivations as arrays, with one row for what several of them share; raises as `encode`."""
     states, chosen = _walk_together([vocabulary.decisions(each) for each in derivations])
     rows, kinds, symbols, words = np.array(chosen, dtype=np.int64).T
@@ -252,7 +252,7 @@ def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocab
     places = np.zeros(len(states) + 1, dtype=np.int64)  # the last one is for links to nothing
     places[used] = np.arange(1, len(used) + 1)
     times = np.bincount([state.n_decisions for state in before])
-    return Shared(
+    return SharedDerivations(
         np.array([state.inputs() for state in before], dtype=np.int64),
         places[np.array([state.links() for state in before])],
         np.array([state.legal() for state in before]),
@@ -268,9 +268,9 @@ def encode_together(derivations: Sequence[Derivation], vocabulary: DecisionVocab
 
 def _walk_together(
     derivations: Sequence[Sequence[Decision]],
-) -> tuple[list[State], list[tuple[int, int, int, int]]]:
+) -> tuple[list[DerivationState], list[tuple[int, int, int, int]]]:
     """Return the states that decisions lead to, and each decision with the number of the state before it."""
-    states = [State.start()]
+    states = [DerivationState.start()]
     following: dict[tuple[int, Decision], int] = {}
     chosen = []
     for decisions in derivations:

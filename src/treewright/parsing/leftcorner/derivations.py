@@ -13,13 +13,15 @@ starts as ROOT alone and ends so. Its decisions are
 `MODIFY` is what becomes of Chomsky adjunction. It stands for every node with two or more children whose
 first child is a phrase (no tag, no word) with the label of the node: ``X -> X YP ...``. The second child is
 attached by `MODIFY`, the others by `ATTACH`, and the upper X is never projected: whether YP belongs inside or
-outside is decided when YP is complete, and `State` takes both X for one node. Adjunction on the other side,
-``X -> YP X``, is projected and attached as any other node is: when YP is complete there is no X yet.
+outside is decided when YP is complete, and `DerivationState` takes both X for one node. Adjunction on the
+other side, ``X -> YP X``, is projected and attached as any other node is: when YP is complete there is no X
+yet.
 
 The mapping is one to one. Each tree has one derivation, which `derive` gives; each sequence of decisions
-that `State` takes for legal until it is complete is the derivation of one tree, which `rebuild` gives. For
-this, a word cannot be shifted onto a word, nor can anything be attached to an X that was just projected over
-an X: that is for `MODIFY`. A word that has siblings has no tag of its own and is shifted with the tag ``""``.
+that `DerivationState` takes for legal until it is complete is the derivation of one tree, which `rebuild`
+gives. For this, a word cannot be shifted onto a word, nor can anything be attached to an X that was just
+projected over an X: that is for `MODIFY`. A word that has siblings has no tag of its own and is shifted with
+the tag ``""``.
 
 `treewright.parsing.leftcorner.decisions` numbers decisions for a network. From trees to a network::
 
@@ -182,7 +184,7 @@ def _check(derivation: Derivation) -> None:
         raise InputError(f"{found}; expected {expected[0]}, {expected[1]} and {expected[2]}")
     symbols = {label: number for number, label in enumerate(dict.fromkeys(labels), start=1)}
     projected = (symbols[label] for label in labels)
-    state = State.start()
+    state = DerivationState.start()
     for kind in kinds:
         state = state.apply(Decision(kind, next(projected) if kind == PROJECT else ROOT_SYMBOL))
     if not state.is_complete:
@@ -319,7 +321,7 @@ class StackNode(NamedTuple):
 ROOT_NODE = StackNode(ROOT_SYMBOL, False, False, NONE, NONE, NONE, 0, None)
 
 
-class State:
+class DerivationState:
     """Where a derivation stands; states are immutable, so that those of a search can share their past."""
 
     __slots__ = ("before", "decision", "last_word", "n_decisions", "top")
@@ -330,7 +332,7 @@ class State:
         n_decisions: int,
         last_word: int,
         decision: Decision | None,
-        before: "State | None",
+        before: "DerivationState | None",
     ) -> None:
         self.top = top
         self.n_decisions = n_decisions
@@ -339,7 +341,7 @@ class State:
         self.before = before
 
     @classmethod
-    def start(cls) -> "State":
+    def start(cls) -> "DerivationState":
         """Return the state before the first decision."""
         return cls(ROOT_NODE, 0, 0, None, None)
 
@@ -378,7 +380,7 @@ class State:
             last = 3 + symbol if kind == PROJECT else (1, 0, 2, 3)[kind]
         return (last, self.top.symbol, self.last_word, self.top.left_word)
 
-    def apply(self, decision: Decision, *, at: int | None = None) -> "State":
+    def apply(self, decision: Decision, *, at: int | None = None) -> "DerivationState":
         """Return the state after a decision.
 
         Parameters
@@ -403,7 +405,9 @@ class State:
             raise InputError(f"{found}; expected {expected or 'the end of the derivation'}")
         at = self.n_decisions if at is None else at
         last_word = word + 1 if kind == SHIFT else self.last_word
-        return State(_next_top(self.top, decision, at), self.n_decisions + 1, last_word, decision, self)
+        return DerivationState(
+            _next_top(self.top, decision, at), self.n_decisions + 1, last_word, decision, self
+        )
 
     def stack(self) -> list[int]:
         """Return the symbols on the stack from the bottom, ROOT, to the top."""

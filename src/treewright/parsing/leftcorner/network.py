@@ -23,7 +23,7 @@ from scipy.special import expit, log_softmax
 
 from treewright._typing import Booleans
 from treewright.model import Array
-from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, Shared
+from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, SharedDerivations
 from treewright.parsing.leftcorner.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
 from treewright.persist import State
 
@@ -115,7 +115,7 @@ class WeightsField:
         return {key: Array("f", size).take(state, f"{name}.{key}") for key, size in self.dimensions.items()}
 
 
-class Packed(NamedTuple):
+class PackedDerivations(NamedTuple):
     """Decisions of several derivations, those that are made first in each before those that follow.
 
     Derivations are sorted by length, the longest first, so that at each time the first ones go on.
@@ -143,7 +143,7 @@ class Packed(NamedTuple):
     rows: list[npt.NDArray[np.int64]]
 
 
-def pack(derivations: Sequence[Encoded]) -> Packed:
+def pack(derivations: Sequence[Encoded]) -> PackedDerivations:
     """Put derivations side by side."""
     lengths = np.array([len(each.kinds) for each in derivations])
     order = np.argsort(-lengths, kind="stable")
@@ -161,7 +161,7 @@ def pack(derivations: Sequence[Encoded]) -> Packed:
     linked = [
         np.where(each.links >= 0, own[each.links] + 1, 0) for each, own in zip(derivations, rows, strict=True)
     ]
-    return Packed(
+    return PackedDerivations(
         gather([each.inputs for each in derivations]),
         np.concatenate(linked)[source],
         gather([each.kinds for each in derivations]),
@@ -251,7 +251,7 @@ class Network:
         new = mixed / shares.sum(axis=1)
         return expit(total[:, -2 * units : -units]) * new, new
 
-    def run(self, decisions: Packed | Shared) -> Floats:
+    def run(self, decisions: PackedDerivations | SharedDerivations) -> Floats:
         """Return the history vectors of decisions, (n, units), or of the rows that they share."""
         n_rows = len(decisions.inputs)
         hidden = np.zeros((n_rows + 1, self.units), dtype=np.float32)
@@ -301,7 +301,7 @@ class Network:
             ]
         return logs
 
-    def decision_logs(self, packed: Packed, hidden: Floats) -> npt.NDArray[np.float64]:
+    def decision_logs(self, packed: PackedDerivations, hidden: Floats) -> npt.NDArray[np.float64]:
         """Return the logarithms of the probabilities of decisions, (n,)."""
         rows = np.arange(len(packed.kinds))
         logs = self.kind_logs(hidden, packed.legal)[rows, packed.kinds].astype(np.float64)

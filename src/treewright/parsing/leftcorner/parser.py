@@ -15,16 +15,16 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
-from treewright.model import Part, Value, expect, saved
+from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
-from treewright.parsing.constituent.inferences import Sentence
+from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.parser import Parse
-from treewright.parsing.leftcorner.beam import Found, Limits, find_parses
+from treewright.parsing.leftcorner.beam import BeamLimits, FoundDerivation, find_parses
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, encode, encode_together
 from treewright.parsing.leftcorner.derivations import Decision, UnaryChains, derive, rebuild
 from treewright.parsing.leftcorner.network import Cell, Floats, Network, Sizes, WeightsField
 from treewright.parsing.leftcorner.traces import trace_candidates
-from treewright.parsing.leftcorner.training import AVERAGED_SHARE, Settings, Trainer, find_device
+from treewright.parsing.leftcorner.training import AVERAGED_SHARE, NetworkSettings, Trainer, find_device
 from treewright.parsing.sentences import (
     HELD_OUT,
     Input,
@@ -142,10 +142,10 @@ class LeftCornerParser(ConstituentAnnotator):
             encode=lambda epochs: [list(epoch._replace(seconds=0.0)) for epoch in epochs],
             decode=lambda epochs: [Epoch(*epoch) for epoch in epochs],
         ),
-        vocabulary_=Part(DecisionVocabulary),
-        chains_=Part(UnaryChains),
+        vocabulary_=Submodel(DecisionVocabulary),
+        chains_=Submodel(UnaryChains),
         weights_=WeightsField(),
-        tagger_=Part(Tagger, optional=True),
+        tagger_=Submodel(Tagger, optional=True),
     )
 
     def __init__(
@@ -257,8 +257,8 @@ class LeftCornerParser(ConstituentAnnotator):
                 report(str(self.history_[-1]))
         self.weights_ = best
 
-    def _settings(self) -> Settings:
-        return Settings(*(getattr(self, name) for name in Settings._fields))
+    def _settings(self) -> NetworkSettings:
+        return NetworkSettings(*(getattr(self, name) for name in NetworkSettings._fields))
 
     def _make_training(self, trees: list[ConstTree]) -> list[Encoded]:
         """Return what the network learns from; note what it will be told by."""
@@ -334,7 +334,7 @@ class LeftCornerParser(ConstituentAnnotator):
         ]
         places = [at for at, each in enumerate(words) if each]
         root = 0 if self.root_ is None else self.vocabulary_.project(self.root_).symbol
-        limits = Limits(beam, self.branching, self.max_projections, root)
+        limits = BeamLimits(beam, self.branching, self.max_projections, root)
         n_wanted = max(SPARE * k, beam)
         found = find_parses(self._network, [words[at] for at in places], limits, k=n_wanted, n_jobs=n_jobs)
         lists = [[Parse(each, 0.0)] if isinstance(each, ConstTree) else [] for each in sentences]
@@ -357,7 +357,7 @@ class LeftCornerParser(ConstituentAnnotator):
         """Whether sentences must bring tags."""
         return self.tags == "gold" or self.tagger_ is None
 
-    def _read(self, sentences: Sequence[Input]) -> list[Sentence]:
+    def _read(self, sentences: Sequence[Input]) -> list[TaggedSentence]:
         """Return the words of sentences with the tags that the parser is to see."""
         read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
         if not self.needs_tags:
@@ -367,7 +367,7 @@ class LeftCornerParser(ConstituentAnnotator):
             for sentence, each in zip(sentences, read, strict=True)
         ]
 
-    def _finish(self, found: Sequence[Found], sentence: Sentence, k: int) -> list[Parse]:
+    def _finish(self, found: Sequence[FoundDerivation], sentence: TaggedSentence, k: int) -> list[Parse]:
         """Return the trees of the first `k` derivations.
 
         Those whose chains another derivation has as single labels are left out, unless there are no others.
@@ -385,7 +385,7 @@ class LeftCornerParser(ConstituentAnnotator):
         tree = self.chains_.split(self._rebuild(found[0].decisions, sentence))
         return [Parse(tree, float(self.log_probabilities([tree])[0]))]
 
-    def _rebuild(self, decisions: Sequence[Decision], sentence: Sentence) -> ConstTree:
+    def _rebuild(self, decisions: Sequence[Decision], sentence: TaggedSentence) -> ConstTree:
         return rebuild(self.vocabulary_.decode(decisions, sentence.tags, sentence.words))
 
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
@@ -450,7 +450,7 @@ class LeftCornerParser(ConstituentAnnotator):
         check_params(self)
 
 
-def _read_tree(tree: ConstTree) -> Sentence:
+def _read_tree(tree: ConstTree) -> TaggedSentence:
     """Return words and tags as derivations have them: words with siblings have no tag."""
     derivation = derive(tree.without_traces() or tree)
-    return Sentence(derivation.words, derivation.tags)
+    return TaggedSentence(derivation.words, derivation.tags)

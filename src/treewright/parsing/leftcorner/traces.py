@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright.kernels.decisions import DecisionList, make_decision_list
-from treewright.parsing.leftcorner.decisions import Shared
+from treewright.parsing.leftcorner.decisions import SharedDerivations
 from treewright.parsing.leftcorner.derivations import NONE, PROJECT, SHIFT
 from treewright.parsing.leftcorner.network import Floats, Network, Sizes
 
@@ -22,7 +22,9 @@ KIND_GROUP, LABEL_GROUP, TAG_GROUP, WORD_GROUP = range(4)
 """Soft-max groups; words of tag t are of group `WORD_GROUP` plus t."""
 
 
-def trace_candidates(network: Network, decisions: Shared, *, distributions: bool = True) -> DecisionList:
+def trace_candidates(
+    network: Network, decisions: SharedDerivations, *, distributions: bool = True
+) -> DecisionList:
     """Return the candidates of a sentence, given by their derivations, as choices of a network.
 
     `EfficientTopRerankingKernel` does without `distributions`.
@@ -48,7 +50,7 @@ def trace_candidates(network: Network, decisions: Shared, *, distributions: bool
     )
 
 
-def _choices(decisions: Shared, sizes: Sizes) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _choices(decisions: SharedDerivations, sizes: Sizes) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Return the rows, groups and outputs of all choices, and how many each decision is."""
     labels, tags, words = sizes.starts
     kinds = decisions.kinds

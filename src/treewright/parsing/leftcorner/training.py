@@ -17,7 +17,7 @@ from treewright._optional import require
 from treewright.errors import InputError
 from treewright.parsing.leftcorner.decisions import Encoded
 from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
-from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, Packed, Sizes, pack
+from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, PackedDerivations, Sizes, pack
 from treewright.persist import State
 from treewright.progress import Task
 from treewright.scale import map_jobs
@@ -38,7 +38,7 @@ SPREAD = 64
 """Batches whose derivations are sorted by length together."""
 
 
-class Settings(NamedTuple):
+class NetworkSettings(NamedTuple):
     """How a network is trained; see `LeftCornerParser`."""
 
     cell: str
@@ -83,7 +83,7 @@ def find_device(name: str) -> str:
     return name
 
 
-def draw_weights(sizes: Sizes, settings: Settings) -> dict[str, Floats]:
+def draw_weights(sizes: Sizes, settings: NetworkSettings) -> dict[str, Floats]:
     """Return random weights to begin with."""
     generator = np.random.default_rng(settings.random_state)
     weights = {}
@@ -130,12 +130,12 @@ class Trainer:
     Parameters
     ----------
     sizes : Sizes
-    settings : Settings
+    settings : NetworkSettings
     n_jobs : int
         Threads; results do not depend on them.
     """
 
-    def __init__(self, sizes: Sizes, settings: Settings, *, n_jobs: int = 1) -> None:
+    def __init__(self, sizes: Sizes, settings: NetworkSettings, *, n_jobs: int = 1) -> None:
         self._torch = require("torch", "neural")
         self._sizes = sizes
         self._settings = settings
@@ -224,13 +224,13 @@ class Trainer:
                 self._means[name].lerp_(weight, share)
 
     def differentiate(
-        self, packed: Packed, random_state: int | None = None
+        self, packed: PackedDerivations, random_state: int | None = None
     ) -> tuple[float, dict[str, Tensor]]:
         """Return the loss of all decisions and its derivatives by all weights.
 
         Parameters
         ----------
-        packed : Packed
+        packed : PackedDerivations
         random_state : int, optional
             Decides what is dropped out; nothing is without it.
         """
@@ -260,7 +260,7 @@ class Trainer:
         drawn = torch.rand(shape, device=self._device, generator=noise)
         return (drawn >= dropout).to(torch.float32) / (1 - dropout)
 
-    def _embed(self, packed: Packed, noise: Any | None) -> Tensor:  # noqa: ANN401
+    def _embed(self, packed: PackedDerivations, noise: Any | None) -> Tensor:  # noqa: ANN401
         """Return what the inputs give to all units, (n, width)."""
         torch, weights = self._torch, self._weights
         inputs = torch.tensor(packed.inputs.T.copy(), device=self._device)
@@ -349,7 +349,7 @@ class Trainer:
         of_shares = passed * (torch.cat([new[:, None], old], dim=1) - memory[:, None])
         return torch.cat([of_shares.flatten(1), slopes * memory * shown * (1 - shown), of_new], dim=1)
 
-    def _loss(self, packed: Packed, hidden: Tensor) -> Tensor:
+    def _loss(self, packed: PackedDerivations, hidden: Tensor) -> Tensor:
         """Return minus the logarithm of the probability of all decisions."""
         torch = self._torch
         matrices = self._weights["output"].split(self._groups)

@@ -23,7 +23,7 @@ SHORT = 10.0
 
 
 @dataclass(frozen=True)
-class Figure5Settings(RoleSettings):
+class MoschittiFigure5Settings(RoleSettings):
     """The settings of Figure 5.
 
     Parameters
@@ -35,8 +35,8 @@ class Figure5Settings(RoleSettings):
     most_seconds: NonNegativeFloat = 600.0
 
 
-@experiment("moschitti-figure5", Figure5Settings)
-def figure5(settings: Figure5Settings, inputs: Inputs) -> Findings:
+@experiment("moschitti-figure5", MoschittiFigure5Settings)
+def figure5(settings: MoschittiFigure5Settings, inputs: Inputs) -> Findings:
     """Show how accuracy grows with the data to train on, and how training time does."""
     names = settings.choose_systems(CURVES)
     bench = RoleBench(read_propbank(inputs.data, settings.n_sentences).corpus(), settings, inputs)

@@ -35,7 +35,7 @@ REPORTED = {"linear": 82.3, "st": 80.0, "sst": 81.2, "pt": 79.9}
 
 
 @dataclass(frozen=True)
-class Table2Settings(AdjunctSettings):
+class MoschittiTable2Settings(AdjunctSettings):
     """The settings of Table 2.
 
     Parameters
@@ -53,8 +53,8 @@ class Table2Settings(AdjunctSettings):
     framenet: Path | None = None
 
 
-@experiment("moschitti-table2", Table2Settings)
-def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
+@experiment("moschitti-table2", MoschittiTable2Settings)
+def table2(settings: MoschittiTable2Settings, inputs: Inputs) -> Findings:
     """Compare the same systems on automatic parses, of PropBank and perhaps of FrameNet."""
     names = settings.choose_systems()
     frames = read_frames(settings.framenet) if settings.framenet else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from treewright._typing import Count, NonNegativeFloat
+from treewright._typing import Count
 from treewright.progress import report, track
 from treewright.report import show
 from treewright.report.corpora import find_corpus
@@ -22,9 +22,9 @@ from treewright.report.qian_liu.bench import (
     PAPER,
     PAPER_BASE,
     Bench,
-    Outcome,
+    DependencyOutcome,
+    MiningSettings,
     Ranking,
-    RerankingSettings,
     column_of,
     describe_row,
 )
@@ -34,25 +34,22 @@ PARSER = "third-order parser"
 
 
 @dataclass(frozen=True)
-class Table2Settings(RerankingSettings):
+class QianLiuTable2Settings(MiningSettings):
     """The settings of Table 2.
 
     Parameters
     ----------
-    threshold : float
-        Threshold of the feature selection, the paper's C.
     degrees : tuple of int
         Degrees of the polynomial kernels.
     systems : tuple of str, optional
         Rows of the table to fill, such as kernel-2,mined-tree, if not all.
     """
 
-    threshold: NonNegativeFloat = 3.0
     degrees: tuple[Count, ...] = (2, 4, 8)
     systems: tuple[str, ...] | None = None
 
 
-class System(NamedTuple):
+class RerankingSystem(NamedTuple):
     """A row of Table 2."""
 
     name: str
@@ -62,7 +59,7 @@ class System(NamedTuple):
     degree: int | None = None
 
 
-class Reported(NamedTuple):
+class ReportedSystem(NamedTuple):
     """What the paper says of a system."""
 
     uas: float
@@ -70,16 +67,16 @@ class Reported(NamedTuple):
 
 
 REPORTED = {
-    "parser": Reported(PAPER_BASE, "20 h"),
-    "kernel-2": Reported(93.41, "6 h"),
-    "kernel-4": Reported(93.45, "6 h"),
-    "kernel-8": Reported(93.27, "6 h"),
-    "kernel-tree": Reported(93.65, "10 days"),
-    "template": Reported(93.39, "4 min"),
-    "mined-2": Reported(93.39, "9 min"),
-    "mined-4": Reported(93.44, "0.5 h"),
-    "mined-8": Reported(93.30, "6 h"),
-    "mined-tree": Reported(93.72, "36 h"),
+    "parser": ReportedSystem(PAPER_BASE, "20 h"),
+    "kernel-2": ReportedSystem(93.41, "6 h"),
+    "kernel-4": ReportedSystem(93.45, "6 h"),
+    "kernel-8": ReportedSystem(93.27, "6 h"),
+    "kernel-tree": ReportedSystem(93.65, "10 days"),
+    "template": ReportedSystem(93.39, "4 min"),
+    "mined-2": ReportedSystem(93.39, "9 min"),
+    "mined-4": ReportedSystem(93.44, "0.5 h"),
+    "mined-8": ReportedSystem(93.30, "6 h"),
+    "mined-tree": ReportedSystem(93.72, "36 h"),
 }
 REPORTED_ELSEWHERE = (
     ("Zhang and McDonald, 2014", 93.57, None),
@@ -97,8 +94,8 @@ REPORTED_ELSEWHERE = (
 KERNEL_NAMES = {2: "quadratic kernel (QK)", 4: "biquadratic kernel (BK)", 8: "8th degree kernel (8K)"}
 
 
-@experiment("qian-liu-table2", Table2Settings)
-def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
+@experiment("qian-liu-table2", QianLiuTable2Settings)
+def table2(settings: QianLiuTable2Settings, inputs: Inputs) -> Findings:
     """Compare kernels, templates and selected features as rerankers of one treebank."""
     systems = choose_systems(settings)
     bench = Bench(find_corpus(inputs.data), settings, inputs)
@@ -132,18 +129,18 @@ def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
     )
 
 
-def choose_systems(settings: Table2Settings) -> list[System]:
+def choose_systems(settings: QianLiuTable2Settings) -> list[RerankingSystem]:
     """Return the rerankers of Table 2, those that are wanted."""
     kernels = [
-        System(f"kernel-{degree}", _kernel_name(degree), "polynomial", "kernel", degree)
+        RerankingSystem(f"kernel-{degree}", _kernel_name(degree), "polynomial", "kernel", degree)
         for degree in settings.degrees
     ]
     known = [
         *kernels,
-        System("kernel-tree", "dependency tree kernel (DTK)", "subtree", "kernel"),
-        System("template", "linear, template features", "template", "mined"),
+        RerankingSystem("kernel-tree", "dependency tree kernel (DTK)", "subtree", "kernel"),
+        RerankingSystem("template", "linear, template features", "template", "mined"),
         *(
-            System(
+            RerankingSystem(
                 f"mined-{each.degree}",
                 f"linear, features in {_short(each)}",
                 each.space,
@@ -152,7 +149,7 @@ def choose_systems(settings: Table2Settings) -> list[System]:
             )
             for each in kernels
         ),
-        System("mined-tree", "linear, features in DTK", "subtree", "mined"),
+        RerankingSystem("mined-tree", "linear, features in DTK", "subtree", "mined"),
     ]
     chosen = choose_rows([system.name for system in known], settings.systems)
     return [system for system in known if system.name in chosen]
@@ -162,20 +159,16 @@ def _kernel_name(degree: int) -> str:
     return KERNEL_NAMES.get(degree, f"polynomial kernel of degree {degree} ({degree}K)")
 
 
-def _short(system: System) -> str:
+def _short(system: RerankingSystem) -> str:
     """Return the abbreviation at the end of a kernel's title."""
     return system.title.rpartition("(")[2].rstrip(")")
 
 
 def _system_row(
-    name: str, title: str, bench: Bench, outcome: Outcome, base: Outcome | None
+    name: str, title: str, bench: Bench, outcome: DependencyOutcome, base: DependencyOutcome | None
 ) -> dict[str, Any]:
-    reported = REPORTED.get(name)
-    row = {"title": title, "system": name, "uas": bench.score(outcome), "las": bench.score(outcome, "las")}
-    row |= {**outcome.facts, "failure": outcome.failure}
-    if base:
-        row |= bench.comparison(outcome, base)
-    if reported:
+    row = {"system": name, **bench.row(title, outcome, base, "uas", "las")}
+    if reported := REPORTED.get(name):
         gain = round(reported.uas - PAPER_BASE, 2) if base else None
         row |= {"paper_uas": reported.uas, "paper_time": reported.time, "paper_difference": gain}
     return row

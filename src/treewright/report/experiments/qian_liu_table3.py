@@ -18,7 +18,7 @@ from treewright.report.qian_liu.bench import (
     PAPER,
     PAPER_BASE,
     Bench,
-    Outcome,
+    DependencyOutcome,
     Ranking,
     RerankingSettings,
     column_of,
@@ -28,7 +28,7 @@ from treewright.report.tables import Column, Findings, Row, Table, failures
 
 
 @dataclass(frozen=True)
-class Table3Settings(RerankingSettings):
+class QianLiuTable3Settings(RerankingSettings):
     """The settings of Table 3.
 
     Parameters
@@ -60,8 +60,8 @@ REPORTED_THRESHOLDS = {
 }
 
 
-@experiment("qian-liu-table3", Table3Settings)
-def table3(settings: Table3Settings, inputs: Inputs) -> Findings:
+@experiment("qian-liu-table3", QianLiuTable3Settings)
+def table3(settings: QianLiuTable3Settings, inputs: Inputs) -> Findings:
     """Select features in the space of the dependency tree kernel at several thresholds."""
     bench = Bench(find_corpus(inputs.data), settings, inputs)
     base = bench.base()
@@ -109,10 +109,10 @@ def table3(settings: Table3Settings, inputs: Inputs) -> Findings:
     )
 
 
-def _threshold_row(threshold: float, bench: Bench, outcome: Outcome, base: Outcome) -> dict[str, Any]:
-    row = {"threshold": threshold, "title": f"C = {threshold:g}", "uas": bench.score(outcome)}
-    row |= {**outcome.facts, "failure": outcome.failure}
-    row |= bench.comparison(outcome, base)
+def _threshold_row(
+    threshold: float, bench: Bench, outcome: DependencyOutcome, base: DependencyOutcome
+) -> dict[str, Any]:
+    row = {"threshold": threshold, **bench.row(f"C = {threshold:g}", outcome, base, "uas")}
     if reported := REPORTED_THRESHOLDS.get(float(threshold)):
         row |= {f"paper_{name}": value for name, value in reported._asdict().items()}
     return row

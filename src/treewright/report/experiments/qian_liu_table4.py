@@ -1,11 +1,9 @@
 """Qian & Liu (2015), Table 4: every treebank of a folder, reranked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from treewright._typing import NonNegativeFloat
 from treewright.progress import report, track
 from treewright.report import show
 from treewright.report.corpora import find_corpora
@@ -15,27 +13,13 @@ from treewright.report.qian_liu.bench import (
     ABOUT_P,
     PAPER,
     Bench,
-    Outcome,
+    DependencyOutcome,
+    MiningSettings,
     Ranking,
-    RerankingSettings,
     column_of,
     describe_row,
 )
 from treewright.report.tables import Column, Findings, Row, Table, failures
-
-
-@dataclass(frozen=True)
-class Table4Settings(RerankingSettings):
-    """The settings of Table 4.
-
-    Parameters
-    ----------
-    threshold : float
-        Threshold of the feature selection, the paper's C.
-    """
-
-    threshold: NonNegativeFloat = 3.0
-
 
 REPORTED_LANGUAGES = (
     ("Chinese", 76.77, 79.17),
@@ -47,8 +31,8 @@ REPORTED_LANGUAGES = (
 )
 
 
-@experiment("qian-liu-table4", Table4Settings)
-def table4(settings: Table4Settings, inputs: Inputs) -> Findings:
+@experiment("qian-liu-table4", MiningSettings)
+def table4(settings: MiningSettings, inputs: Inputs) -> Findings:
     """Rerank every treebank of a folder with features of the dependency tree kernel space."""
     rows = []
     for files in track(find_corpora(inputs.data), "rows of the table", unit="treebanks"):
@@ -83,15 +67,12 @@ def table4(settings: Table4Settings, inputs: Inputs) -> Findings:
     )
 
 
-def _treebank_row(bench: Bench, outcome: Outcome, base: Outcome) -> dict[str, Any]:
-    row: dict[str, Any] = {"title": bench.corpus.name, "n_sentences": len(bench.corpus.train)}
-    row |= {"parts": bench.corpus.describe(), **outcome.facts, "failure": outcome.failure}
-    for metric in ("uas", "las"):
-        row |= {metric: bench.score(outcome, metric), f"base_{metric}": bench.score(base, metric)}
-    row |= bench.comparison(outcome, base)
+def _treebank_row(bench: Bench, outcome: DependencyOutcome, base: DependencyOutcome) -> dict[str, Any]:
+    row = bench.row(bench.corpus.name, outcome, base, "uas", "las")
+    row |= {"n_sentences": len(bench.corpus.train), "parts": bench.corpus.describe()}
+    row |= {f"base_{metric}": bench.score(base, metric) for metric in ("uas", "las")}
     labelled = bench.comparison(outcome, base, "las")
-    row |= {f"las_{name}": value for name, value in labelled.items()}
-    return row
+    return row | {f"las_{name}": value for name, value in labelled.items()}
 
 
 def _paper_languages() -> Table:

@@ -34,7 +34,7 @@ from treewright.progress import report, silenced, track
 from treewright.report import show
 from treewright.report.experiment import Inputs, choose_rows, experiment
 from treewright.report.questions.focus import lemma_of, list_features
-from treewright.report.questions.parses import Parses, Question, QuestionSettings, Readers
+from treewright.report.questions.parses import LabelledQuestion, Parses, QuestionSettings, Readers
 from treewright.report.separate_process import Values
 from treewright.report.store import make_name
 from treewright.report.tables import Column, Findings, Row, Table
@@ -52,7 +52,7 @@ Terms = tuple[tuple[str, float], ...]
 """Kernels by name, each with its weight."""
 
 
-class System(NamedTuple):
+class KernelSystem(NamedTuple):
     """A row of the table: a sum of kernels, or the square of one plus their mean."""
 
     title: str
@@ -78,8 +78,8 @@ class System(NamedTuple):
         return (total + 1) ** 2 if self.is_squared else total
 
 
-def _plain(title: str, *names: str) -> System:
-    return System(title, tuple((name, 1.0) for name in names))
+def _plain(title: str, *names: str) -> KernelSystem:
+    return KernelSystem(title, tuple((name, 1.0) for name in names))
 
 
 SYSTEMS = {
@@ -101,8 +101,8 @@ SYSTEMS = {
     "bag+focus+sst": _plain("B + F + SST", "bag", "focus", "sst"),
     "bag+focus+pt-lemmas": _plain("B + F + PT, by lemma", "bag", "focus", "lemmas"),
     "bag+focus+spt": _plain("B + F + SPT", "bag", "focus", "smoothed"),
-    "bag+2focus+spt": System("B + 2 F + SPT", (("bag", 1.0), ("focus", 2.0), ("smoothed", 1.0))),
-    "squared": System(
+    "bag+2focus+spt": KernelSystem("B + 2 F + SPT", (("bag", 1.0), ("focus", 2.0), ("smoothed", 1.0))),
+    "squared": KernelSystem(
         "(1 + mean of B, F, SPT) squared", (("bag", 1.0), ("focus", 1.0), ("smoothed", 1.0)), True
     ),
 }
@@ -120,7 +120,7 @@ class Example(NamedTuple):
     lemmas: ConstTree
 
 
-def make_examples(questions: Sequence[Question], parses: Parses) -> list[Example]:
+def make_examples(questions: Sequence[LabelledQuestion], parses: Parses) -> list[Example]:
     """Return questions as kernels see them."""
     trees = parses.dependencies
     n_grams = CountVectorizer(analyzer=list_n_grams, binary=True)
@@ -290,17 +290,17 @@ class Trial:
         _, numbers = np.unique(self.labels, return_inverse=True)
         self._folds = deal_folds(numbers, settings.folds, random_state=settings.random_state)
 
-    def tried(self, system: System) -> Values:
+    def tried(self, system: KernelSystem) -> Values:
         """Return the cost with the best cross-validation, and the classes found with it."""
         return self._store.find(self._name(system), partial(self._try, system))
 
-    def _try(self, system: System) -> Values:
+    def _try(self, system: KernelSystem) -> Values:
         machines = Machines(system.matrix(self._matrices), self.labels)
         found = {cost: machines.cross_validate(cost, self._folds) for cost in COSTS}
         best = max(COSTS, key=lambda cost: (n_right(found[cost], self.labels), -cost))
         return {"cost": best, "unseen": found[best], "test": machines.predict(best)}
 
-    def _name(self, system: System) -> str:
+    def _name(self, system: KernelSystem) -> str:
         settings, corpus = self.readers.settings, self.readers.corpus
         fixed = [COSTS, N_GRAM, VECTOR_SIZE, WINDOW, SUBSET_DECAY, PARTIAL_DECAY, DEPTH_DECAY, TOLERANCE]
         options = [self.readers.name, system, settings.random_state, settings.folds, fixed, self.labels]

@@ -19,9 +19,9 @@ from treewright.report.titov.candidates import (
     ASIDE,
     SAMPLE,
     Candidates,
+    ConstituentOutcome,
     DerivedBench,
     DerivedSettings,
-    Outcome,
 )
 from treewright.report.titov.scores import (
     ABOUT_SCORES,
@@ -63,7 +63,7 @@ EFFICIENT, PLAIN = "efficient-top-large", "top-rerank-large"
 
 
 @dataclass(frozen=True)
-class Table1Settings(DerivedSettings):
+class TitovTable1Settings(DerivedSettings):
     """The settings of Table I.
 
     Parameters
@@ -83,8 +83,8 @@ class Table1Settings(DerivedSettings):
         return {"all": self.all_sentences}
 
 
-@experiment("titov-table1", Table1Settings)
-def table1(settings: Table1Settings, inputs: Inputs) -> Findings:
+@experiment("titov-table1", TitovTable1Settings)
+def table1(settings: TitovTable1Settings, inputs: Inputs) -> Findings:
     """Compare kernels derived from left-corner parsers with two vocabularies on the dev set."""
     chosen = choose_rows([each.name for each in TABLE1], settings.systems)
     systems = [each for each in TABLE1 if each.name in chosen]
@@ -125,7 +125,7 @@ class _Vocabulary:
         self._parser = bench.leftcorner(threshold)
         self._candidates = Candidates(bench, self._parser)
         self._rows: dict[str, Row] = {}
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, ConstituentOutcome] = {}
 
     def row(self, system: DerivedKernelRow) -> dict[str, Any]:
         base = self._candidates.alone()

@@ -13,7 +13,7 @@ from treewright.report import show
 from treewright.report.experiment import Inputs, choose_rows, experiment
 from treewright.report.plots import draw_scores
 from treewright.report.tables import Column, Findings, Table
-from treewright.report.titov.candidates import Candidates, DerivedBench, DerivedSettings, Outcome
+from treewright.report.titov.candidates import Candidates, ConstituentOutcome, DerivedBench, DerivedSettings
 from treewright.report.titov.scores import (
     ABOUT_SCORES,
     ABOUT_TEST,
@@ -23,7 +23,7 @@ from treewright.report.titov.scores import (
     describe_row,
     score_outcome,
 )
-from treewright.report.turian.bench import Penalty
+from treewright.report.turian.bench import Penalty, ReportedParser
 from treewright.rerank.constituents import NO_KERNEL, SST, SST_DECAY
 
 LEFTCORNER, CONSTITUENT, BOTH = "leftcorner", "constituent", "both"
@@ -38,15 +38,6 @@ class Reranked(NamedTuple):
     kernel: str | None
 
 
-class Reported(NamedTuple):
-    """A row of the paper's Table II."""
-
-    title: str
-    recall: float
-    precision: float
-    f1: float
-
-
 TABLE2 = (
     Reranked("leftcorner", "left-corner parser", LEFTCORNER, None),
     Reranked("leftcorner-efficient-top", "left-corner parser, Eff-TOP-Rerank", LEFTCORNER, "efficient-top"),
@@ -57,22 +48,22 @@ TABLE2 = (
     Reranked("both-efficient-top", "both parsers' scores, Eff-TOP-Rerank", BOTH, "efficient-top"),
 )
 REPORTED = (
-    Reported("Collins (1999)", 88.1, 88.3, 88.2),
-    Reported("Collins & Duffy (2002)", 88.6, 88.9, 88.7),
-    Reported("Collins & Roark (2004)", 88.4, 89.1, 88.8),
-    Reported("Henderson (2003)", 88.8, 89.5, 89.1),
-    Reported("Charniak (2000)", 89.6, 89.5, 89.5),
-    Reported(f"{PAPER}, Eff-TOP-Rerank-Out", 89.1, 90.1, 89.6),
-    Reported("Collins (2000)", 89.6, 89.9, 89.7),
-    Reported("Shen & Joshi (2004)", 89.5, 90.0, 89.8),
-    Reported("Shen et al. (2003)", 89.7, 90.0, 89.8),
-    Reported("Henderson (2004)", 89.8, 90.4, 90.1),
-    Reported("Bod (2003)", 90.7, 90.8, 90.7),
+    ReportedParser("Collins (1999)", 88.2, 88.1, 88.3),
+    ReportedParser("Collins & Duffy (2002)", 88.7, 88.6, 88.9),
+    ReportedParser("Collins & Roark (2004)", 88.8, 88.4, 89.1),
+    ReportedParser("Henderson (2003)", 89.1, 88.8, 89.5),
+    ReportedParser("Charniak (2000)", 89.5, 89.6, 89.5),
+    ReportedParser(f"{PAPER}, Eff-TOP-Rerank-Out", 89.6, 89.1, 90.1),
+    ReportedParser("Collins (2000)", 89.7, 89.6, 89.9),
+    ReportedParser("Shen & Joshi (2004)", 89.8, 89.5, 90.0),
+    ReportedParser("Shen et al. (2003)", 89.8, 89.7, 90.0),
+    ReportedParser("Henderson (2004)", 90.1, 89.8, 90.4),
+    ReportedParser("Bod (2003)", 90.7, 90.7, 90.8),
 )
 
 
 @dataclass(frozen=True)
-class Table2Settings(DerivedSettings):
+class TitovTable2Settings(DerivedSettings):
     """The settings of Table II.
 
     Parameters
@@ -101,8 +92,8 @@ class Table2Settings(DerivedSettings):
         return {SST: self.sst_sentences}
 
 
-@experiment("titov-table2", Table2Settings)
-def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
+@experiment("titov-table2", TitovTable2Settings)
+def table2(settings: TitovTable2Settings, inputs: Inputs) -> Findings:
     """Rerank the trees of two parsers with derived and tree kernels, and score them on the test set."""
     chosen = choose_rows([each.name for each in TABLE2], settings.systems)
     systems = [each for each in TABLE2 if each.name in chosen]
@@ -165,7 +156,7 @@ class _Parsers:
         report(describe_row(row))
         return row
 
-    def _base(self, system: Reranked) -> Outcome:
+    def _base(self, system: Reranked) -> ConstituentOutcome:
         """Return what a reranker is to improve on: its parser or, of both, the better one."""
         if system.parser != BOTH:
             return self.candidates(system.parser).alone()

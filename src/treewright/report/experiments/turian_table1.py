@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from treewright._typing import Count
 from treewright.progress import report, track
@@ -16,38 +16,29 @@ from treewright.report.turian.bench import (
     PENN,
     SHORT,
     ConstituentBench,
-    System,
+    ParserSystem,
+    ReportedParser,
     TaggedSettings,
     show_length,
 )
 
-
-class Reported(NamedTuple):
-    """A row of the paper's Table 1."""
-
-    title: str
-    f1: float
-    recall: float
-    precision: float
-
-
 REPORTED = (
-    Reported("Turian and Melamed (2005)", 87.13, 86.47, 87.80),
-    Reported("Bikel (2004)", 88.30, 87.85, 88.75),
-    Reported("Taskar et al. (2004)", 89.12, 89.10, 89.14),
-    Reported(PAPER, 89.40, 89.26, 89.55),
+    ReportedParser("Turian and Melamed (2005)", 87.13, 86.47, 87.80),
+    ReportedParser("Bikel (2004)", 88.30, 87.85, 88.75),
+    ReportedParser("Taskar et al. (2004)", 89.12, 89.10, 89.14),
+    ReportedParser(PAPER, 89.40, 89.26, 89.55),
 )
 
 
 @dataclass(frozen=True)
-class Table1Settings(TaggedSettings):
+class TurianTable1Settings(TaggedSettings):
     """The settings of Table 1."""
 
     max_lengths: tuple[Count | None, ...] = (SHORT, None)
 
 
-@experiment("turian-table1", Table1Settings)
-def table1(settings: Table1Settings, inputs: Inputs) -> Findings:
+@experiment("turian-table1", TurianTable1Settings)
+def table1(settings: TurianTable1Settings, inputs: Inputs) -> Findings:
     """Test parsers of several strategies, tags and lengths of sentences."""
     bench, systems = ConstituentBench(settings, inputs), settings.systems()
     lengths = [system.max_length for system in systems]
@@ -79,7 +70,7 @@ def _is_within(longest: int | None, length: int | None) -> bool:
     return longest is None or (length is not None and length <= longest)
 
 
-def _result_row(bench: ConstituentBench, system: System, length: int | None) -> dict[str, Any]:
+def _result_row(bench: ConstituentBench, system: ParserSystem, length: int | None) -> dict[str, Any]:
     return {
         "title": f"{system.strategy}, {system.tags} tags",
         "data": bench.treebank.name,

@@ -16,9 +16,9 @@ from treewright.report.turian.bench import (
     PENN,
     ConstituentBench,
     ConstituentSettings,
+    ParserSystem,
     Penalty,
     Strategies,
-    System,
 )
 from treewright.report.turian.profiling import measure_label
 from treewright.report.turian.sampling import STEPS
@@ -48,7 +48,7 @@ REPORTED_COSTS = {
 
 
 @dataclass(frozen=True)
-class Table2Settings(ConstituentSettings):
+class TurianTable2Settings(ConstituentSettings):
     """The settings of Table 2.
 
     Parameters
@@ -70,8 +70,8 @@ class Table2Settings(ConstituentSettings):
     most_seconds: NonNegativeFloat = 600.0
 
 
-@experiment("turian-table2", Table2Settings)
-def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
+@experiment("turian-table2", TurianTable2Settings)
+def table2(settings: TurianTable2Settings, inputs: Inputs) -> Findings:
     """Profile the trees of one label, and compare building them on samples and on all examples."""
     bench = ConstituentBench(settings, inputs)
     # Times hardly depend on tags, which are gold.
@@ -103,7 +103,7 @@ def table2(settings: Table2Settings, inputs: Inputs) -> Findings:
     )
 
 
-def _cost_row(system: System, values: Values) -> dict[str, Any]:
+def _cost_row(system: ParserSystem, values: Values) -> dict[str, Any]:
     rest = sum(values["profile"][name][0] for name in ("percolation", "updates"))
     iterations = (values["uncached"] + rest) / (values["sampled"] + rest)
     return {"title": system.title, **values, "iteration_speed_up": iterations}

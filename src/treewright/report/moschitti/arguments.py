@@ -13,7 +13,7 @@ from treewright.data.propbank import PropSentence, read_props
 from treewright.errors import InputError
 from treewright.report.corpora import CorpusFiles, find_treebank
 from treewright.report.separate_process import Values
-from treewright.report.store import NAME_LENGTH, Store
+from treewright.report.store import NAME_LENGTH, ResultStore
 from treewright.srl.arguments import Argument, FoundArguments, find_arguments, is_verbal
 
 PARTS = ("train", "dev", "test")
@@ -123,7 +123,7 @@ def read_propbank(data: Path, n_sentences: int | None = None) -> PropBank:
     return PropBank(brackets.name, trees, sentences)
 
 
-def write_arguments(corpus: RoleCorpus, store: Store) -> Path:
+def write_arguments(corpus: RoleCorpus, store: ResultStore) -> Path:
     """Write the parts to train and to test on into a file that is named by what is in it; return its path."""
     text = json.dumps({"train": _as_values(corpus.train), "test": _as_values(corpus.test)}).encode()
     path = store.path("arguments", f"{hashlib.sha256(text).hexdigest()[:NAME_LENGTH]}.json")

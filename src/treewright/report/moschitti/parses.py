@@ -18,11 +18,11 @@ from treewright.progress import report, silenced
 from treewright.report.experiment import Inputs, ThreadedSettings
 from treewright.report.moschitti.arguments import PARTS, PropBank, RoleCorpus, RolePart
 from treewright.report.store import hash_file, load_parser, make_name
-from treewright.report.turian.bench import ConstituentBench, System
+from treewright.report.turian.bench import ConstituentBench, ParserSystem
 from treewright.srl.arguments import Argument, node_places, shape_of
 from treewright.tagging.tagger import Tagger, jackknife
 
-TRAINED = System("shift-reduce", "predicted", None)
+TRAINED = ParserSystem("shift-reduce", "predicted", None)
 """The parser that is trained where none is given."""
 AT_A_TIME = 1000
 """Sentences that are parsed before they are kept."""
@@ -140,7 +140,7 @@ def parse_propbank(bank: PropBank, parser: OwnParser) -> RoleCorpus:
     return bank.corpus(trees)
 
 
-class _Element(NamedTuple):
+class _FrameElement(NamedTuple):
     """A frame element; without an argument if no constituent has its words."""
 
     label: str
@@ -152,7 +152,7 @@ class _Parsed(NamedTuple):
 
     tree: ConstTree
     n_frames: int
-    elements: list[_Element]
+    elements: list[_FrameElement]
 
 
 def read_frames(folder: Path) -> list[FrameSentence]:
@@ -225,7 +225,7 @@ def choose_roles(labels: Sequence[str]) -> set[str]:
 def _find_elements(tree: ConstTree, sentence: FrameSentence) -> _Parsed:
     places = node_places(shape_of(tree))
     elements = [
-        _Element(label, None if node is None else _make_argument(tree, frame, node, label))
+        _FrameElement(label, None if node is None else _make_argument(tree, frame, node, label))
         for frame in sentence.frames
         for label, start, end in frame.elements
         for node in [places.get((start, end))]

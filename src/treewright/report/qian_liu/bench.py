@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from treewright._typing import Count, Range
+from treewright._typing import Count, NonNegativeFloat, Range
 from treewright.data.deptree import DepTree
 from treewright.metrics import SignificanceResult, attachment, significance
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import report
-from treewright.report.corpora import Corpus, CorpusFiles, read_corpus
+from treewright.report.corpora import CorpusFiles, DependencyTreebank, read_corpus
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options
 from treewright.report.separate_process import LostProcessError, Values, peak_memory, run_alone
 from treewright.report.store import load_parser, make_name
@@ -68,7 +68,7 @@ class DependencySettings(ThreadedSettings):
         options = given_options(self, ("random_state", "n_jobs", "epochs", "runs"))
         return DependencyParser(order=3, **{"tags": tags, **options})
 
-    def parser_name(self, corpus: Corpus, tags: str = "predicted") -> str:
+    def parser_name(self, corpus: DependencyTreebank, tags: str = "predicted") -> str:
         """Return the name of that parser, trained on a treebank."""
         parser = self.make_parser(tags)
         return make_name(*parser.result_params().items(), trees=(corpus.train, corpus.dev))
@@ -105,6 +105,19 @@ class RerankingSettings(DependencySettings):
         return {**facts, "order of subtree features": f"up to {DEGREES['subtree']}"}
 
 
+@dataclass(frozen=True)
+class MiningSettings(RerankingSettings):
+    """The settings of experiments that select features at one threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        Threshold of the feature selection, the paper's C.
+    """
+
+    threshold: NonNegativeFloat = 3.0
+
+
 class Ranking(NamedTuple):
     """What tells one reranker from another."""
 
@@ -115,7 +128,7 @@ class Ranking(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class DependencyOutcome:
     """What a system has made of the test sentences, and facts about it.
 
     Attributes
@@ -143,7 +156,7 @@ class Bench:
         self._files, self._store = files, inputs.store
         self._has_lists = False
 
-    def base(self) -> Outcome:
+    def base(self) -> DependencyOutcome:
         """Return what the parser makes of the test sentences."""
         return self._outcome(self._store.find(self._name("base"), self._test_parser))
 
@@ -152,7 +165,7 @@ class Bench:
         trees = load_parser(path, DependencyParser, n_jobs=self.settings.n_jobs).predict(self.corpus.test)
         return {**_columns(trees), **(self._store.get(path.stem) or {"seconds": None})}
 
-    def reranked(self, ranking: Ranking) -> Outcome:
+    def reranked(self, ranking: Ranking) -> DependencyOutcome:
         """Return what a reranker makes of the parser's candidates; it is trained in a process of its own."""
         shared = {name: getattr(self.settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
         options = {**ranking._asdict(), **shared}
@@ -168,12 +181,14 @@ class Bench:
             try:
                 found = run_alone(f"{__name__}:train_reranker", task)
             except LostProcessError as error:
-                return Outcome(None, failure=str(error))
+                return DependencyOutcome(None, failure=str(error))
             kept = self._store.put(name, {**found, "seconds": None} if is_resumed else found)
             self._store.forget_unfinished(name)
         return self._outcome(kept)
 
-    def compare(self, outcome: Outcome, base: Outcome, metric: str = "uas") -> SignificanceResult:
+    def compare(
+        self, outcome: DependencyOutcome, base: DependencyOutcome, metric: str = "uas"
+    ) -> SignificanceResult:
         """Test whether a system differs from another."""
         assert outcome.trees
         assert base.trees
@@ -186,14 +201,24 @@ class Bench:
             punctuation=self._punctuation,
         )
 
-    def comparison(self, outcome: Outcome, base: Outcome, metric: str = "uas") -> dict[str, Any]:
+    def comparison(
+        self, outcome: DependencyOutcome, base: DependencyOutcome, metric: str = "uas"
+    ) -> dict[str, Any]:
         """Return the cells of a row that say how an outcome differs from another; none without trees."""
         if not outcome.trees:
             return {}
         test = self.compare(outcome, base, metric)
         return {"difference": test.difference, "interval": test.interval, "p_value": test.p_value}
 
-    def score(self, outcome: Outcome, metric: str = "uas") -> float | None:
+    def row(
+        self, title: str, outcome: DependencyOutcome, base: DependencyOutcome | None, *metrics: str
+    ) -> dict[str, Any]:
+        """Return a row of a table: scores and facts of an outcome, and how its UAS differs from the base."""
+        scores = {metric: self.score(outcome, metric) for metric in metrics}
+        row = {"title": title, **scores, **outcome.facts, "failure": outcome.failure}
+        return row | self.comparison(outcome, base) if base else row
+
+    def score(self, outcome: DependencyOutcome, metric: str = "uas") -> float | None:
         """Return a score of an outcome, in percent; None where there are no trees."""
         if outcome.trees is None:
             return None
@@ -248,9 +273,11 @@ class Bench:
             "options": options,
         }
 
-    def _outcome(self, kept: Values) -> Outcome:
+    def _outcome(self, kept: Values) -> DependencyOutcome:
         columns = zip(self.corpus.test, kept.pop("heads"), kept.pop("deprels"), strict=True)
-        return Outcome([tree.with_heads(heads, relations) for tree, heads, relations in columns], kept)
+        return DependencyOutcome(
+            [tree.with_heads(heads, relations) for tree, heads, relations in columns], kept
+        )
 
 
 def train_reranker(task: Values) -> Values:

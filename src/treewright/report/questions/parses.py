@@ -18,8 +18,8 @@ from treewright.parsing.dependency.parser import DependencyParser
 from treewright.persist import load_state
 from treewright.progress import report
 from treewright.report.corpora import (
-    Corpus,
-    Treebank,
+    ConstituencyTreebank,
+    DependencyTreebank,
     find_corpora,
     find_corpus,
     find_treebank,
@@ -59,7 +59,7 @@ class QuestionSettings(DependencySettings):
     dependency_parser: Path | None = None
 
 
-class Question(NamedTuple):
+class LabelledQuestion(NamedTuple):
     """A question with its class, such as NUM, and its finer one."""
 
     label: str
@@ -70,11 +70,11 @@ class Question(NamedTuple):
 class Questions(NamedTuple):
     """Questions in two parts."""
 
-    train: list[Question]
-    test: list[Question]
+    train: list[LabelledQuestion]
+    test: list[LabelledQuestion]
 
     @property
-    def all(self) -> list[Question]:
+    def all(self) -> list[LabelledQuestion]:
         """Those to train on, then those to test on."""
         return [*self.train, *self.test]
 
@@ -96,7 +96,7 @@ def find_questions(data: Path) -> tuple[Path, Path]:
     return found[0] / "train.txt", found[0] / "test.txt"
 
 
-def read_questions(path: Path) -> list[Question]:
+def read_questions(path: Path) -> list[LabelledQuestion]:
     """Read questions in UTF-8 or, if it is not that, in Latin 1; each line as in ``NUM:date When ... ?``."""
     content = path.read_bytes()
     try:
@@ -110,7 +110,7 @@ def read_questions(path: Path) -> list[Question]:
         match = LINE.fullmatch(line.strip())
         if not match:
             raise FormatError(str(path), number, f"the line is {quote(line.strip())}", EXPECTED)
-        questions.append(Question(match[1], match[2], tuple(match[3].split())))
+        questions.append(LabelledQuestion(match[1], match[2], tuple(match[3].split())))
     if not questions:
         raise InputError(f"{path} has no questions; expected at least one")
     return questions
@@ -130,7 +130,7 @@ class Readers:
         return Questions(read_questions(train)[: self.settings.n_sentences], read_questions(test))
 
     @cached_property
-    def corpus(self) -> Corpus | None:
+    def corpus(self) -> DependencyTreebank | None:
         """The treebank that vectors and the dependency parser learn from; none if none is needed or there."""
         is_needed = self.settings.dependency_parser is None or self.settings.treebank is not None
         if not is_needed:
@@ -175,7 +175,7 @@ class Readers:
         return self.settings.parser_name(self.corpus)
 
     @cached_property
-    def _treebank(self) -> Treebank:
+    def _treebank(self) -> ConstituencyTreebank:
         return read_treebank(find_treebank(self._folder), self.settings.n_sentences)
 
     def _untrained_constituent(self) -> ConstituentParser:

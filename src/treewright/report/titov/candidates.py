@@ -25,11 +25,11 @@ from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import Input, with_words
 from treewright.persist import identify
 from treewright.progress import report
-from treewright.report.corpora import Treebank
+from treewright.report.corpora import ConstituencyTreebank
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options
 from treewright.report.separate_process import Values
 from treewright.report.store import NAME_LENGTH, load_parser, make_name
-from treewright.report.turian.bench import ConstituentBench, System
+from treewright.report.turian.bench import ConstituentBench, ParserSystem
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.constituents import DERIVED_WEIGHT, NO_KERNEL, SST, SST_DECAY, ConstituentReranker
 from treewright.rerank.parse_lists import (
@@ -96,15 +96,15 @@ class DerivedSettings(ThreadedSettings):
         return min((each for each in wanted if each is not None), default=None)
 
 
-class Listed(NamedTuple):
+class ListedSentences(NamedTuple):
     """Sentences with their candidates."""
 
     gold: list[ConstTree]
     lists: list[ParseList]
 
-    def take(self, n_lists: int | None) -> "Listed":
+    def take(self, n_lists: int | None) -> "ListedSentences":
         """Return the first so many."""
-        return Listed(self.gold[:n_lists], self.lists[:n_lists])
+        return ListedSentences(self.gold[:n_lists], self.lists[:n_lists])
 
     def trees(self, places: Sequence[int]) -> list[ConstTree]:
         """Return one candidate of each sentence."""
@@ -117,7 +117,7 @@ class Listed(NamedTuple):
         return [list(map(Parse, trees, scores[:, 0].tolist())) for trees, scores in lists]
 
 
-class Learnt(NamedTuple):
+class TimedReranker(NamedTuple):
     """A reranker, and what its training took.
 
     Attributes
@@ -140,7 +140,7 @@ class Learnt(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "reranker"}
 
 
-class Outcome(NamedTuple):
+class ConstituentOutcome(NamedTuple):
     """What is chosen for the sentences that are scored, and facts about it."""
 
     trees: list[ConstTree]
@@ -173,17 +173,17 @@ class ListReranker(ConstituentReranker):
 
     _timed: list[_TimedLists] | None = None
     """The lists seen while time is taken."""
-    known: Sequence[Listed] = ()
+    known: Sequence[ListedSentences] = ()
     """The lists of each parser alone, where there are some: nothing is parsed then."""
 
-    def learn(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> Learnt:
+    def learn(self, lists: Sequence[ParseList], losses: list[FloatArray]) -> TimedReranker:
         """Return a reranker that learns from lists; what was done before does not count as its time."""
         n_nonzero = self._count_features(lists)  # compiles, too
         self._timed = []
         start = time.perf_counter()
         reranker = self._train(lists, losses)
         seconds = time.perf_counter() - start
-        return Learnt(reranker, seconds, sum(each.seconds for each in self._timed), n_nonzero)
+        return TimedReranker(reranker, seconds, sum(each.seconds for each in self._timed), n_nonzero)
 
     def _see(self, lists: Sequence[ParseList]) -> Any:  # noqa: ANN401
         seen = super()._see(lists)
@@ -204,7 +204,7 @@ class ListReranker(ConstituentReranker):
             n_nonzero += int(np.count_nonzero(rows.data if issparse(rows) else rows))
         return n_nonzero / sum(len(each.trees) for each in some)
 
-    def tune(self, reranker: CandidateReranker | None, listed: Listed) -> None:
+    def tune(self, reranker: CandidateReranker | None, listed: ListedSentences) -> None:
         """Take what was learnt; find out on other sentences how much it and a second parser count."""
         self.reranker_ = reranker
         self.tuning_ = self._tune(listed.lists, listed.gold)
@@ -287,7 +287,7 @@ class DerivedBench(ConstituentBench):
         """Return a parser by classification: the one given, or one that is trained if it is not kept."""
         if self.constituent_parser:
             return _load(self.constituent_parser, ConstituentParser, self.settings.n_jobs)
-        return self.trained(System("shift-reduce", "gold", None)).parser
+        return self.trained(ParserSystem("shift-reduce", "gold", None)).parser
 
 
 class Candidates:
@@ -309,8 +309,8 @@ class Candidates:
     ) -> None:
         self.parser, self.second = parser, both[1].parser if both else None
         self._bench, self._both = bench, both
-        self._training: dict[int | None, Listed] = {}
-        self._listed: dict[str, Listed] = {}
+        self._training: dict[int | None, ListedSentences] = {}
+        self._listed: dict[str, ListedSentences] = {}
 
     def _reranker(self, kernel: str, weights: str = "output") -> ListReranker:
         settings = self._bench.settings
@@ -331,32 +331,32 @@ class Candidates:
     def _name(*what: object) -> str:
         return fingerprint(what)[:NAME_LENGTH]
 
-    def _list(self, part: str) -> Listed:
+    def _list(self, part: str) -> ListedSentences:
         trees = getattr(self._bench.treebank, part)
         folder = self._bench.store.path("lists", self._name(self.name, self._bench.part_names[part]))
         # Lists do not depend on kernels.
         kernel = SST if self.second is None else NO_KERNEL
         reranker = self._reranker(kernel)
         reranker.known = [each.listed(part) for each in self._both or ()]
-        return Listed(trees, reranker.list_others(trees, folder))
+        return ListedSentences(trees, reranker.list_others(trees, folder))
 
-    def listed(self, part: str) -> Listed:
+    def listed(self, part: str) -> ListedSentences:
         """Return the lists of a part of the treebank, ``"dev"`` or ``"test"``."""
         if part not in self._listed:
             self._listed[part] = self._list(part)
         return self._listed[part]
 
     @property
-    def tuning(self) -> Listed:
+    def tuning(self) -> ListedSentences:
         """The lists of the sentences that weights are tuned on."""
         return self.listed("dev")
 
     @property
-    def scored(self) -> Listed:
+    def scored(self) -> ListedSentences:
         """The lists of the sentences that are scored."""
         return self.listed("test")
 
-    def training(self, n_lists: int | None) -> Listed:
+    def training(self, n_lists: int | None) -> ListedSentences:
         """Return the lists of the first training sentences, by the first parser alone."""
         settings, bench = self._bench.settings, self._bench
         # Parsers of folds learn from all sentences. Else no more are parsed than some reranker learns from,
@@ -371,10 +371,10 @@ class Candidates:
             )
             folder = bench.store.path("lists", name)
             lists = self._reranker(SST).list_training(trees, bench.treebank.dev, folder)
-            self._training[wanted] = Listed(trees, lists)
+            self._training[wanted] = ListedSentences(trees, lists)
         return self._training[wanted].take(n_lists)
 
-    def learnt(self, kernel: str, weights: str = "output") -> Learnt:
+    def learnt(self, kernel: str, weights: str = "output") -> TimedReranker:
         """Return what a reranker learns from the training lists, if it is not kept."""
         bench, name = self._bench, self._learnt_name(kernel, weights)
         path = bench.store.path("rerankers", f"{name}.tw")
@@ -385,7 +385,7 @@ class Candidates:
             found = self._reranker(kernel, weights).learn(lists, losses)
             bench.store.put(name, found.facts)
             found.reranker.save(path)
-        return Learnt(load(path), **(bench.store.get(name) or {}))
+        return TimedReranker(load(path), **(bench.store.get(name) or {}))
 
     def _learnt_name(self, kernel: str, weights: str) -> str:
         settings = self._bench.settings
@@ -406,11 +406,11 @@ class Candidates:
             SAMPLE,
         )
 
-    def alone(self) -> Outcome:
+    def alone(self) -> ConstituentOutcome:
         """Return what the first parser takes for the best."""
-        return Outcome(self.scored.trees([0] * len(self.scored.lists)), {})
+        return ConstituentOutcome(self.scored.trees([0] * len(self.scored.lists)), {})
 
-    def reranked(self, kernel: str, weights: str = "output") -> Outcome:
+    def reranked(self, kernel: str, weights: str = "output") -> ConstituentOutcome:
         """Return what a reranker chooses, or, without a kernel, the scores of both parsers."""
         bench, source = self._bench, self._both[0] if self._both else self
         learnt = None if kernel == NO_KERNEL else source.learnt(kernel, weights)
@@ -428,7 +428,7 @@ class Candidates:
         facts = {f"tuning_{part}": value for part, value in kept["tuning"].items()}
         if learnt:
             facts |= learnt.facts
-        return Outcome(self.scored.trees(kept["places"]), facts)
+        return ConstituentOutcome(self.scored.trees(kept["places"]), facts)
 
     def oracle(self) -> float:
         """Return the F1 of the best candidates of the sentences that are scored."""
@@ -437,9 +437,9 @@ class Candidates:
         return float(kept["f1"])
 
 
-def _divide(treebank: Treebank, *, is_dev_scored: bool) -> Treebank:
+def _divide(treebank: ConstituencyTreebank, *, is_dev_scored: bool) -> ConstituencyTreebank:
     """Return sentences to learn from, to tune on and to score, as trees with words."""
-    treebank = Treebank(treebank.name, *map(with_words, treebank[1:]))
+    treebank = ConstituencyTreebank(treebank.name, *map(with_words, treebank[1:]))
     if is_dev_scored and not treebank.dev:
         raise InputError(f"{treebank.name} has no dev sentences; expected some, which are scored")
     if treebank.dev and not is_dev_scored:
@@ -449,7 +449,7 @@ def _divide(treebank: Treebank, *, is_dev_scored: bool) -> Treebank:
         raise InputError(f"{found}; expected at least {ASIDE}, of which one is set aside")
     aside = treebank.train[ASIDE - 1 :: ASIDE]
     rest = [tree for at, tree in enumerate(treebank.train, 1) if at % ASIDE]
-    return Treebank(treebank.name, rest, aside, treebank.dev if is_dev_scored else treebank.test)
+    return ConstituencyTreebank(treebank.name, rest, aside, treebank.dev if is_dev_scored else treebank.test)
 
 
 def _load(path: Path, model: type[Parser], n_jobs: int) -> Parser:

@@ -7,7 +7,7 @@ from treewright.data.consttree import ConstTree
 from treewright.metrics.parseval import parseval
 from treewright.metrics.significance import significance
 from treewright.report.tables import Row
-from treewright.report.titov.candidates import DerivedBench, Outcome
+from treewright.report.titov.candidates import ConstituentOutcome, DerivedBench
 
 PAPER = "Titov & Henderson (2005)"
 PENN = "Penn Treebank"
@@ -20,7 +20,9 @@ ABOUT_SCORES = (
 ABOUT_TEST = "two-sided randomisation test of F1"
 
 
-def score_outcome(bench: DerivedBench, outcome: Outcome, base: Outcome | None) -> dict[str, Any]:
+def score_outcome(
+    bench: DerivedBench, outcome: ConstituentOutcome, base: ConstituentOutcome | None
+) -> dict[str, Any]:
     """Return the scores of an outcome, and whether it differs from what it improves on."""
     score = parseval(bench.treebank.test, outcome.trees)
     test = compare_trees(bench, outcome.trees, base.trees) if base else {}

@@ -17,8 +17,8 @@ from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.metrics.parseval import parseval
 from treewright.parsing.constituent.parser import ConstituentParser
-from treewright.parsing.constituent.training import Step
-from treewright.report.corpora import Treebank, find_treebank, read_treebank
+from treewright.parsing.constituent.training import PenaltyReport
+from treewright.report.corpora import ConstituencyTreebank, find_treebank, read_treebank
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options
 from treewright.report.separate_process import Values
 from treewright.report.store import NAME_LENGTH, load_parser
@@ -33,7 +33,16 @@ Penalty = Annotated[float, Range(1e-6, 1e6)]
 Strategies = tuple[Literal["shift-reduce", "original"], ...]
 
 
-class System(NamedTuple):
+class ReportedParser(NamedTuple):
+    """What a paper reports of a parser of constituents, in percent."""
+
+    title: str
+    f1: float
+    recall: float
+    precision: float
+
+
+class ParserSystem(NamedTuple):
     """What tells one parser from another."""
 
     strategy: str
@@ -86,10 +95,10 @@ class ConstituentSettings(ThreadedSettings):
         """Whose tags parsers use."""
         return ("gold",)
 
-    def systems(self) -> list[System]:
+    def systems(self) -> list[ParserSystem]:
         """Return the parsers of an experiment."""
         found = product(self.max_lengths, self.strategies, self.tag_sources)
-        return [System(strategy, tags, length) for length, strategy, tags in found]
+        return [ParserSystem(strategy, tags, length) for length, strategy, tags in found]
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ class Trained(NamedTuple):
     seconds: float | None
 
     @property
-    def best(self) -> Step:
+    def best(self) -> PenaltyReport:
         """The step of the training that was kept."""
         return max(self.parser.history_, key=lambda step: step.f1)
 
@@ -139,13 +148,13 @@ class ConstituentBench:
         self._n_jobs = settings.n_jobs
         names = ("runs", "lowest_penalty", "sample_size", "random_state", "n_jobs")
         self._options = given_options(settings, names)
-        self._names: dict[System, str] = {}
+        self._names: dict[ParserSystem, str] = {}
 
-    def make_parser(self, system: System) -> ConstituentParser:
+    def make_parser(self, system: ParserSystem) -> ConstituentParser:
         """Return a parser that has learnt nothing yet."""
         return ConstituentParser(**{"strategy": system.strategy, "tags": system.tags, **self._options})
 
-    def sentences(self, max_length: int | None) -> Treebank:
+    def sentences(self, max_length: int | None) -> ConstituencyTreebank:
         """Return the sentences of up to some length."""
         treebank = self.treebank.up_to(max_length)
         for part in ("train", "test"):
@@ -154,14 +163,14 @@ class ConstituentBench:
                 raise InputError(f"{found}; expected at least one")
         return treebank
 
-    def name(self, system: System, *what: object) -> str:
+    def name(self, system: ParserSystem, *what: object) -> str:
         """Return the name under which things are kept that depend on a system and its training sentences."""
         if system not in self._names:
             parser, treebank = self.make_parser(system), self.sentences(system.max_length)
             self._names[system] = parser.identity(treebank.train, treebank.dev)[:NAME_LENGTH]
         return fingerprint([self._names[system], *what])[:NAME_LENGTH] if what else self._names[system]
 
-    def trained(self, system: System) -> Trained:
+    def trained(self, system: ParserSystem) -> Trained:
         """Return the parser of a system, which is trained if it is not there."""
         treebank, name = self.sentences(system.max_length), self.name(system)
         path = self.store.train(
@@ -178,7 +187,7 @@ class ConstituentBench:
             parser.history_ = [step._replace(seconds=seconds) for step, seconds in steps]
         return Trained(parser, kept.get("seconds"))
 
-    def tested(self, system: System, max_length: int | None) -> Values:
+    def tested(self, system: ParserSystem, max_length: int | None) -> Values:
         """Return what a parser makes of the test sentences of up to some length, and facts about it."""
         return self.store.find(
             self.name(system, "tested", max_length, self._test_name),

@@ -13,7 +13,7 @@ from treewright.parsing.constituent.training import MOST_TREES, make_learner
 from treewright.persist import load_state, save_state
 from treewright.progress import report, silenced
 from treewright.report.separate_process import Values
-from treewright.report.turian.bench import ConstituentBench, System
+from treewright.report.turian.bench import ConstituentBench, ParserSystem
 from treewright.report.turian.sampling import (
     Uncached,
     UncachedBuilder,
@@ -31,7 +31,7 @@ N_LOOKED_AT = 20_000
 
 def measure_label(
     bench: ConstituentBench,
-    system: System,
+    system: ParserSystem,
     *,
     label: str | None,
     penalty: float | None,
@@ -160,8 +160,8 @@ def _summary(whole: Uncached, sampled: float) -> str:
 def measure_memory(ensemble: BoostedTrees, examples: LabelExamples) -> Values:
     """Return how many features an example has, and how many bytes are kept for it instead of them."""
     step = max(1, examples.n_examples // N_LOOKED_AT)
-    first, columns = examples.extract(np.arange(0, examples.n_examples, step))
-    n_features = float(len(columns) / (len(first) - 1))
+    indptr, columns = examples.extract(np.arange(0, examples.n_examples, step))
+    n_features = float(len(columns) / (len(indptr) - 1))
     return {
         "n_features": n_features,
         "direct_bytes": columns.itemsize * n_features,

@@ -15,7 +15,7 @@ from treewright._typing import FloatArray, Integers
 from treewright.learn.boosting import ROUNDING, BoostedTrees, ExampleSource, TreeRecord, draw_sample
 from treewright.learn.trees import TreeBuilder
 from treewright.native.learn import boosting as native
-from treewright.native.learn.boosting import Limits, Rows, Tree
+from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
 
 BLOCK = 1 << 14
 """Examples whose features are held at once."""
@@ -49,7 +49,7 @@ class Target(NamedTuple):
     """What a tree is built for: signed weights of all examples, and what splits must gain."""
 
     signed: FloatArray
-    limits: Limits
+    limits: SplitLimits
 
     @property
     def lightest(self) -> float:
@@ -63,13 +63,13 @@ def next_target(ensemble: BoostedTrees, labels: npt.NDArray[np.int8], biases: Fl
     native.weigh(ensemble.confidences, labels, biases, signed)
     rounding = ROUNDING * float(np.abs(signed).sum())
     penalty = ensemble.eta * (ensemble.largest or 0.0)
-    return Target(signed, Limits(penalty, max(rounding, ensemble.min_gain * penalty), rounding))
+    return Target(signed, SplitLimits(penalty, max(rounding, ensemble.min_gain * penalty), rounding))
 
 
 class Sampled(NamedTuple):
     """A tree that was built on a sample, and the seconds of the steps that led to it."""
 
-    tree: Tree
+    tree: DecisionTree
     sampling: float
     extraction: float
     building: float
@@ -87,7 +87,7 @@ def build_sampled(
     times = [time.thread_time()]
     sample = draw_sample(np.abs(target.signed), size, random_state=random_state)
     times.append(time.thread_time())
-    rows = Rows(*examples.extract(sample.numbers))
+    rows = FeatureRows(*examples.extract(sample.numbers))
     times.append(time.thread_time())
     builder.start(rows, np.copysign(sample.weights, target.signed[sample.numbers]), target.lightest)
     tree = builder.build(target.limits)
@@ -100,7 +100,7 @@ class Uncached(NamedTuple):
 
     Attributes
     ----------
-    tree : Tree
+    tree : DecisionTree
     n_extracted : int
         Examples whose features were extracted, each counted as often as it was.
     extraction, building : float
@@ -109,7 +109,7 @@ class Uncached(NamedTuple):
         Whether the tree was finished; else time was up, and nodes that waited have become leaves.
     """
 
-    tree: Tree
+    tree: DecisionTree
     n_extracted: int
     extraction: float
     building: float
@@ -175,7 +175,7 @@ class UncachedBuilder:
             is_smaller = len(present.numbers) <= len(absent.numbers)
             waiting += [absent, present] if is_smaller else [present, absent]
         features, presents, absents = np.array(links, dtype=np.int32).T.copy()
-        nodes = Tree(features, presents, absents, np.zeros(len(links)))
+        nodes = DecisionTree(features, presents, absents, np.zeros(len(links)))
         building = time.thread_time() - begin - self._extraction
         return Uncached(nodes, self._n_extracted, self._extraction, building, is_whole)
 
@@ -191,9 +191,9 @@ class UncachedBuilder:
         self._heavy = np.flatnonzero(masses > self._lightest)
         return _Waiting(0, numbers, sums)
 
-    def _extract(self, numbers: Integers) -> Rows:
+    def _extract(self, numbers: Integers) -> FeatureRows:
         begin = time.thread_time()
-        rows = Rows(*self._examples.extract(numbers))
+        rows = FeatureRows(*self._examples.extract(numbers))
         self._extraction += time.thread_time() - begin
         self._n_extracted += len(numbers)
         return rows
@@ -221,7 +221,9 @@ class UncachedBuilder:
             chosen = parent.numbers[begin : begin + BLOCK]
             rows = self._extract(chosen)
             has = np.zeros(len(chosen), dtype=np.bool_)
-            has[np.searchsorted(rows.first, np.flatnonzero(rows.columns == feature), side="right") - 1] = True
+            has[np.searchsorted(rows.indptr, np.flatnonzero(rows.columns == feature), side="right") - 1] = (
+                True
+            )
             for side, is_here in enumerate((has, ~has)):
                 native.add_gradients(rows, self._signed[chosen] * is_here, sums[side])
             parts.append(has)
