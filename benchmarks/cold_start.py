@@ -2,11 +2,11 @@
 
     python benchmarks/cold_start.py [WORK ...] [--python PYTHON] [--model MODEL --input CONLLU] [--top N]
 
-Each piece of work runs in a process of its own with an empty home and an empty cache, and once more with what the first
-run has kept. For both it prints the seconds that passed, the CPU seconds, how many functions were compiled and how
-many were loaded, and for the first the functions that took longest to compile, without the functions that they call.
-PYTHON is the interpreter of an environment in which a wheel is installed; without it, the package is taken from where
-this interpreter finds it.
+Each piece of work runs in a process of its own with an empty home and an empty cache, and once more with
+what the first run has kept. For both it prints the seconds that passed, the CPU seconds, how many functions
+were compiled, the CPU seconds of that, and how many were loaded; then the functions that took longest to
+compile, without those that they call. PYTHON is the interpreter of an environment in which a wheel is
+installed; without it, this one is used, and the package where it finds it.
 """
 
 import argparse
@@ -27,53 +27,60 @@ import treewright as tw
 samples = (np.random.default_rng(0).random((60, 6)) < 0.5).astype(int)
 tw.ConjunctionClassifier(degree=2, threshold=2).fit(samples, samples[:, 0] & samples[:, 1]).predict(samples)
 """
-TRAINING = "train dependency trees.conllu --model trained.tw --tags predicted --epochs 1 --runs 1 --folds 2"
+TRAINING = [
+    "train",
+    "dependency",
+    "trees.conllu",
+    "--model",
+    "trained.tw",
+    "--tags",
+    "predicted",
+    "--folds",
+    "2",
+]
 WORKS = {
     "import": "import treewright.native.compiling",
-    "parse": COMMAND.format("treewright parse model.tw one.conllu --output parsed.conllu".split()),
+    "parse": COMMAND.format(["treewright", "parse", "model.tw", "one.conllu", "--output", "parsed.conllu"]),
     "classifier": CLASSIFIER,
-    "kernel": COMMAND.format("treewright kernel trees.mrg --out gram.npy".split()),
-    "train": COMMAND.format(["treewright", *TRAINING.split()]),
+    "kernel": COMMAND.format(["treewright", "kernel", "trees.mrg", "--out", "gram.npy"]),
+    "train": COMMAND.format(["treewright", *TRAINING, "--epochs", "1", "--runs", "1"]),
 }
 
 # Hears what Numba compiles and writes it down at the end.
 LISTEN = """
 import atexit, json, time
+from numba.core import event
+from numba.core.compiler import CompileResult
 
 counts = {"loaded": 0}
-rows, open_, lines = {}, [], []
+rows, open_ = {}, []
 
-class Listener:
-    def __new__(cls):
-        from numba.core import event
-        class Heard(event.Listener):
-            def on_start(self, event):
-                open_.append([time.process_time(), 0.0])
-            def on_end(self, event):
-                start, inner = open_.pop()
-                took = time.process_time() - start
-                if open_:
-                    open_[-1][1] += took
-                function = event.data["dispatcher"].py_func
-                name = f"{function.__module__}.{function.__qualname__}".removeprefix("treewright.native.")
-                row = rows.setdefault(name, [0, 0.0])
-                row[0] += 1
-                row[1] += took - inner
-        event.register("numba:compile", Heard())
-        from numba.core import caching
-        load = caching.Cache.load_overload
-        def count(self, *arguments):
-            found = load(self, *arguments)
-            counts["loaded"] += found is not None
-            return found
-        caching.Cache.load_overload = count
+class Listener(event.Listener):
+    def on_start(self, event):
+        open_.append([time.process_time(), 0.0])
+
+    def on_end(self, event):
+        start, inner = open_.pop()
+        took = time.process_time() - start
+        if open_:
+            open_[-1][1] += took
+        function = event.data["dispatcher"].py_func
+        name = f"{function.__module__}.{function.__qualname__}".removeprefix("treewright.native.")
+        row = rows.setdefault(name, [0, 0.0])
+        row[0] += 1
+        row[1] += took - inner
+
+def rebuild(*arguments, rebuild=CompileResult._rebuild):
+    counts["loaded"] += 1
+    return rebuild(*arguments)
 
 def write():
     with open("heard.json", "w") as file:
         json.dump({"rows": rows, **counts}, file)
 
 atexit.register(write)
-Listener()
+event.register("numba:compile", Listener())
+CompileResult._rebuild = rebuild
 """
 
 
@@ -95,14 +102,18 @@ def prepare(folder, model, sentences):
 
 
 def run(python, program, folder, home):
-    """Run `program` in `folder`; return the seconds that passed, the CPU seconds and what was heard of Numba."""
+    """Run `program` in `folder`; return the seconds that passed, the CPU seconds and what Numba did."""
+    # Another interpreter takes the package from where it is installed there.
+    kept = {
+        name: value for name, value in os.environ.items() if python == sys.executable or name != "PYTHONPATH"
+    }
     places = {"HOME": home, "XDG_CACHE_HOME": f"{home}/.cache", "NUMBA_CACHE_DIR": "", "TREEWRIGHT_CACHE": ""}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     done = subprocess.run(
         [python, "-c", LISTEN + program],
         cwd=folder,
-        env={**os.environ, **places},
+        env={**kept, **places},
         capture_output=True,
         text=True,
         check=False,

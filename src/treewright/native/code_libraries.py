@@ -1,9 +1,10 @@
 """How functions become machine code: once, within the function that Python calls.
 
-Numba optimizes and translates every function that it compiles, then once more as a part of each function that calls
-it, and again as a part of those that call these. Here a function that is called by compiled code stays intermediate
-code until all of it is linked into the function that is called from Python, which alone is optimized and translated.
-Compiling what a parse needs takes 60 CPU seconds Numba's way and 23 this way (`benchmarks/cold_start.py`).
+Numba optimizes and translates every function that it compiles, then once more as a part of each function
+that calls it, and again as a part of those that call these. Here a function that is called by compiled code
+stays intermediate code until it is linked into the function that Python calls, which alone is optimized and
+translated. What a parse needs compiles in 60 CPU seconds by Numba alone and in 28 this way
+(`benchmarks/cold_start.py parse`).
 """
 
 import gc
@@ -18,10 +19,18 @@ ENVIRONMENT = "_ZN08NumbaEnv"
 """How names begin of the variables that hold the Python constants of a function."""
 
 
-class EntryLibrary(JITCodeLibrary):
+class _LateLibrary(JITCodeLibrary):
+    """Code whose functions are optimized when all of it is together, not before."""
+
+    def _optimize_functions(self, module):
+        module.data_layout = self._codegen._data_layout
+
+
+class EntryLibrary(_LateLibrary):
     """The machine code of a function that Python calls, with all that it calls."""
 
     def finalize(self):
+        """Link, optimize and translate all of it."""
         called, self._linking_libraries = self._linking_libraries, []
         for library in sort_by_calls(called):
             self._reload_init.update(library._reload_init)
@@ -44,7 +53,7 @@ class EntryLibrary(JITCodeLibrary):
         return self.name, "object", (self._get_compiled_object(), binding.parse_assembly(stubs).as_bitcode())
 
 
-class CalledLibrary(JITCodeLibrary):
+class CalledLibrary(_LateLibrary):
     """The intermediate code of a function that compiled code calls."""
 
     def __init__(self, codegen, name):
@@ -53,21 +62,24 @@ class CalledLibrary(JITCodeLibrary):
 
     @property
     def codegen(self):
+        """Numba's generator of code."""
         return _WithoutEnvironments(self._codegen)
 
     def finalize(self):
+        """Let its functions be left out where no code calls them."""
         for function in self._final_module.functions:
             if _is_exported(function):
                 function.linkage = "linkonce_odr"
         self._finalized = True
 
     def get_pointer_to_function(self, name):
+        """Return the address of a function, 0 if it is not defined here."""
         if not any(each.name == name for each in self.get_defined_functions()):
             return 0
         return self._as_entry().get_pointer_to_function(name)
 
     def _get_module_for_linking(self):
-        """Return the code for a function of another package that calls this one, a part of Numba's own library."""
+        """Return the code for functions of other packages that call this one, a part of Numba's own."""
         return self._as_entry()._get_module_for_linking()
 
     def _as_entry(self):
@@ -93,6 +105,7 @@ class EntryCompiler(Compiler):
         super().__init__(typing_context, target_context, library, *rest)
 
     def compile_extra(self, function):
+        """Compile it with all that it calls."""
         with _called_libraries(self.state.targetctx.codegen()), _without_collection():
             return super().compile_extra(function)
 

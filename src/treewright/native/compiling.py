@@ -1,16 +1,12 @@
 """The decorators of all compiled functions: cached on disk, with a log line when they compile."""
 
-import functools
-import hashlib
 import logging
-from pathlib import Path
 
 import numba
 from numba.core import event
-from numba.core.caching import CacheImpl, _CacheLocator
-from numba.core.types import unliteral
+from numba.core.types import Integer, int64, unliteral
 
-from treewright._cache import cache_folder
+from treewright.native.code_cache import CodeCache
 from treewright.native.code_libraries import EntryCompiler
 
 logger = logging.getLogger("treewright")
@@ -35,69 +31,26 @@ def inlined(function):
 
 
 def _compile_when_called(function, **options):
-    """Return `function` for calls from Python, which are kept on disk, and from compiled code, which are not."""
+    """Return `function` for calls from Python, whose code is kept on disk, and from compiled code."""
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
-    entry = numba.njit(cache=True, pipeline_class=EntryCompiler, **options)(function)
+    entry = numba.njit(pipeline_class=EntryCompiler, **options)(function)
     if not numba.config.DISABLE_JIT:
+        entry._cache = CodeCache(function)
         called = numba.njit(no_cpython_wrapper=True, **options)(function)
         entry.get_overload = called.get_overload
-        # Numba would compile it again for each integer that stands in a call.
         entry.get_call_template = lambda types, keywords: called.get_call_template(
-            [unliteral(each) for each in types], {name: unliteral(each) for name, each in keywords.items()}
+            [_widened(each) for each in types], {name: _widened(each) for name, each in keywords.items()}
         )
     return entry
 
 
-def fingerprint(folder):
-    """Return a name for the source code in `folder` and below it, another one after any change."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+def _widened(kind):
+    """Return the type that an argument is handed over with: int64 for short integers and those in the source.
 
-
-FINGERPRINT = fingerprint(Path(__file__).parent)
-
-
-class _SourceStateLocator(_CacheLocator):
-    """Tells Numba where to keep the machine code of this package: in a folder for this state of its source.
-
-    Numba alone would go on using a function after a change in another that it calls. The folder is in
-    $NUMBA_CACHE_DIR if that is set, else in treewright's cache folder, which can always be written.
+    Numba would compile a function again for each of them.
     """
-
-    def __init__(self, function, file):
-        folder = _code_folder(numba.config.CACHE_DIR)
-        self._path = folder / self.get_suitable_cache_subpath(file)
-        self._line = function.__code__.co_firstlineno
-
-    @classmethod
-    def from_function(cls, function, file):
-        if not function.__module__.startswith(f"{__package__}."):
-            return None
-        locator = cls(function, file)
-        try:
-            locator.ensure_cache_path()
-        except OSError:  # Numba then asks the next locator
-            return None
-        return locator
-
-    def get_cache_path(self):
-        return str(self._path)
-
-    def get_source_stamp(self):
-        return FINGERPRINT
-
-    def get_disambiguator(self):
-        return str(self._line)
-
-
-@functools.cache
-def _code_folder(chosen):
-    return Path(chosen, FINGERPRINT) if chosen else cache_folder("numba", FINGERPRINT)
-
-
-CacheImpl._locator_classes.insert(0, _SourceStateLocator)
+    kind = unliteral(kind)
+    return int64 if isinstance(kind, Integer) and kind.signed else kind
 
 
 class _CompilationNotice(event.Listener):
