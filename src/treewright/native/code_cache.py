@@ -5,7 +5,6 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import ClassVar
 
 import llvmlite
 import numba
@@ -106,7 +105,7 @@ def place_of(function):
 
 
 class _Implementation(CompileResultCacheImpl):
-    _locator_classes: ClassVar = [_SourceStateLocator, *CacheImpl._locator_classes]
+    _locator_classes = [_SourceStateLocator, *CacheImpl._locator_classes]  # type: ignore[list-item] # noqa: RUF012
 
 
 class CodeCache(FunctionCache):
