@@ -11,7 +11,7 @@ from small_models import train_models, use
 
 import treewright as tw
 from treewright.errors import FormatError, TreewrightError
-from treewright.persist import State, identify, load_state, save_state
+from treewright.model import State, identify, load_state, save_state
 
 SHARED_MEMORY = Path("/dev/shm")
 HEADER = 8

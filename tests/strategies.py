@@ -118,6 +118,66 @@ def dep_trees(draw, max_words=6, *, extras=True, comments=True, columns=()):
 
 
 @st.composite
+def analyses(draw, max_characters=12):
+    """Draw two analyses of one text, with tokens, words, sentences, tags and trees of their own.
+
+    All values come from few, so that the two often agree.
+    """
+    text = draw(st.text(st.sampled_from("abAİ"), min_size=1, max_size=max_characters))
+    return [draw(_analysis(text)) for _ in range(2)]
+
+
+@st.composite
+def _analysis(draw, text):
+    """Cut a text into tokens and these into sentences, and annotate them."""
+    trees, words, extra = [], [], []
+    place = 0
+    while place < len(text):
+        end = place + draw(st.integers(1, min(4, len(text) - place)))
+        form = draw(st.sampled_from([" ", "\u3000", *[""] * 6])).join(text[place:end])
+        if draw(st.sampled_from([True, False, False])):
+            parts = draw(st.lists(st.sampled_from(["a", "b", "B", "ab", "b a"]), min_size=1, max_size=3))
+            span = f"{len(words) + 1}-{len(words) + len(parts)}"
+            extra.append(ExtraLine(len(words), f"{span}\t{form}" + "\t_" * 8))
+            words += parts
+        else:
+            words.append(form)
+        if draw(st.sampled_from([True, False, False, False, False])):
+            extra.append(ExtraLine(len(words), f"{len(words)}.1\ta" + "\t_" * 8))
+        place = end
+        if place == len(text) or draw(st.sampled_from([True, False, False])):
+            trees.append(draw(_annotated(words, extra)))
+            words, extra = [], []
+    return trees
+
+
+@st.composite
+def _annotated(draw, words, extra):
+    """Draw a tree with one root over given words, and tags, features and lemmas."""
+    n = len(words)
+
+    def column(*values):
+        return draw(st.lists(st.sampled_from(values), min_size=n, max_size=n))
+
+    order = draw(st.permutations(range(1, n + 1)))
+    chosen = [0] * n
+    for placed, word in enumerate(order[1:], start=1):
+        chosen[word - 1] = draw(st.sampled_from(order[:placed]))
+    return DepTree(
+        words,
+        chosen,
+        column("nsubj", "nsubj:pass", "root", "case", "case:x", "det", "punct", "x:nsubj"),
+        lemmas=column("a", "b", "_"),
+        upos=column("N", "N", "V"),
+        xpos=column("_", "_", "X"),
+        feats=column(
+            "_", "Case=Nom", "Number=Sing|Case=Nom", "Case=Nom|Number=Sing", "Own=Yes|Case=Nom", "Own=No"
+        ),
+        extra_lines=extra,
+    )
+
+
+@st.composite
 def conllx_trees(draw, max_words=6):
     """Draw a sentence with the columns of CoNLL-X and no others."""
     tree = draw(dep_trees(max_words, extras=False, comments=False, columns=("PHEAD", "PDEPREL")))

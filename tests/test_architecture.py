@@ -13,11 +13,11 @@ PACKAGE = Path(tw.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 
 LEVELS = [
-    ["_version", "_cache", "_cleanup", "progress"],
+    ["_version", "_cache", "_cleanup", "_naming", "progress"],
     ["native", "errors", "_optional", "_typing", "_validate"],
     ["data"],
-    ["persist", "scale", "drawing"],
-    ["model", "checkpoint"],
+    ["model", "scale", "drawing"],
+    ["checkpoint"],
     ["metrics"],
     ["kernels", "learn"],
     ["mining"],
@@ -25,6 +25,7 @@ LEVELS = [
     ["tagging"],
     ["parsing"],
     ["rerank", "srl"],
+    ["pipeline"],
     ["report"],
     ["web"],
     ["commands", "spacy_component"],

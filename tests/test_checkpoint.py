@@ -8,7 +8,7 @@ from treewright import checkpoint
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import replacing
 from treewright.errors import InputError
-from treewright.persist import State
+from treewright.model import State
 from treewright.scale import map_jobs
 
 

@@ -151,7 +151,7 @@ def test_options_of_training_are_not_for_parsers_that_have_learnt(fail, data, tm
         (
             CONSTITUENT,
             "efficient-top",
-            "kernel is EfficientTopRerankingKernel and parser ConstituentParser; "
+            "--rerank efficient-top with a ConstituentParser; "
             "expected a LeftCornerParser, from whose network it is derived",
         ),
     ],
@@ -174,7 +174,9 @@ def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_pat
     expected = "expected a LeftCornerParser or a ConstituentParser"
     assert message == f"treewright: {tmp_path / 'tagger.tw'} is a Tagger; {expected}"
     message = fail(*CONSTITUENT, *sources, "--rerank", "none")
-    assert message == "treewright: kernel is 'none' and there is no second parser; expected either"
+    assert message == (
+        "treewright: --rerank none and no --second parser; expected either another kernel or a second parser"
+    )
     message = fail(
         *CONSTITUENT, data / "train.mrg", "--model", constituent, "--rerank", "none", "--second", constituent
     )

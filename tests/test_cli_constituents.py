@@ -329,7 +329,7 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
         "expected a model that finds dependencies"
     )
     message = fail("parse", model, source, "--tags", "x")
-    assert message == "treewright: tags is 'x'; expected one of gold, predicted"
+    assert message == "treewright: --tags is 'x'; expected one of gold, predicted"
     message = fail("explain", model, source)
     assert (
         message

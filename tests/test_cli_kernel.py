@@ -261,7 +261,7 @@ def test_what_32_bits_cannot_hold_names_the_options_that_help(tmp_path, fail):
     path = tmp_path / "trees"
     path.write_text("(S " + "(N a) " * 200 + ")\n")
     message = fail("kernel", path, "--out", tmp_path / "gram.npy", "--decay", "1", "--float32")
-    assert message.endswith("expected what 32 bits can hold: --normalize, or no --float32")
+    assert message.endswith("expected what 32 bits can hold: --normalize, or 64 bits")
 
 
 def test_one_tree_is_counted_as_one(tmp_path):

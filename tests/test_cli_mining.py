@@ -131,7 +131,7 @@ def test_the_samples_are_not_written_over(data, tmp_path, fail, option):
         (
             "a 1:1\nb 2:1\n",
             ["--threshold", "x"],
-            "--threshold is 'x'; expected a number of at least 0 or \"auto\"",
+            "--threshold is 'x'; expected a number of at least 0 or auto",
         ),
         ("a 1:1\nb 2:1\n", ["--threshold", "-1"], "--threshold is '-1'; expected a number of at least 0"),
         ("a 1:1\nb 2:1\n", ["--degree", "0"], "--degree is '0'; expected an integer of at least 1"),

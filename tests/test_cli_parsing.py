@@ -6,7 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright.persist import State, load_state, save_state
+from treewright.model import State, load_state, save_state
 from treewright.progress import messages_to
 
 
@@ -39,7 +39,7 @@ def test_training_says_how_it_goes(folder, tmp_path):
         "1",
     ]
     shown = run("train", "dependency", *arguments, "--dev", folder / "test.conllu").stderr
-    assert "epoch 1 of 1: loss" in shown
+    assert "epoch 1/1: loss" in shown
     assert "dev UAS" in shown
 
 
@@ -266,7 +266,7 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
         )
     expected = f"{checkpoint} is left of work that was interrupted; give --resume, or delete it"
     assert fail(*arguments) == f"treewright: {expected}"
-    assert "epoch 1 of 2" not in run(*arguments, "--resume").stderr
+    assert "epoch 1/2" not in run(*arguments, "--resume").stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parser.tw"]
 
 
@@ -315,10 +315,10 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
     model, source = folder / "parser.tw", folder / "test.conllu"
     assert (
         fail("parse", model, source, "--tags", "x")
-        == "treewright: tags is 'x'; expected one of gold, predicted"
+        == "treewright: --tags is 'x'; expected one of gold, predicted"
     )
     message = fail("parse", model, source, "--language", "en")
-    assert message == "treewright: --language is for plain text; expected --raw with it"
+    assert message == "treewright: --language has no effect without --raw; expected --raw"
 
 
 def test_a_damaged_model_is_one_line(fail, folder, tmp_path):

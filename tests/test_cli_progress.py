@@ -59,7 +59,7 @@ def read_events(text):
 
 def test_lines_are_told_where_there_is_no_terminal():
     told = run(*TRAIN).stderr
-    assert re.fullmatch(r"tags, epoch 1 of 1: .*\nlemmas: .*\nwritten: model.tw\n", told)
+    assert re.fullmatch(r"tags, epoch 1/1: .*\nlemmas: .*\nwritten: model.tw\n", told)
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "-q"])
@@ -93,7 +93,7 @@ def test_log_json_tells_lines_progress_and_results_as_objects(arguments):
     ("arguments", "text"),
     [
         (("evaluate", "no.conllu", "no.conllu", "--log-json"), "no.conllu: No such file or directory"),
-        (("--log-json", "evaluate"), "Missing argument 'GOLD'. (see: treewright evaluate --help)"),
+        (("--log-json", "evaluate"), "Missing argument 'GOLD' (see: treewright evaluate --help)"),
         (
             ("evaluate", "--log-json", "--colour"),
             "No such option: --colour (see: treewright evaluate --help)",

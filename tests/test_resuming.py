@@ -6,13 +6,12 @@ import pytest
 import treewright as tw
 from treewright import checkpoint
 from treewright.annotation.contract import Request
-from treewright.annotation.files import annotate_file
-from treewright.annotation.resumable_output import Unfinished
+from treewright.annotation.files import Unfinished, annotate_file
 from treewright.checkpoint import Checkpoint
 from treewright.errors import FormatError, InputError
 from treewright.kernels import gram
 from treewright.kernels.compose import VectorKernel
-from treewright.persist import identify
+from treewright.model import identify
 
 
 class CutOffError(Exception):

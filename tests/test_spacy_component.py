@@ -7,7 +7,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import InputError
-from treewright.persist import State, save_state
+from treewright.model import State, save_state
 
 spacy = pytest.importorskip("spacy")
 
@@ -307,3 +307,37 @@ def test_an_extension_of_the_same_name_is_an_error():
             pipeline()
     finally:
         spacy.tokens.Doc.set_extension("candidates", getter=kept[2], force=True)
+
+
+@pytest.fixture(scope="module")
+def pipeline_file(bank, tmp_path_factory):
+    options = {"order": 1, "epochs": 1, "runs": 1, "k": 1, "table_bits": 12, "folds": 2}
+    parser = tw.DependencyParser(tags="predicted", **options)
+    path = tmp_path_factory.mktemp("models") / "pipeline.tw"
+    tw.Pipeline(parser=parser).fit(bank.dependencies).save(path)
+    return str(path)
+
+
+def own_tokenizer(path):
+    return {"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1", "model": path}}}
+
+
+def test_the_tokenizer_of_a_pipeline_takes_the_place_of_spacys(pipeline_file, tmp_path):
+    nlp = spacy.blank("en", config=own_tokenizer(pipeline_file))
+    nlp.add_pipe("treewright", config={"model": pipeline_file})
+    doc = nlp(f"  {TEXT}\n\n")
+    assert doc.text == f"  {TEXT}\n\n"
+    model = tw.load(pipeline_file)
+    expected = model(doc.text)
+    found = [[token.text for token in each if not token.is_space] for each in doc.sents]
+    assert found == [tree.words for tree in expected]
+    heads = [token.head.i == token.i for token in doc if not token.is_space]
+    assert heads == [head == 0 for tree in expected for head in tree.heads]
+    nlp.to_disk(tmp_path / "kept")
+    again = spacy.load(tmp_path / "kept")
+    assert [token.text for token in again(TEXT)] == [token.text for token in nlp(TEXT)]
+
+
+def test_a_model_without_a_tokenizer_is_refused(parser_file):
+    with pytest.raises(InputError, match="is a DependencyParser; expected a Pipeline or a Tokenizer"):
+        spacy.blank("en", config=own_tokenizer(parser_file))

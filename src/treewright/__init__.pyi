@@ -19,6 +19,7 @@ from .data.conllu import write_conllx as write_conllx
 from .data.consttree import ConstTree as ConstTree
 from .data.consttree import Span as Span
 from .data.deptree import DepTree as DepTree
+from .data.deptree import MultiwordToken as MultiwordToken
 from .data.framenet import FrameAnnotation as FrameAnnotation
 from .data.framenet import FrameSentence as FrameSentence
 from .data.framenet import iter_framenet as iter_framenet
@@ -54,6 +55,7 @@ from .data.synthetic import Pattern as Pattern
 from .data.synthetic import PlantedDecision as PlantedDecision
 from .data.synthetic import Treebank as Treebank
 from .data.synthetic import make_treebank as make_treebank
+from .data.word import Word as Word
 from .drawing.pictures import SideBySide as SideBySide
 from .drawing.pictures import compare_trees as compare_trees
 from .drawing.pictures import draw as draw
@@ -111,6 +113,8 @@ from .parsing.dependency.lattice import Lattice as Lattice
 from .parsing.dependency.parser import Candidate as Candidate
 from .parsing.dependency.parser import DependencyParser as DependencyParser
 from .parsing.leftcorner.parser import LeftCornerParser as LeftCornerParser
+from .pipeline import Document as Document
+from .pipeline import Pipeline as Pipeline
 from .rerank.any_candidates import CandidateReranker as CandidateReranker
 from .rerank.candidates import CandidateLists as CandidateLists
 from .rerank.constituents import ConstituentReranker as ConstituentReranker
@@ -127,3 +131,4 @@ from .srl.roles import RoleClassifier as RoleClassifier
 from .srl.roles import RoleReason as RoleReason
 from .tagging.tagger import Tagger as Tagger
 from .tagging.tagger import TaggingScore as TaggingScore
+from .tagging.tokenizer import Tokenizer as Tokenizer

@@ -6,6 +6,7 @@ annotations, and the command line makes its options of them.
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -20,48 +21,12 @@ class Range:
     high: float | None = None
 
 
-SPELLINGS = {
-    "C": "cost",
-    "random_state": "seed",
-    "n_jobs": "jobs",
-    "n_sentences": "sentences",
-    "n_trees": "trees",
-    "max_lengths": "max_length",
-}
-"""Parameters that have another name on the command line."""
-
-
-def option_name(parameter: str) -> str:
-    """Return the option of the command line for a parameter.
-
-    Examples
-    --------
-    >>> option_name("random_state"), option_name("lowest_penalty")
-    ('--seed', '--lowest-penalty')
-    """
-    return "--" + SPELLINGS.get(parameter, parameter).replace("_", "-")
-
-
-def show_value(value: object) -> str:
-    """Write the value of a parameter as it is given on the command line.
-
-    Examples
-    --------
-    >>> show_value((1.0, 2.5)), show_value((15, None))
-    ('1,2.5', '15,all')
-    """
-    if isinstance(value, tuple):
-        return ",".join(map(show_value, value))
-    if value is None:
-        return "all"
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
 class Shown(Enum):
     """What a parameter is, where its type alone does not say how the command line takes it."""
 
     MEMORY = "SIZE"
     FILE = "FILE"
+    FOLDER = "DIR"
     ADDRESS = "ADDRESS"
 
 
@@ -73,6 +38,8 @@ Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
 """A number of bytes; on the command line, a size such as 512M or 4G."""
 FileName: TypeAlias = Annotated[str, Shown.FILE]
+FolderName: TypeAlias = Annotated[str, Shown.FOLDER]
+Folder: TypeAlias = Annotated[Path, Shown.FOLDER]
 Address: TypeAlias = Annotated[str, Shown.ADDRESS]
 TagSource: TypeAlias = Literal["gold", "predicted"]
 LiftingScheme: TypeAlias = Literal["baseline", "head", "path", "head+path"]

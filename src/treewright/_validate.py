@@ -3,21 +3,26 @@
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from treewright._naming import named, setting
 from treewright._typing import Range
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Conditions = Mapping[str, Collection[Any]]
 """Values that other parameters must have, all of them."""
+GIVEN = (object(),)
+"""Stands for any value but None among the values that another parameter must have."""
 INFINITY = float("inf")
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Check that `value` is one of `choices`."""
     if not _is_one_of(value, choices):
-        raise InputError(f"{name} is {value!r}; expected one of {', '.join(map(str, choices))}")
+        raise InputError(f"{named(name)} is {value!r}; expected one of {', '.join(map(str, choices))}")
 
 
 def check_integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> None:
@@ -41,20 +46,32 @@ def check_params(model: object) -> None:
     with None, and tuples of any length; a parameter of any other type is left to the estimator. A parameter
     that differs from its default but has no effect, by the estimator's `EFFECTIVE_IF`, is refused as well.
     """
-    for name, hint in constructor_hints(type(model)).items():
-        check_param(name, getattr(model, name), hint)
-    values = {name: getattr(model, name) for name in constructor_hints(type(model))}
-    defaults = inspect.signature(type(model)).parameters
+    kind: type[Any] = type(model)
+    hints = constructor_hints(kind)  # type: ignore[arg-type]
+    values = {name: getattr(model, name) for name in hints}
+    for name, hint in hints.items():
+        check_param(name, values[name], hint)
+    defaults = inspect.signature(kind).parameters
     changed = [name for name, value in values.items() if not _is_one_of(value, [defaults[name].default])]
-    for found in without_effect(type(model), values, changed):
-        raise InputError(found.describe(str, repr))
+    for found in without_effect(kind, values, changed):
+        raise InputError(str(found))
 
 
-def constructor_hints(kind: Callable[..., Any]) -> dict[str, Any]:
+def check_param_names(estimator: Any, given: Iterable[str]) -> None:  # noqa: ANN401
+    """Check that an estimator has parameters of these names, ``name__inner`` for those of one among them."""
+    names = [name for name in estimator.get_params() if "__" not in name]
+    for name in (key.partition("__")[0] for key in given):
+        if name not in names:
+            expected = f"one of {', '.join(names)}" if names else "none, as it has no parameters"
+            raise InputError(f"parameter {quote(name)} of {type(estimator).__name__}; expected {expected}")
+
+
+@cache
+def constructor_hints(kind: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the annotations of the parameters of a class's constructor, or of a function."""
     hints = get_type_hints(kind.__init__ if inspect.isclass(kind) else kind, include_extras=True)
     hints.pop("return", None)
-    return hints
+    return types.MappingProxyType(hints)
 
 
 class WithoutEffect(NamedTuple):
@@ -64,17 +81,16 @@ class WithoutEffect(NamedTuple):
     found: dict[str, Any]
     expected: Sequence[Conditions]
 
-    def describe(self, spell: Callable[[str], str], show: Callable[[Any], str]) -> str:
-        """Return one line, with names and values as Python or the command line writes them."""
-        found = " and ".join(f"{spell(name)} {show(value)}" for name, value in self.found.items())
+    def __str__(self) -> str:
+        found = " and ".join(setting(name, value) for name, value in self.found.items())
         expected = ", or ".join(
             " and ".join(
-                f"{spell(name)} {' or '.join(show(value) for value in values)}"
-                for name, values in each.items()
+                named(name) if values is GIVEN else setting(name, *values) for name, values in each.items()
             )
             for each in self.expected
         )
-        return f"{spell(self.name)} has no effect with {found}; expected {expected}"
+        line = f"{named(self.name)} has no effect with {found}; expected {expected}"
+        return line.replace(" with no --", " without --")
 
 
 def without_effect(
@@ -84,6 +100,7 @@ def without_effect(
 
     `kind.EFFECTIVE_IF` declares when a parameter has one: the values that others must have, or several
     such conditions of which one must hold. An object in place of the name of one is what a user has made.
+    A function declares it by `effective_if`.
     """
     declared: Mapping[str, Conditions | Sequence[Conditions]] = getattr(kind, "EFFECTIVE_IF", {})
     for name in names:
@@ -97,9 +114,21 @@ def without_effect(
             yield WithoutEffect(name, {other: values[other] for other in others}, ways)
 
 
+def effective_if(**conditions: Conditions) -> Callable[[Function], Function]:
+    """Declare when parameters of a function have an effect, as a class does in `EFFECTIVE_IF`."""
+
+    def declare(function: Function) -> Function:
+        function.EFFECTIVE_IF = conditions  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
 def _holds(value: object, allowed: Collection[object]) -> bool:
+    if allowed is GIVEN:
+        return value is not None
     is_plain = value is None or isinstance(value, str | int | float)
-    return not is_plain or _is_one_of(value, allowed)
+    return _is_one_of(value, allowed) if is_plain else None not in allowed
 
 
 def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
@@ -109,7 +138,7 @@ def check_param(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
         for each in value:
             check_param(name, each, get_args(member)[0])
     elif not is_allowed(value, hint):
-        raise InputError(f"{name} is {value!r}; expected {describe_type(hint)}")
+        raise InputError(f"{named(name)} is {value!r}; expected {describe_type(hint)}")
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
@@ -140,28 +169,23 @@ def _expectation(hint: Any) -> tuple[Callable[[Any], bool], str] | None:  # noqa
         text = f'"{choices[0]}"' if len(choices) == 1 else f"one of {', '.join(map(str, choices))}"
         return lambda value: _is_one_of(value, choices), text
     plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if plain is bool:
+        return lambda value: _is_one_of(value, (False, True)), "one of False, True"
+    if plain is str:
+        return lambda value: isinstance(value, str), "a string"
+    if plain not in (int, float):
+        return None
     bounds = next((each for each in extras if isinstance(each, Range)), Range())
     low = -INFINITY if bounds.low is None else bounds.low
     high = INFINITY if bounds.high is None else bounds.high
-    if plain is bool:
-        return lambda value: _is_one_of(value, (False, True)), "one of False, True"
-    if plain in (int, float):
-        kind: Any = Integral if plain is int else Real
-        article = "an integer" if plain is int else "a number"
-
-        def is_inside(value: Any) -> bool:  # noqa: ANN401
-            is_kind = not isinstance(value, bool) and isinstance(value, kind)
-            return is_kind and bool(low <= plain(value) <= high)
-
-        return is_inside, f"{article}{_describe_bounds(low, high, 'g' if plain is float else '.0f')}"
-    if plain is str:
-        return lambda value: isinstance(value, str), "a string"
-    return None
-
-
-def _describe_bounds(low: float, high: float, form: str) -> str:
-    if low == -INFINITY and high == INFINITY:
-        return ""
-    if high == INFINITY:
-        return f" of at least {low:{form}}"
-    return f" from {low:{form}} to {high:{form}}"
+    kind, text, form = (Integral, "an integer", ".0f") if plain is int else (Real, "a number", "g")
+    if high < INFINITY:
+        text += f" from {low:{form}} to {high:{form}}"
+    elif low > -INFINITY:
+        text += f" of at least {low:{form}}"
+    return (
+        lambda value: (
+            not isinstance(value, bool) and isinstance(value, kind) and bool(low <= plain(value) <= high)
+        ),
+        text,
+    )

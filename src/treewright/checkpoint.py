@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.files import naming, take_place
 from treewright.data.temporary import remove_stale
 from treewright.errors import FormatError, InputError, TreewrightError
-from treewright.persist import State, load_state, save_state
+from treewright.model import State, load_state, save_state
 from treewright.scale import check_wanted
 
 SUFFIX = ".step"
@@ -59,7 +61,7 @@ class Checkpoint:
 
     def _write(self, name: str, state: State) -> None:
         self.folder.mkdir(exist_ok=True, parents=True)
-        save_state(state, self._path(name))
+        save_state(state, self.path(name))
 
     @staticmethod
     def remove(folder: str | os.PathLike[str]) -> None:
@@ -78,7 +80,7 @@ class Checkpoint:
 
     def load(self, name: str) -> State | None:
         """Read the state of this name, if there is one."""
-        path = self._path(name)
+        path = self.path(name)
         if not path.exists():
             return None
         try:
@@ -97,25 +99,35 @@ class Checkpoint:
         return time.monotonic() - self._saved >= SECONDS_BETWEEN
 
     @contextmanager
-    def of_use(self, name: str) -> Iterator[None]:
-        """Remove all that is kept if one cannot go on from it.
+    def growing(self, name: str, note: str, target: Path) -> Iterator[BinaryIO]:
+        """Open a file that grows in the folder until it is whole and takes the place of `target`.
 
-        That is so after an error in the input, which must change then, and before a step is there.
+        All that is kept is removed if one cannot go on from it: after an error in the input, which must
+        change then, and before there is a note of how far the file has grown.
         """
+        unfinished = self.path(name)
         try:
-            yield
+            with naming(target):
+                try:
+                    self.folder.mkdir(exist_ok=True)
+                    unfinished.touch()
+                except OSError as error:
+                    if not self.folder.exists():
+                        error.filename = str(target)  # the user knows nothing of the folder
+                    raise
+                with open(unfinished, "r+b") as stream:
+                    yield stream
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                take_place(unfinished, target)
         except BaseException as error:
-            if isinstance(error, TreewrightError) or not self._path(name).exists():
+            if isinstance(error, TreewrightError) or not self.path(note).exists():
                 with suppress(OSError):  # the first error says more than that of cleaning up
                     Checkpoint.remove(self.folder)
             raise
 
     def path(self, name: str) -> Path:
-        """Return the file of a step, in the folder, which is made if need be."""
-        self.folder.mkdir(exist_ok=True)
-        return self._path(name)
-
-    def _path(self, name: str) -> Path:
+        """Return the file of a step."""
         return self.folder / (name + SUFFIX)
 
 

@@ -5,8 +5,7 @@ import logging
 import os
 import sys
 import threading
-from importlib import import_module
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -15,29 +14,20 @@ from treewright.commands.console import say, write_event
 from treewright.commands.interruption import ASIDE, InterruptedRunError, describe_interruption, leave
 from treewright.commands.options import (
     LOG_JSON,
+    Entry,
     LazyCommands,
     ServingCommand,
-    ToldCommand,
+    UsageError,
     describe_misuse,
-    make_command,
 )
 from treewright.data.files import STANDARD_OUTPUT
 from treewright.errors import TreewrightError
 
 INTERRUPTED = 130
-UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 
 
 class ClosedPipeError(Exception):
     """The reader of our output has left."""
-
-
-class Entry(NamedTuple):
-    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
-
-    target: str
-    help: str
-    kind: type[ToldCommand] = ToldCommand
 
 
 COMMANDS = {
@@ -59,15 +49,7 @@ COMMANDS = {
 class _Commands(LazyCommands):
     """The commands, whose interruptions reach `run`; Typer would end the program in silence."""
 
-    def help_texts(self) -> dict[str, str]:
-        return {name: entry.help for name, entry in COMMANDS.items()}
-
-    def load(self, name: str) -> Any:  # noqa: ANN401
-        module, _, attribute = COMMANDS[name].target.partition(":")
-        found = getattr(import_module(f"treewright.commands.{module}"), attribute)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        return make_command(name, found, COMMANDS[name].kind)
+    entries = COMMANDS
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
@@ -98,15 +80,16 @@ app = typer.Typer(
 def run() -> int:
     """Run the command line, turn expected errors into one line, and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[_SayHandler()])
-    _use_writable_encodings()
+    # Drawings can be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
         code = app(prog_name="treewright", standalone_mode=False) or 0
         # Typer turns Ctrl-C into this before a command begins.
         return fail("interrupted", code=code) if code == INTERRUPTED else code
     except UsageError as error:
-        wrong = cast(typer.BadParameter, error)
-        command = wrong.ctx.command_path if wrong.ctx else "treewright"
-        return fail(f"{describe_misuse(wrong)} (see: {command} --help)")
+        return fail(describe_misuse(cast(typer.BadParameter, error)))
     except TreewrightError as error:
         return fail(str(error))
     except ClosedPipeError:
@@ -136,13 +119,6 @@ def fail(message: str, *, code: int = 2) -> int:
     else:
         print(f"treewright: {line}", file=sys.stderr)
     return code
-
-
-def _use_writable_encodings() -> None:
-    """Let drawings be printed whatever the system's encoding: UTF-8 into files, replaced on old terminals."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 def _show_version(wanted: bool) -> None:

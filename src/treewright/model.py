@@ -5,32 +5,78 @@ declares in `fields` what of it is saved: arrays with their types and bounds, pl
 it. From that, `save` writes one file and `load` makes the model again. A file may come from anybody, with a
 checksum that is right, and compiled code does not look whether a number is that of a place in an array; so
 every field is checked when it is read, and `check_fitted_state` checks what they have to do with each other.
+
+The file is one of safetensors, with the rest of the model's `State` as JSON in its header: values that JSON
+can hold, and the states of models inside it. Nothing in a file is ever executed. The header has a checksum of
+all of it, by which damage is found.
 """
 
+import dataclasses
+import hashlib
 import importlib
 import inspect
+import json
+import math
 import os
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Protocol, Self, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from treewright._validate import check_param, check_params
+from treewright._naming import spelled_by
+from treewright._validate import check_param, check_param_names, check_params
+from treewright._version import __version__
+from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError, MissingDependencyError, quote
-from treewright.persist import State, load_state, save_state
 
 REGISTRY: dict[str, type["Model"]] = {}
 """Every class of models that has been imported, by its name."""
 EXPECTED = "a model of treewright, or one whose module is imported before (--import MODULE)"
+MODELS_FOLDER = Path(__file__).parent / "models"
+"""Models that are part of the package."""
 PARAMS = "params"
 """The value under which parameters are saved."""
 
-Kind = TypeVar("Kind", bound="Model")
+FORMAT_VERSION, METADATA = 4, "treewright"
+"""Of model files, and the entry of a safetensors header in which a model stands as JSON."""
+SEPARATOR = "/"
+UNREADABLE = (
+    SafetensorError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+    zlib.error,
+)
+"""What can go wrong with a file that is no model."""
+MIN_DEFLATED = 4096
+"""Bytes of an array below which it is not worth while to deflate it."""
+MAX_INFLATED = 1 << 32
+"""Bytes of the arrays of a model; a small file could otherwise fill any memory."""
+
+
+@dataclasses.dataclass
+class State:
+    """All that a model is: its kind, plain values, arrays, and the models inside it.
+
+    In a compact one, weights are rounded more, and the lightest are left out.
+    """
+
+    kind: str
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: dict[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    parts: dict[str, "State"] = dataclasses.field(default_factory=dict)
+    compact: bool = False
 
 
 class Field(Protocol):
@@ -59,10 +105,13 @@ class Model:
         What is saved of a fitted model, by attribute. A parameter that JSON cannot hold stands here, too.
     unsaved : tuple of str
         Parameters that say how work is done, not what comes of it.
+    adjustable : tuple of str
+        Parameters that a fitted model looks at; only `fit` looks at the others.
     """
 
     fields: ClassVar[Mapping[str, Field]] = saved()
     unsaved: ClassVar[tuple[str, ...]] = ("n_jobs",)
+    adjustable: ClassVar[tuple[str, ...]] = ("n_jobs",)
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         super().__init_subclass__(**options)
@@ -87,14 +136,15 @@ class Model:
         return params
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
-        """Change parameters, ``name__inner`` for those of an estimator that is one."""
-        names = self.param_names()
+        """Change parameters, ``name__inner`` for those of an estimator that is one.
+
+        After a change of one that is not `adjustable`, a fitted model must be fitted again to be saved.
+        """
+        check_param_names(self, params)
+        if self.is_fitted and not set(params) <= {*self.adjustable}:
+            self._note_fitted()
         for key, value in params.items():
             name, _, inner = key.partition("__")
-            if name not in names:
-                raise InputError(
-                    f"parameter {quote(name)} of {type(self).__name__}; expected one of {', '.join(names)}"
-                )
             if inner:
                 getattr(self, name).set_params(**{inner: value})
             else:
@@ -106,8 +156,44 @@ class Model:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a model that has learnt the same and differs in some parameters; this one stays as it is."""
+        """Return a model that has learnt the same and differs in some parameters; this one stays as it is.
+
+        Raises
+        ------
+        InputError
+            For parameters that are not `adjustable`.
+        """
+        check_param_names(self, params)
+        for name in params:
+            if name not in self.adjustable:
+                having = [each for each in self.adjustable if each in self.param_names()]
+                expected = f"one of {', '.join(having)}" if having else "none"
+                found = f"{name} has no effect on a {type(self).__name__} that is fitted"
+                raise InputError(f"{found}; expected {expected}, or with_params and fit")
         return copy(self).set_params(**params)
+
+    def _learnt(self) -> list[Any]:
+        return [vars(self).get(name) for name in self.fields if name not in self.param_names()]
+
+    def _note_fitted(self) -> None:
+        """Note with which parameters the model has learnt what it knows, before one of them is changed."""
+        if self._params_of_fit() is None:
+            params = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+            self._fitted_with = (self._learnt(), params)
+
+    def _params_of_fit(self) -> dict[str, str] | None:
+        """Return the parameters that `fit` had, if they were noted and it was not called again."""
+        learnt, params = vars(self).get("_fitted_with", ((), None))
+        is_same = all(one is other for one, other in zip(learnt, self._learnt(), strict=False))
+        return params if learnt and is_same else None
+
+    def _check_unchanged(self) -> None:
+        """Refuse to save a model that would state other parameters than those it was fitted with."""
+        for name, before in (self._params_of_fit() or {}).items():
+            now = repr(getattr(self, name))
+            if name not in (*self.adjustable, *self.unsaved) and now != before:
+                found = f"{name} was {before} in fit and is {now}"
+                raise InputError(f"{found}; call fit again, or set it back, before saving")
 
     def result_params(self) -> dict[str, Any]:
         """Return the parameters on which the result of fitting depends."""
@@ -137,21 +223,30 @@ class Model:
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, for `treewright.load`."""
-        save_state(self.get_state(), path)
+    def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
+        """Write the model to one file, for `treewright.load`.
 
-    def get_state(self) -> State:
-        """Return all that the model is."""
+        Parameters
+        ----------
+        path : path
+        compact : bool
+            Round weights more, and leave out the lightest. The file is a fraction of the size, and few
+            predictions change.
+        """
+        save_state(self.get_state(compact=compact), path)
+
+    def get_state(self, *, compact: bool = False) -> State:
+        """Return all that the model is; in a `compact` state, the lightest weights are left out."""
         self.check_is_fitted()
-        return self._put(self.fields)
+        self._check_unchanged()
+        return self._put(self.fields, compact=compact)
 
     def get_params_state(self) -> State:
         """Return the parameters alone, of a model that need not be fitted."""
         return self._put({name: field for name, field in self.fields.items() if name in self.param_names()})
 
-    def _put(self, fields: Mapping[str, Field]) -> State:
-        state = State(type(self).__name__, {PARAMS: self._saved_params()})
+    def _put(self, fields: Mapping[str, Field], *, compact: bool = False) -> State:
+        state = State(type(self).__name__, {PARAMS: self._saved_params()}, compact=compact)
         for name, field in fields.items():
             field.put(state, self._key(name), getattr(self, name))
         return state
@@ -216,18 +311,24 @@ class Model:
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
-    """Load a model that was written by its `save`.
+    """Load a model that was written by its `save`, or one that is in the package.
 
     A class of your own must have been imported before.
+
+    Parameters
+    ----------
+    path : path
+        A file, or the name of a model in the package, as ``"en"``, the English pipeline.
 
     Raises
     ------
     FormatError
         For a file that is no model, is damaged, or comes from another version of treewright.
     """
-    state = load_state(path)
+    state = load_state(find_model(path))
     try:
-        return find_class(state.kind).from_state(state)
+        with spelled_by(str):  # what is wrong in a file is no option of a command
+            return find_class(state.kind).from_state(state)
     except MissingDependencyError:
         raise
     except UnknownModelError as error:
@@ -236,6 +337,13 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     except Exception as error:  # values that somebody has changed can go wrong anywhere
         found = f"a damaged {state.kind} ({' '.join(str(error).split())[:200]})"
         raise FormatError(os.fspath(path), 1, found, "a model as it was saved") from error
+
+
+def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the file of a model in the package, if that is what its name says and no file has it."""
+    included = MODELS_FOLDER / f"{os.fspath(path)}.tw"
+    is_name = os.path.basename(path) == os.fspath(path) and not os.path.exists(path)
+    return included if is_name and included.exists() else path
 
 
 class UnknownModelError(InputError):
@@ -256,7 +364,7 @@ def find_class(kind: str) -> type[Model]:
     return REGISTRY[kind]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Value:
     """A plain value, which JSON can hold.
 
@@ -287,7 +395,7 @@ class Value:
         return self.decode(value) if self.decode else value
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Array:
     """An array.
 
@@ -333,7 +441,7 @@ class Array:
         return array
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Arrays:
     """Arrays of one kind, in a dictionary whose keys are a name and a number."""
 
@@ -350,7 +458,7 @@ class Arrays:
         return {int(key.removeprefix(name)): self.item.take(state, key) for key in keys}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ListOf:
     """A list of what a field holds one of."""
 
@@ -404,6 +512,8 @@ class Submodel:
         Whether it may be None.
     """
 
+    is_fitted: ClassVar[bool] = True
+
     def __init__(self, *kinds: type[Model] | str, optional: bool = False) -> None:
         self.kinds = tuple(kind for kind in kinds if not isinstance(kind, str))
         self._named = {kind.partition(":")[2]: kind for kind in kinds if isinstance(kind, str)}
@@ -412,7 +522,10 @@ class Submodel:
     def put(self, state: State, name: str, value: Model | None) -> None:
         """Add the model."""
         if value is not None:
-            state.parts[name] = value.get_state()
+            compact = state.compact
+            state.parts[name] = (
+                value.get_state(compact=compact) if self.is_fitted else value.get_params_state()
+            )
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the model."""
@@ -426,25 +539,16 @@ class Submodel:
         if not (is_named or issubclass(kind, self.kinds)):
             expected = " or ".join([*(each.__name__ for each in self.kinds), *self._named])
             raise InputError(f"{name} is a {part.kind}; expected {expected}")
-        return self._make(kind, part)
-
-    def _make(self, kind: type[Model], state: State) -> Model:
-        return kind.from_state(state)
+        return kind.from_state(part) if self.is_fitted else kind.from_params_state(part)
 
 
 class Unfitted(Submodel):
     """The parameters of a model that is one of those of another."""
 
-    def put(self, state: State, name: str, value: Model | None) -> None:
-        """Add the parameters."""
-        if value is not None:
-            state.parts[name] = value.get_params_state()
-
-    def _make(self, kind: type[Model], state: State) -> Model:
-        return kind.from_params_state(state)
+    is_fitted = False
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Classes:
     """The labels of classes, in an array of any type that JSON can hold the values of."""
 
@@ -460,7 +564,7 @@ class Classes:
         return labels
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Coded:
     """Anything that has functions of its own to make a state of it, and it of the state."""
 
@@ -493,3 +597,129 @@ def expect(is_sound: bool | np.bool_, what: str) -> None:
 def is_within(numbers: npt.NDArray[Any], size: int, *, low: int = 0) -> bool:
     """Tell whether all numbers are those of places in an array of this size, or at least `low`."""
     return bool(((numbers >= low) & (numbers < size)).all())
+
+
+def save_state(state: State, path: str | os.PathLike[str]) -> None:
+    """Write a model; the file appears whole or not at all, unless it is a pipe or a device."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    header = _pack(state, "", arrays)
+    checksum = _digest(header, arrays)
+    deflated = {name: found for name, array in arrays.items() if (found := _deflate(array)) is not None}
+    content = {
+        "format": FORMAT_VERSION,
+        "version": __version__,
+        "checksum": checksum,
+        "model": header,
+        "deflated": {name: [arrays[name].dtype.str, list(arrays[name].shape)] for name in deflated},
+    }
+    # One entry only: safetensors writes several in no fixed order.
+    metadata = {METADATA: _as_json(content)}
+    with replacing(Path(path)) as stream:
+        stream.write(save(arrays | deflated, metadata))
+
+
+def identify(state: State) -> str:
+    """Return a name for a model, another one after any change."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    return _digest(_pack(state, "", arrays), arrays)
+
+
+def _digest(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256(_as_json(header).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _deflate(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """Return the first bytes of all numbers, then the second ones, deflated; None if that saves little."""
+    if array.nbytes < MIN_DEFLATED:
+        return None
+    planes = np.ascontiguousarray(array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T)
+    found = np.frombuffer(zlib.compress(planes.tobytes(), 6), dtype=np.uint8)
+    return found if found.nbytes < 0.9 * array.nbytes else None
+
+
+def _inflate(
+    arrays: Mapping[str, npt.NDArray[Any]], deflated: Mapping[str, tuple[str, list[int]]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays as they were before `_deflate`."""
+    found = {}
+    n_bytes = 0
+    for name, (letters, shape) in deflated.items():
+        kind = np.dtype(letters)
+        if kind.hasobject or any(not isinstance(size, int) or size < 1 for size in shape):
+            raise ValueError(f"array {name} of {letters} and shape {shape}")
+        size = math.prod(shape) * kind.itemsize
+        n_bytes += size
+        if n_bytes > MAX_INFLATED:
+            raise ValueError(f"arrays of more than {MAX_INFLATED:,} bytes")
+        raw = zlib.decompressobj().decompress(arrays[name].tobytes(), size + 1)
+        if len(raw) != size:
+            raise ValueError(f"array {name} of {len(raw)} bytes instead of {size}")
+        planes = np.frombuffer(raw, dtype=np.uint8).reshape(kind.itemsize, -1)
+        found[name] = np.ascontiguousarray(planes.T).reshape(-1).view(kind).reshape(shape)
+    return found
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    """Return JSON that can be written as UTF-8, which halves of surrogate pairs can only be with escapes."""
+    text = json.dumps(content, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(content)
+    return text
+
+
+def load_state(path: str | os.PathLike[str]) -> State:
+    """Read a model.
+
+    Raises
+    ------
+    FormatError
+        For a file that is no model, is damaged, or comes from a newer treewright.
+    """
+    name = os.fspath(path)
+    with open(path, "rb"):
+        pass  # a missing or unreadable file is the system's to name
+    try:
+        with safe_open(name, framework="numpy") as stream:
+            metadata = stream.metadata() or {}
+            if METADATA not in metadata:
+                raise FormatError(name, 1, "a safetensors file of another program", "a model of treewright")
+            content = json.loads(metadata[METADATA])
+            if content["format"] != FORMAT_VERSION:
+                is_newer = content["format"] > FORMAT_VERSION
+                age = "a newer" if is_newer else "an older"
+                found = f"a model of treewright {content['version']}, in {age} format"
+                remedy = "update treewright to read it" if is_newer else "train it again"
+                raise FormatError(name, 1, found, f"format {FORMAT_VERSION}; {remedy}")
+            arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+        arrays |= _inflate(arrays, content["deflated"])
+        if _digest(content["model"], arrays) != content["checksum"]:
+            raise FormatError(name, 1, "a checksum that is not that of the model", "a model as it was saved")
+        return _unpack(content["model"], "", arrays)
+    except UNREADABLE as error:
+        raise FormatError(name, 1, f"no model that can be read ({error})", "a model of treewright") from error
+
+
+def _pack(state: State, prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Collect the arrays of a model and of those inside it; return the rest."""
+    for key, array in state.arrays.items():
+        if SEPARATOR in key:
+            raise InputError(f"array {key!r}; expected a name without {SEPARATOR!r}")
+        arrays[prefix + key] = np.ascontiguousarray(array)
+    parts = {key: _pack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in state.parts.items()}
+    return {"kind": state.kind, "values": state.values, "parts": parts}
+
+
+def _unpack(header: dict[str, Any], prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> State:
+    own = {
+        key.removeprefix(prefix): array
+        for key, array in arrays.items()
+        if key.startswith(prefix) and SEPARATOR not in key.removeprefix(prefix)
+    }
+    parts = {key: _unpack(part, f"{prefix}{key}{SEPARATOR}", arrays) for key, part in header["parts"].items()}
+    return State(str(header["kind"]), dict(header["values"]), own, parts)

@@ -3,6 +3,7 @@
 Install a listener with `listening`. Without one, nothing is measured and nothing kept.
 """
 
+import math
 import threading
 import time
 import warnings
@@ -85,18 +86,13 @@ Filter: TypeAlias = Callable[[Message], Message | None]
 Clock: TypeAlias = Callable[[], float]
 
 
-class _Hearing:
-    """A listener, which is told one thing at a time, and how it wants to be told."""
+class _Hearing(NamedTuple):
+    """A listener, how it wants to be told, and a lock, as it is told one thing at a time."""
 
-    def __init__(self, listener: Listener, every: float, clock: Clock) -> None:
-        self.every = every
-        self.clock = clock
-        self._listener = listener
-        self._lock = threading.RLock()
-
-    def tell(self, event: Event) -> None:
-        with self._lock:
-            self._listener(event)
+    listener: Listener
+    every: float
+    clock: Clock
+    lock: threading.RLock
 
 
 _numbers = count(1)
@@ -119,7 +115,7 @@ def listening(listener: Listener, *, every: float = EVERY, clock: Clock = time.m
         Returns the time in seconds.
     """
     global _hearing
-    before, _hearing = _hearing, _Hearing(listener, every, clock)
+    before, _hearing = _hearing, _Hearing(listener, every, clock, threading.RLock())
     try:
         yield
     finally:
@@ -139,8 +135,9 @@ def report(text: str, record: object = None) -> None:
         if changed is None:
             return
         message = changed
-    if _hearing is not None:
-        _hearing.tell(message)
+    if (hearing := _hearing) is not None:
+        with hearing.lock:
+            hearing.listener(message)
 
 
 @contextmanager
@@ -179,7 +176,8 @@ class Task:
         self._lock = threading.Lock()
         if self._hearing is not None:
             self._number = next(_numbers)
-            self._begin = self._told = self._hearing.clock()
+            self._begin = self._hearing.clock()
+            self._told = -math.inf
             self._tell(self._hearing, self._begin)
 
     def advance(self, n: int = 1) -> None:
@@ -187,13 +185,13 @@ class Task:
         if self._hearing is not None:
             with self._lock:
                 self._done += n
-            self._tell_at_times(self._hearing)
+            self._tell(self._hearing, self._hearing.clock())
 
     def reach(self, done: int, total: int | None) -> None:
         """Say how many are done, and of how many, if that is known."""
         if self._hearing is not None:
             self._done, self._total = done, total
-            self._tell_at_times(self._hearing)
+            self._tell(self._hearing, self._hearing.clock())
 
     def slices(self, size: int, step: int = SENTENCES_AT_A_TIME) -> Iterator[slice]:
         """Yield the slices of `step` items that make up a range, and count the items as they are done.
@@ -211,15 +209,14 @@ class Task:
             self._tell(self._hearing, self._hearing.clock(), is_over=True)
             self._hearing = None
 
-    def _tell_at_times(self, hearing: _Hearing) -> None:
-        now = hearing.clock()
-        if now - self._told >= hearing.every:
-            self._told = now
-            self._tell(hearing, now)
-
     def _tell(self, hearing: _Hearing, now: float, *, is_over: bool = False) -> None:
-        counts = (self._done, self._total, self._unit)
-        hearing.tell(Step(self._number, self._what, *counts, now - self._begin, is_over, self._before))
+        """Let the listener hear of the task, unless it has heard of it a moment ago."""
+        if is_over or now - self._told >= hearing.every:
+            self._told = now
+            counts = (self._done, self._total, self._unit)
+            step = Step(self._number, self._what, *counts, now - self._begin, is_over, self._before)
+            with hearing.lock:
+                hearing.listener(step)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
@@ -70,37 +70,23 @@ def map_jobs(
     keep : callable, optional
         Called on this machine with each item and its result, as soon as that is there.
     """
-    check_integer("n_jobs", n_jobs, minimum=1)
-    keep = keep or (lambda item, result: None)
-    if what is None:
-        return _map(function, items, n_jobs, client, keep)
-    with task(what, total=sum(map(count, items)), unit=unit) as counted:
+    if n_jobs != 1:
+        check_integer("n_jobs", n_jobs, minimum=1)
+    counting = task(what, total=sum(map(count, items)), unit=unit) if what is not None else nullcontext()
+    with counting as counted:
 
-        def finish(item: Item, result: Result) -> None:
-            keep(item, result)
-            counted.advance(count(item))
+        def finish(item: Item, result: Result) -> Result:
+            if keep is not None:
+                keep(item, result)
+            if counted is not None:
+                counted.advance(count(item))
+            return result
 
-        return _map(function, items, n_jobs, client, finish)
-
-
-def _map(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    n_jobs: int,
-    client: Client | None,
-    finish: Callable[[Item, Result], None],
-) -> list[Result]:
-    if client is not None:
-        return _map_remotely(function, items, client, finish)
-
-    def work(item: Item) -> Result:
-        result = function(item)
-        finish(item, result)
-        return result
-
-    if n_jobs == 1 or len(items) < 2:
-        return [work(item) for item in items]
-    return _map_in_threads(work, items, min(n_jobs, len(items)))
+        if client is not None:
+            return _map_remotely(function, items, client, finish)
+        if n_jobs == 1 or len(items) < 2:
+            return [finish(item, function(item)) for item in items]
+        return _map_in_threads(lambda item: finish(item, function(item)), items, min(n_jobs, len(items)))
 
 
 class AbandonedError(Exception):
@@ -152,15 +138,14 @@ def _map_remotely(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     client: Client,
-    finish: Callable[[Item, Result], None],
+    finish: Callable[[Item, Result], Result],
 ) -> list[Result]:
     found: dict[int, Result] = {}
     with _Run[Result](client, function) as run:
         for item in items:
             run.send(item)
         for number, result in run.results():
-            finish(items[number], result)
-            found[number] = result
+            found[number] = finish(items[number], result)
     return [found[number] for number in range(len(items))]
 
 

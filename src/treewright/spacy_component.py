@@ -1,6 +1,8 @@
-"""The component "treewright" of spaCy: parsers and taggers of treewright in a pipeline.
+"""The component "treewright" of spaCy, parsers and taggers in a pipeline, and the tokenizer of a `Pipeline`.
 
-spaCy finds it by its entry point: ``nlp.add_pipe("treewright", config={"model": "parser.tw"})``.
+spaCy finds both by their entry points: ``nlp.add_pipe("treewright", config={"model": "parser.tw"})``, and
+``{"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1", "model": "en"}}}`` as config of
+``spacy.blank``.
 """
 
 import os
@@ -19,6 +21,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.interop import list_words, read_words
 from treewright.errors import InputError, quote
 from treewright.model import load
+from treewright.tagging.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -214,7 +217,7 @@ class TreewrightComponent:
 
     @property
     def _writes_tags(self) -> bool:
-        return bool(self.model.finds == TAGS or self.model.tags == "predicted")
+        return bool(self.model.finds == TAGS or self.model.uses_own_tagger)
 
     def _annotate(self, docs: Iterable["Doc"]) -> None:
         """Annotate Docs, all of their sentences at once."""
@@ -320,6 +323,95 @@ require("spacy.language", "spacy").Language.factory(
     assigns=["token.head", "token.dep", "token.tag", "token.pos", "token.morph", "token.lemma", "doc.sents"],
     func=make_component,
 )
+
+
+class SpacyTokenizer:
+    """The tokenizer of a `Pipeline` in the place of spaCy's; it also says where sentences begin.
+
+    Words of a multiword token are tokens where they make up its text, as in *do* + *n't*; else it is one.
+
+    Parameters
+    ----------
+    vocab : spacy.vocab.Vocab
+    model : str
+        A file of a `Pipeline` or `Tokenizer`, or the name of one in the package.
+    """
+
+    def __init__(self, vocab: Any, model: str) -> None:  # noqa: ANN401
+        self.vocab = vocab
+        self._tokenizer = _find_tokenizer(model, load(model))
+
+    def __call__(self, text: str) -> "Doc":
+        """Split a text into tokens."""
+        words: list[str] = []
+        starts: list[bool] = []
+        for tree in self._tokenizer.split(text):
+            found = _surface_words(tree, text)
+            words += found
+            starts += [True, *[False] * (len(found) - 1)]
+        tokens, spaces = require("spacy.util", "spacy").get_words_and_spaces(words, text)
+        is_start = iter(starts)
+        sent_starts = [not token.isspace() and next(is_start) for token in tokens]
+        kind = require("spacy.tokens", "spacy").Doc
+        doc: Doc = kind(self.vocab, words=tokens, spaces=spaces, sent_starts=sent_starts)
+        return doc
+
+    def to_bytes(self, **options: Any) -> bytes:  # noqa: ANN401
+        """Return the tokenizer as it stands in a file."""
+        with TemporaryDirectory() as folder:
+            self._tokenizer.save(Path(folder, MODEL_FILE))
+            return Path(folder, MODEL_FILE).read_bytes()
+
+    def from_bytes(self, data: bytes, **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
+        """Take the tokenizer from what `to_bytes` has returned."""
+        with TemporaryDirectory() as folder:
+            Path(folder, MODEL_FILE).write_bytes(data)
+            self._tokenizer = load(Path(folder, MODEL_FILE))
+        return self
+
+    def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: ANN401
+        """Write the tokenizer to a file."""
+        self._tokenizer.save(path)
+
+    def from_disk(self, path: str | os.PathLike[str], **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
+        """Take the tokenizer from the file that `to_disk` has written."""
+        self._tokenizer = load(path)
+        return self
+
+
+def make_tokenizer(model: str) -> Callable[[Any], SpacyTokenizer]:
+    """Return what makes the tokenizer of a pipeline; spaCy calls this with the config of it."""
+    return lambda nlp: SpacyTokenizer(nlp.vocab, model)
+
+
+def _find_tokenizer(path: str, model: Any) -> Tokenizer:  # noqa: ANN401
+    """Return a model that is a tokenizer, or the tokenizer inside one."""
+    found = model if isinstance(model, Tokenizer) else getattr(model, "own_tokenizer", None)
+    if found is None:
+        raise InputError(f"{path} is a {type(model).__name__}; expected a Pipeline or a Tokenizer")
+    return found
+
+
+def _surface_words(tree: DepTree, text: str) -> list[str]:
+    """Return the words of a sentence as they stand in its text."""
+    words: list[str] = []
+    begun = {token.start: token for token in tree.multiword_tokens()}
+    at = 0
+    while at < len(tree):
+        token = begun.get(at)
+        end = token.end if token else at + 1
+        surface = text[_token_range(token.misc if token else tree.misc[at])]
+        own = tree.words[at:end]
+        words += own if "".join(own) == surface else [surface]
+        at = end
+    return words
+
+
+def _token_range(misc: str) -> slice:
+    """Return where a token stands in the text."""
+    found = next(each for each in misc.split("|") if each.startswith("TokenRange="))
+    begin, end = found.removeprefix("TokenRange=").split(":")
+    return slice(int(begin), int(end))
 
 
 def _raise(name: str, component: TreewrightComponent, docs: list["Doc"], error: Exception) -> None:

@@ -220,3 +220,52 @@ def test_repr_shows_the_first_words():
 def test_what_is_no_list_of_trees_is_refused(trees, message):
     with pytest.raises(InputError, match=message):
         check_trees(trees)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("The cat", "words is 'The cat'; expected a list of words, such as ['The', 'cat']"),
+        (b"The cat", "words is of type bytes; expected a list of strings"),
+        (None, "words is of type NoneType; expected a list of strings"),
+        ({"a": 1}, "words is of type dict; expected a list of strings"),
+        ({"a"}, "words is of type set; expected a list of strings"),
+        ((word for word in "ab"), "words is of type generator; expected a list of strings"),
+        ([["The", "cat"]], "words[0] is of type list; expected a string"),
+        (["The", 3], "words[1] is of type int; expected a string"),
+        (["The", None], "words[1] is of type NoneType; expected a string"),
+        ([b"The"], "words[0] is of type bytes; expected a string"),
+    ],
+)
+def test_words_that_are_no_list_of_strings_are_refused(words, message):
+    with pytest.raises(InputError) as caught:
+        DepTree(words)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["deprels", "lemmas", "upos", "xpos", "feats", "deps", "misc", "comments"])
+def test_columns_that_are_no_lists_of_strings_are_refused(name):
+    for values, found in [("ab", f"{name} is 'ab'"), (b"ab", f"{name} is of type bytes")]:
+        with pytest.raises(InputError, match=f"^{found}; expected a list of strings$"):
+            DepTree(["a", "b"], **{name: values})
+    with pytest.raises(InputError, match=rf"^{name}\[1\] is of type int; expected a string$"):
+        DepTree(["a", "b"], **{name: ["#", 3]})
+
+
+def test_other_columns_and_changed_ones_are_checked_too():
+    with pytest.raises(InputError, match=r"^X is 'ab'; expected a list of strings$"):
+        DepTree(["a", "b"], columns={"X": "ab"})
+    tree = DepTree(["a", "b"])
+    with pytest.raises(InputError, match=r"^upos is 'NV'; expected a list of strings$"):
+        tree.with_tags(upos="NV")
+    with pytest.raises(InputError, match=r"^comments is '# x'; expected a list of strings$"):
+        tree.with_comments("# x")
+
+
+def test_columns_may_be_arrays_and_tuples():
+    assert DepTree(np.array(["a", "b"]), upos=("X", "Y")) == DepTree(["a", "b"], upos=["X", "Y"])
+
+
+def test_heads_of_uneven_lists_are_refused():
+    with pytest.raises(InputError, match="heads is a list of lists; expected integers, one head a word"):
+        DepTree(["a", "b"], [[1], [2, 3]])

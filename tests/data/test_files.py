@@ -15,11 +15,12 @@ import pytest
 
 from treewright.data import files
 from treewright.data.files import (
+    BLANKS,
     CHUNK_SIZE,
     is_same_file,
     iter_chunks,
     numbered_lines,
-    open_sniffed,
+    open_begun,
     open_target,
     replacing,
     source_name,
@@ -139,26 +140,32 @@ def test_chunks_hold_whole_lines():
     assert all(lines[0] == str(first - 1) for first, lines in chunks)
 
 
+def has_text(begin):
+    return begin.strip(BLANKS)
+
+
 @pytest.mark.parametrize("content", [b"\n  \n\t(S\n", b"(S\n", b"\xef\xbb\xbf\n" * 100_000 + b"(S\n"])
-def test_sniffing_gives_the_first_character_and_all_of_the_file(content):
-    with open_sniffed(io.BytesIO(content)) as (first, stream):
-        assert (first, stream.read()) == ("(", content)
+def test_the_beginning_is_as_long_as_enough_and_all_of_the_file_is_read(content):
+    with open_begun(io.BytesIO(content), has_text) as (begin, stream):
+        assert has_text(begin).startswith(b"(")
+        assert stream.read() == content
 
 
-def test_sniffing_nothing_gives_an_empty_character():
-    with open_sniffed(io.BytesIO(b"\n \n")) as (first, stream):
-        assert (first, stream.read()) == ("", b"\n \n")
+def test_the_beginning_is_the_whole_file_if_that_is_not_enough():
+    with open_begun(io.BytesIO(b"\n \n"), has_text) as (begin, stream):
+        assert (begin, stream.read()) == (b"\n \n", b"\n \n")
 
 
-def test_a_sniffed_file_keeps_its_name_in_errors(tmp_path):
+def test_a_file_whose_beginning_was_read_keeps_its_name_in_errors(tmp_path):
     path = tmp_path / "x.conllu"
     path.write_bytes(b"a\n\xff\n")
-    with open_sniffed(path) as (_, stream):
+    with open_begun(path, has_text) as (_, stream):
         assert error_of(stream) == f"{path}:2: byte 0xff at byte 1; expected UTF-8"
 
 
-def test_sniffing_damaged_gzip_is_a_format_error():
-    with pytest.raises(FormatError, match="gzip data are damaged"), open_sniffed(io.BytesIO(b"\x1f\x8b\x08")):
+def test_the_beginning_of_damaged_gzip_is_a_format_error():
+    damaged = io.BytesIO(b"\x1f\x8b\x08")
+    with pytest.raises(FormatError, match="gzip data are damaged"), open_begun(damaged, has_text):
         pass
 
 

@@ -10,8 +10,7 @@ import treewright as tw
 from treewright.errors import FormatError, InputError
 from treewright.kernels.examples import examples_from_state
 from treewright.learn.trees import ForestField
-from treewright.model import REGISTRY
-from treewright.persist import State, identify, load_state, save_state
+from treewright.model import REGISTRY, State, identify, load_state, save_state
 from treewright.rerank.linear import LinearScorer
 
 N_DAMAGED = 1500

@@ -313,7 +313,7 @@ def test_kernels_are_replaced_by_name_or_position():
 
 
 def test_unknown_parameters_are_refused():
-    with pytest.raises(ValueError, match="Invalid parameter 'decay'"):
+    with pytest.raises(ValueError, match="parameter 'decay' of Sum; expected one of kernels, weights"):
         Sum([LINEAR]).set_params(decay=1)
 
 
@@ -397,7 +397,7 @@ def test_a_negative_weight_is_told_at_once():
 )
 def test_values_too_large_are_told(kernel):
     with pytest.raises(
-        InputError, match="a value is too large for a float; expected smaller ones: have kernels"
+        InputError, match="a value is too large for a float; expected smaller ones: normalize=True"
     ):
         kernel([[1.0, 2.0], [3.0, 4.0]])
 

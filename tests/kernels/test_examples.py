@@ -24,7 +24,7 @@ from treewright.kernels.examples import (
 )
 from treewright.kernels.machines import TreeKernelClassifier
 from treewright.kernels.polynomial import PolynomialKernel
-from treewright.persist import load_state, save_state
+from treewright.model import load_state, save_state
 
 TREE = ConstTree.parse("(S (NP (N Mary)) (VP (V sleeps)))")
 OTHER = ConstTree.parse("(S (VP (V go)))")

@@ -61,9 +61,7 @@ def expect_logs(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 def test_values_that_are_too_large_are_refused_with_the_names_of_trees(kernel):
     packed = kernel.pack([GIVEN[0]] * 8 + GIVEN[1:])
-    expected = (
-        "is too large for a number; expected smaller trees or decays, normalize=True, or a call of logs"
-    )
+    expected = "is too large for a number; expected smaller trees or decays, normalize=True, or logs"
     for act in (
         lambda: packed.block(range(10), range(10)),
         lambda: packed.block([8], [8]),

@@ -20,8 +20,8 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
+from treewright.model import load_state, save_state
 from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
-from treewright.persist import load_state, save_state
 
 
 def make_problem(random_state=0, n_examples=300, n_features=12):

@@ -72,9 +72,13 @@ def test_a_predicted_word_without_head_is_wrong():
 @pytest.mark.parametrize(
     ("gold", "predicted", "message"),
     [
-        ([["a"]], [], "1 gold sentences but 0 predicted; expected as many"),
-        ([["a", "b"]], [["a"]], "sentence 1: 2 gold words but 1 predicted"),
-        ([["a", "b"]], [["a", "c"]], "sentence 1, word 2: gold has 'b', predicted 'c'"),
+        ([["a"]], [], "1 gold sentences but 0 predicted; expected the same words"),
+        ([["a", "b"]], [["a"]], "sentence 1: 2 gold words but 1 predicted; expected the same words"),
+        (
+            [["a", "b"]],
+            [["a", "c"]],
+            "sentence 1, word 2: gold has 'b', predicted 'c'; expected the same words",
+        ),
     ],
 )
 def test_attachment_says_where_the_sentences_differ(gold, predicted, message):

@@ -11,7 +11,7 @@ import pytest
 from commands import run
 
 import treewright as tw
-from treewright._typing import option_name
+from treewright._naming import option_name
 from treewright.progress import messages_to
 from treewright.report import experiment as registry
 from treewright.report import show

@@ -15,8 +15,7 @@ from treewright.kernels.derived import (
     TopKernel,
     TopRerankingKernel,
 )
-from treewright.model import load
-from treewright.persist import State, identify, load_state, save_state
+from treewright.model import State, identify, load, load_state, save_state
 from treewright.progress import messages_to
 from treewright.rerank.any_candidates import CandidateReranker
 

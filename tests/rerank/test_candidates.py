@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from treewright.data.deptree import DepTree
+from treewright.model import load_state, save_state
 from treewright.parsing.dependency.parser import Structures
-from treewright.persist import load_state, save_state
 from treewright.rerank.candidates import CandidateLists
 
 HEADS = [[[0, 1, 2], [2, 0, 2]], [[0]], [[2, 0], [0, 1], [0, 0]]]

@@ -6,7 +6,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
-from treewright.persist import State, save_state
+from treewright.model import State, save_state
 from treewright.progress import messages_to
 from treewright.rerank import constituents
 from treewright.rerank.constituents import KERNELS, ConstituentReranker
@@ -299,9 +299,15 @@ def test_sentences_of_any_kind_are_taken(both, test):
 def test_wrong_sentences_are_named(both, test, monkeypatch):
     monkeypatch.setattr(constituents, "BATCH_SIZE", 1)
     for sentences, message in [
-        (test[0], r"^one sentence was given, .*; expected a list of them$"),
+        (test[0], r"^one tree was given, .*; expected a list of sentences: \[tree\]$"),
+        ("The cat", r"^the sentences are the text 'The cat', and a ConstituentReranker reads words"),
+        (["The", "cat"], r"^one sentence was given, \['The', 'cat'\]; expected a list of sentences"),
+        (None, r"^the sentences are of type NoneType; expected a list of sentences"),
         ([test[0], []], r"^sentence 2 has no words; expected at least one$"),
-        ([test[0], ["The", "cat"]], r"^sentence 2 has no tags; expected some, or"),
+        (
+            [test[0], ["The", "cat"]],
+            r"^sentence 2 has no tags, and this ConstituentReranker needs tags",
+        ),
     ]:
         with pytest.raises(InputError, match=message):
             both.predict(sentences)
@@ -330,7 +336,7 @@ def test_two_parsers_take_tags_as_they_are_given(both):
     ("options", "message"),
     [
         ({"kernel": "x"}, "kernel is 'x'; expected one of fisher, top, top-rerank, efficient-top, sst, none"),
-        ({"kernel": "none"}, "kernel is 'none' and there is no second parser; expected either"),
+        ({"kernel": "none"}, "kernel='none' and no second parser; expected either"),
         ({"weights": "some"}, "weights is 'some'; expected one of output, all"),
         ({"learner": "x"}, "learner is 'x'; expected one of perceptron, svm"),
         ({"k": 1}, "k is 1; expected an integer of at least 2"),
@@ -339,9 +345,15 @@ def test_two_parsers_take_tags_as_they_are_given(both):
         ({"n_jobs": 0}, "n_jobs is 0; expected an integer of at least 1"),
         ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
         ({"penalty": 0}, "penalty is 0; expected a number from"),
-        ({"kernel": "sst", "learner": "svm"}, "kernel is SubsetTreeKernel and learner 'svm'; expected 'per"),
-        ({"kernel": "top", "weights": "all"}, "kernel is TopKernel and weights 'all'; expected 'output', or"),
-        ({"weights": "all"}, "kernel is EfficientTopRerankingKernel and weights 'all'; expected 'output'"),
+        (
+            {"kernel": "sst", "learner": "svm"},
+            "kernel='sst' and learner='svm'; expected learner='perceptron'",
+        ),
+        (
+            {"kernel": "top", "weights": "all"},
+            "kernel='top' and weights='all'; expected weights='output', or",
+        ),
+        ({"weights": "all"}, "kernel='efficient-top' and weights='all'; expected weights='output'"),
         ({"parser": 3}, "parser is int; expected a LeftCornerParser or a ConstituentParser"),
         ({"second": "x"}, "second is str; expected a LeftCornerParser or a ConstituentParser"),
         ({"second": tw.LeftCornerParser()}, "second has learnt nothing yet; expected a trained parser"),
@@ -359,7 +371,7 @@ def test_derived_kernels_need_the_network_of_a_left_corner_parser(train, kernel)
     with pytest.raises(InputError) as caught:
         make_reranker(tw.ConstituentParser(), kernel=kernel).fit(train)
     assert str(caught.value) == (
-        f"kernel is {KERNELS[kernel].__name__} and parser ConstituentParser; "
+        f"kernel={kernel!r} with a ConstituentParser; "
         "expected a LeftCornerParser, from whose network it is derived"
     )
 

@@ -5,7 +5,7 @@ import treewright as tw
 from treewright.checkpoint import Checkpoint
 from treewright.data.files import replacing
 from treewright.errors import InputError
-from treewright.persist import State
+from treewright.model import State
 from treewright.progress import messages_to
 from treewright.rerank import jackknife
 from treewright.rerank.jackknife import jackknife_lists

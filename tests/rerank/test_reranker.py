@@ -3,7 +3,7 @@ import pytest
 
 import treewright as tw
 from treewright.errors import FormatError, InputError
-from treewright.persist import save_state
+from treewright.model import save_state
 from treewright.progress import messages_to
 from treewright.rerank.reranker import DependencyReranker
 
@@ -291,7 +291,10 @@ def test_an_empty_sentence_and_one_word_are_no_problem(subtrees):
         ({"learner": "deep"}, "learner is 'deep'; expected one of"),
         ({"target": "oracle"}, "target is 'oracle'; expected one of"),
         ({"ranker": "svm"}, "ranker is 'svm'; expected one of"),
-        ({"space": "template", "learner": "kernel"}, "learner is 'kernel' and space 'template'"),
+        (
+            {"space": "template", "learner": "kernel"},
+            "learner='kernel' and space='template'; expected space='subtree' or 'polynomial'",
+        ),
         ({"folds": 1}, "folds is 1"),
         ({"k": 64}, "k is 64"),
         ({"degree": 0}, "degree is 0"),
@@ -307,3 +310,28 @@ def test_bad_options_are_named(options, message, train):
 def test_an_untrained_reranker_says_so(test):
     with pytest.raises(InputError, match="this DependencyReranker is not fitted"):
         DependencyReranker().predict(test)
+
+
+def test_pairs_of_words_and_tags_are_reranked_as_trees(reranker, test):
+    trees = [tw.DepTree(tree.words, upos=tree.upos) for tree in test[:3]]
+    pairs = [list(zip(tree.words, tree.upos, strict=True)) for tree in trees]
+    assert reranker.tag_column == "upos"
+    assert reranker.predict(pairs) == reranker.predict(trees)
+    assert reranker.kbest(pairs, 2) == reranker.kbest(trees, 2)
+    for found, expected in zip(reranker.marginals(pairs), reranker.marginals(trees), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert len(reranker.explain(pairs)) == 3
+
+
+@pytest.mark.parametrize("door", ["predict", "kbest", "marginals", "alternatives", "explain", "annotate"])
+def test_what_is_no_list_of_tagged_sentences_is_refused(reranker, door):
+    for sentences, message in [
+        ("The cat", "the sentences are the text 'The cat', and a DependencyReranker reads words"),
+        (["The", "cat"], "one sentence was given, ['The', 'cat']; expected a list of sentences: [[...]]"),
+        (tw.DepTree(["a"]), "one tree was given, DepTree('a', n=1); expected a list of sentences: [tree]"),
+        (None, "the sentences are of type NoneType; expected a list of sentences"),
+        ([["The", "cat"]], "sentence 1 has no tags, and this DependencyReranker needs tags"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            getattr(reranker, door)(sentences)
+        assert str(caught.value).startswith(message)

@@ -9,7 +9,7 @@ from strategies import heads
 
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.persist import load_state, save_state
+from treewright.model import load_state, save_state
 from treewright.rerank import templates
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.templates import TemplateFeatures

@@ -94,6 +94,14 @@ def test_a_predicate_without_candidates_has_no_arguments(labeler):
         assert found.propositions == [Proposition(0, "go", "go.01", (Span("V", 0, 1),))]
 
 
+def test_what_is_no_tree_is_refused_in_one_line(labeler):
+    for use in (labeler.predict, labeler.annotate):
+        with pytest.raises(InputError, match=r"^tree 1 is 'The cat sleeps\.'; expected a ConstTree$"):
+            use(["The cat sleeps."])
+        with pytest.raises(InputError, match=r"^one sentence was given, 'The cat'; expected a list of them$"):
+            use("The cat")
+
+
 def test_nothing_in_nothing_out(labeler):
     assert labeler.predict([]) == labeler.predict([], []) == []
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treewright.model import load_state, save_state
 from treewright.native.tagging.classifier import EncodedText, Lexicon
-from treewright.persist import load_state, save_state
 from treewright.tagging.classifier import word_attributes
 from treewright.tagging.lemmas import Lemmatizer, Script, longest_common, make_script
 

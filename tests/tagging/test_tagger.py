@@ -4,7 +4,7 @@ import pytest
 import treewright as tw
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.errors import InputError
-from treewright.persist import load_state
+from treewright.model import load_state
 from treewright.progress import messages_to
 from treewright.tagging.tagger import Label, Tagger, TaggingScore, compare_tags, jackknife, label_pieces
 
@@ -146,7 +146,7 @@ def test_progress_is_told_after_each_step(trees):
     lines = []
     with messages_to(lines.append):
         Tagger(epochs=2).fit(trees[:20], trees[20:25])
-    starts = ["tags, epoch 1 of 2", "tags, epoch 2 of 2", "lemmas", "dev"]
+    starts = ["tags, epoch 1/2", "tags, epoch 2/2", "lemmas", "dev"]
     assert [line.split(":")[0] for line in lines] == starts
 
 
@@ -205,3 +205,27 @@ def test_fitting_on_nothing_is_refused(trees):
 def test_options_out_of_range_are_refused(trees, options, message):
     with pytest.raises(InputError, match=message):
         Tagger(**options).fit(trees)
+
+
+def test_words_pairs_and_trees_are_tagged_alike(trees, tagger):
+    expected = tags_of(tagger.predict(bare(trees[:3])))
+    assert tags_of(tagger.predict([tree.words for tree in trees[:3]])) == expected
+    assert tags_of(tagger.predict([[(word, "?") for word in tree.words] for tree in trees[:3]])) == expected
+    assert [tuple(tags) for tags in tagger.tag([tree.words for tree in trees[:3]])] == expected
+
+
+@pytest.mark.parametrize("door", ["predict", "tag", "annotate"])
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ("The cat", "the sentences are the text 'The cat', and a Tagger reads words (a Pipeline reads text)"),
+        (["The", "cat"], "one sentence was given, ['The', 'cat']; expected a list of sentences: [[...]]"),
+        (DepTree(["a"]), "one tree was given, DepTree('a', n=1); expected a list of sentences: [tree]"),
+        ([["a"], None], "sentence 2 is of type NoneType; expected a tree, a list of words"),
+        (3, "the sentences are of type int; expected a list of sentences"),
+    ],
+)
+def test_what_is_no_list_of_sentences_is_refused(tagger, door, sentences, message):
+    with pytest.raises(InputError) as caught:
+        getattr(tagger, door)(sentences)
+    assert str(caught.value).startswith(message)

@@ -1,26 +1,49 @@
-"""CoNLL-U in and out, for models that annotate words."""
+"""CoNLL-U and plain text in, CoNLL-U out, for models that annotate words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from treewright.annotation.contract import Request
-from treewright.annotation.raw_text import iter_text
-from treewright.data.conllu import CONLLU, declared_by, format_tree, iter_conllu
+from treewright.annotation.contract import Analysis, Request
+from treewright.annotation.raw_text import split_by_rules
+from treewright.data.conllu import CONLLU, declared_layout, format_tree, iter_conllu
 from treewright.data.deptree import DepTree
+from treewright.data.files import iter_text, source_name
+from treewright.data.formats import open_text_or_trees
+from treewright.errors import InputError
 
 
 @contextmanager
-def open_conllu(source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-    """Open CoNLL-U, whose heads may be missing, or plain text."""
-    if request.language is not None:
-        yield iter_text(source, request.language)
-    else:
-        yield iter_conllu(source, require_heads=False)
+def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterator[DepTree]]:  # noqa: ANN401
+    """Open CoNLL-U, whose heads may be missing, or plain text, whichever it is.
+
+    Text is split by the tokenizer, if there is one, or by spaCy's rules for the language of the request.
+    """
+    with open_text_or_trees(source) as (content, stream):
+        if request.language is not None:
+            yield split_by_rules(stream, request.language)
+        elif (request.raw or content == "text") and tokenizer is not None:
+            yield tokenizer.iter_split(iter_text(stream))
+        elif request.raw:
+            yield split_by_rules(stream, "xx")
+        elif content == "conllu":
+            yield iter_conllu(stream, require_heads=False)
+        elif content == "brackets":
+            raise InputError(
+                f"{source_name(source)} looks like trees in brackets; expected CoNLL-U or plain text"
+            )
+        elif any(iter_text(stream)):
+            raise InputError(
+                f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "
+                "CoNLL-U, a pipeline such as 'en', or --raw (needs the extra spacy)"
+            )
+        else:
+            yield iter(())
 
 
 class ConlluFormatter:
-    """Trees of sentences as CoNLL-U, with the columns that the first of all declares.
+    """Analyses of sentences as CoNLL-U, with the columns that the first of all declares.
 
     Parameters
     ----------
@@ -28,15 +51,24 @@ class ConlluFormatter:
         The file, for complaints.
     begun : path, optional
         A file that earlier sentences were written to.
+    trees_of : callable, optional
+        Returns the trees of analyses as they are written, if they change.
     """
 
-    def __init__(self, target: str, begun: Path | None) -> None:
-        self._target, self._layout = target, CONLLU
+    def __init__(
+        self,
+        target: str,
+        begun: Path | None,
+        trees_of: Callable[[list[Analysis]], list[DepTree]] | None = None,
+    ) -> None:
+        self._target, self._layout, self._trees_of = target, CONLLU, trees_of
         if begun is not None:
-            self._layout = declared_by(next(iter_conllu(begun, require_heads=False)), target)
+            first = next(iter_conllu(begun, require_heads=False))
+            self._layout = declared_layout(first.comments, target)
 
-    def __call__(self, number: int, trees: list[DepTree]) -> str:
-        """Return the text of the trees of a sentence, whose number, from 1, is given first."""
+    def __call__(self, number: int, analyses: list[Analysis]) -> str:
+        """Return the text of the analyses of a sentence, whose number, from 1, is given first."""
+        trees = self._trees_of(analyses) if self._trees_of else [each.tree for each in analyses]
         if number == 1:
-            self._layout = declared_by(trees[0], self._target)
+            self._layout = declared_layout(trees[0].comments, self._target)
         return "".join(format_tree(tree, self._layout) for tree in trees)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from treewright._typing import TagSource
+from treewright._naming import named, setting
+from treewright._typing import FileName, Range, TagSource
 from treewright._validate import check_choice
 from treewright.errors import InputError
 from treewright.model import Model
@@ -47,40 +48,31 @@ class Request:
     Parameters
     ----------
     k : int
-        Analyses per sentence.
+        Number of k-best trees per sentence.
     tags : {"gold", "predicted"}, optional
-        Use the tags of the sentences, or the model's own tagger; by default as in training.
+        Use the tags of the input, or predict them (by default as trained).
     confidence : bool
-        Add the probability of each arc.
+        Write the probability of each arc to MISC.
     fixed_heads : bool
-        Keep the heads that the sentences have.
+        Keep the heads that the input has (_ where unknown).
+    draw : bool
+        Draw the trees instead of writing CoNLL-U or brackets.
+    raw : bool
+        Read the input as plain text, whatever it looks like.
     language : str, optional
-        The source is plain text in this language, as spaCy names it.
+        Split plain text by spaCy's rules for a language, such as en (needs the extra spacy).
     predicates_from : str, optional
-        PropBank columns of the same sentences, whose predicates are known.
+        PropBank columns of the same sentences, with known predicates.
     """
 
-    k: int = 1
+    k: Annotated[int, Range(1, 10_000)] = 1
     tags: TagSource | None = None
     confidence: bool = False
     fixed_heads: bool = False
+    draw: bool = False
+    raw: bool = False
     language: str | None = None
-    predicates_from: str | None = None
-
-    def specified(self) -> list[str]:
-        """Return the names of the fields that differ from their defaults."""
-        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
-
-
-SPELLINGS = {
-    "k": "--kbest",
-    "tags": "--tags",
-    "confidence": "--confidence",
-    "fixed_heads": "--fixed-heads",
-    "language": "--raw",
-    "predicates_from": "--predicates-from",
-}
-"""What parts of a request are called on the command line."""
+    predicates_from: FileName | None = None
 
 
 class Annotator(Model):
@@ -120,6 +112,11 @@ class Annotator(Model):
         return False
 
     @property
+    def own_tokenizer(self) -> Any:  # noqa: ANN401
+        """The tokenizer inside the model, or None."""
+        return None
+
+    @property
     def own_tagger(self) -> Any:  # noqa: ANN401
         """The tagger inside the model, or None."""
         return None
@@ -135,26 +132,34 @@ class Annotator(Model):
         return ()
 
     def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
-        """Return a model that does what is wanted; this one stays as it is.
+        """Return a model that does what is wanted, by other parameters if need be; this one stays as it is.
 
         Raises
         ------
         InputError
             If this model cannot do it.
         """
-        for name in request.specified():
-            if name not in self.can:
-                found = f"{SPELLINGS[name]} with a {type(self).__name__}"
+        for field in fields(request):
+            name = field.name
+            if getattr(request, name) != field.default and name not in self.can:
+                found = f"{named(name)} with a {type(self).__name__}"
                 raise InputError(f"{found}, which finds {self.finds}; expected a model that {ABLE[name]}")
-        changes: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in self.param_names() else {}
+        changes: dict[str, Any] = {}
+        if getattr(self, "n_jobs", n_jobs) != n_jobs:
+            changes["n_jobs"] = n_jobs
         if request.tags is not None:
             check_choice("tags", request.tags, ("gold", "predicted"))
             if request.tags == "predicted" and self.own_tagger is None:
                 raise InputError(
                     "the parser has no tagger of its own; expected one (--tags predicted in training)"
                 )
+            is_text = request.raw or request.language is not None
+            if request.tags == "gold" and is_text and self.own_tagger is not None:
+                option = named("raw" if request.raw else "language")
+                found = f"{setting('tags', 'gold')} with {option}, but plain text has no tags"
+                raise InputError(f"{found}; expected {setting('tags', 'predicted')}")
             changes["tags"] = request.tags
-        return self.using(**changes)
+        return self.using(**changes) if changes else self
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[Any]]:
         """Open a file as sentences that have what the model needs."""
@@ -178,7 +183,20 @@ ABLE = {
     "tags": "reads tags",
     "confidence": "finds dependencies",
     "fixed_heads": "finds dependencies",
+    "draw": "finds trees",
+    "raw": "reads words",
     "language": "reads words",
     "predicates_from": "finds roles",
 }
 """Who understands the parts of a request."""
+
+
+def draw_analyses(number: int, analyses: list[Analysis]) -> str:
+    """Return the trees of a sentence as pictures for the terminal, k-best trees with rank and score."""
+    from treewright.drawing.pictures import draw
+
+    shown = []
+    for rank, analysis in enumerate(analyses, start=1):
+        title = f"sentence {number}, tree {rank}, score {analysis.score:.4f}\n" if len(analyses) > 1 else ""
+        shown.append(f"{title}{draw(analysis.tree)}\n\n")
+    return "".join(shown)

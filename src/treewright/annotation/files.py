@@ -1,19 +1,25 @@
-"""Files annotated sentence by sentence, whatever their size."""
+"""Files annotated sentence by sentence, whatever their size, to a file that grows and can go on."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
-from typing import TypeVar
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO
 
-from treewright.annotation.contract import Annotator, Request
-from treewright.annotation.resumable_output import Unfinished, name_work, write_results
-from treewright.persist import identify
-from treewright.progress import task
+from treewright._typing import Count
+from treewright._version import __version__
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.checkpoint import Checkpoint
+from treewright.data.files import open_target, track_writing
+from treewright.errors import InputError
+from treewright.model import State, identify
+from treewright.progress import task, track
 from treewright.scale import Client, iter_jobs
 
-Sentence = TypeVar("Sentence")
-Found = TypeVar("Found")
+NOTE, OUTPUT = "note", "output"
+"""Steps of a checkpoint: how far the file has grown, and the file."""
 
 
 def annotate_file(
@@ -22,7 +28,7 @@ def annotate_file(
     target: str,
     request: Request | None = None,
     *,
-    n_jobs: int = 1,
+    n_jobs: Count = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Client | None = None,
 ) -> None:
@@ -36,7 +42,7 @@ def annotate_file(
     request : Request, optional
         What is wanted; one analysis per sentence without it.
     n_jobs : int
-        Threads; with a client, of each of its workers.
+        Number of threads; results do not depend on it. With a client, of each of its workers.
     checkpoint : path, optional
         A folder in which what is done is kept, for files alone. If it exists, work goes on from it, to the
         same file.
@@ -46,40 +52,89 @@ def annotate_file(
     request = request or Request()
     model = model.prepare_for(request, n_jobs=n_jobs)
     with model.open_sentences(source, request) as sentences:
-        unfinished = None
+        unfinished, begun = None, None
         if checkpoint is not None:
             unfinished = Unfinished(checkpoint, target, partial(_name_work, model, request, source))
-            sentences = unfinished.skip(sentences)
+            sentences = islice(sentences, unfinished.n_done, None)
+            begun = unfinished.path if unfinished.n_done else None
         size = max(1, (model.n_at_once if client is None else model.n_sent) // request.k)
-        found = annotate_batches(partial(model.annotate_batch, request=request), sentences, size, client)
-        begun = unfinished.path if unfinished is not None and unfinished.n_done else None
-        write_results(found, target, model.make_formatter(target, request, begun), unfinished)
+        batches = iter(lambda: list(islice(sentences, size)), [])
+        annotate = partial(model.annotate_batch, request=request)
+        found: Iterator[list[Analysis]] = chain.from_iterable(map(annotate, batches))
+        if client is not None:
+            sent = chain.from_iterable(iter_jobs(annotate, batches, client=client))
+            found = track(sent, "parsing on the cluster", unit="trees")
+        show = model.make_formatter(target, request, begun)
+        if unfinished is not None:
+            unfinished.write(found, show)
+            return
+        with open_target(target) as stream:
+            for number, analyses in enumerate(track_writing(found, target), start=1):
+                stream.write(show(number, analyses))
 
 
 def _name_work(model: Annotator, request: Request, source: str) -> str:
-    return name_work(identify(model.get_state()), [request], source, request.predicates_from)
+    """Return a name for all that the results depend on, another one after any change."""
+    digest = hashlib.sha256(repr([__version__, identify(model.get_state()), request]).encode())
+    for name in (source, request.predicates_from):
+        if name is None:
+            digest.update(b"none")
+        else:
+            with open(name, "rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
-def in_batches(sentences: Iterable[Sentence], size: int) -> Iterator[list[Sentence]]:
-    """Hand sentences on in lists of a size; the last may be shorter."""
-    waiting = iter(sentences)
-    while batch := list(islice(waiting, size)):
-        yield batch
+class Unfinished:
+    """A file of results that is not whole yet.
 
+    Parameters
+    ----------
+    checkpoint : path
+        A folder for it. If it exists, work goes on from it.
+    target : str
+        Where the file goes in the end.
+    name_work : callable
+        Returns a name for all that the results depend on; called when it is needed.
 
-def annotate_batches(
-    annotate: Callable[[list[Sentence]], list[Found]],
-    sentences: Iterable[Sentence],
-    size: int,
-    client: Client | None,
-) -> Iterator[Found]:
-    """Yield what `annotate` finds in sentences, so many at a time, here or on a cluster."""
-    batches = in_batches(sentences, size)
-    if client is None:
-        for batch in batches:
-            yield from annotate(batch)
-        return
-    with task("parsing on the cluster", unit="trees") as counted:
-        for found in iter_jobs(annotate, batches, client=client):
-            yield from found
-            counted.advance(len(found))
+    Attributes
+    ----------
+    path : Path
+        The file as it is now.
+    n_done : int
+        Sentences whose results are there.
+    """
+
+    def __init__(self, checkpoint: str | os.PathLike[str], target: str, name_work: Callable[[], str]) -> None:
+        self._kept, self._target, self._name_work = Checkpoint(checkpoint, ""), target, name_work
+        self.path = self._kept.path(OUTPUT)
+        self.n_done = self._n_bytes = 0
+        if self._kept.folder.exists():
+            self._kept.identity = name_work()
+            state = self._kept.load(NOTE)
+            if state is not None and self.path.exists():
+                self.n_done, self._n_bytes = state.values["sentences"], state.values["bytes"]
+
+    def write(self, found: Iterable[list[Analysis]], show: Formatter) -> None:
+        """Write what is found in further sentences, and let the file take its place."""
+        target = Path(self._target)
+        with self._kept.growing(OUTPUT, NOTE, target) as stream, task(f"writing {target.name}") as counted:
+            stream.truncate(self._n_bytes)
+            stream.seek(self._n_bytes)
+            for number, analyses in enumerate(found, start=self.n_done + 1):
+                text = show(number, analyses)
+                try:
+                    stream.write(text.encode())
+                except UnicodeEncodeError as error:
+                    wrong = f"text has {text[error.start]!r} in it"
+                    raise InputError(f"{wrong}; expected characters that UTF-8 can hold") from error
+                if self._kept.is_due:
+                    self._note(stream, number)
+                counted.advance()
+        Checkpoint.remove(self._kept.folder)
+
+    def _note(self, stream: BinaryIO, number: int) -> None:
+        stream.flush()
+        os.fsync(stream.fileno())
+        self._kept.identity = self._kept.identity or self._name_work()
+        self._kept.save(NOTE, State("Note", {"sentences": number, "bytes": stream.tell()}))

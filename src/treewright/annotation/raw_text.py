@@ -6,11 +6,11 @@ from typing import Any
 
 from treewright._optional import require
 from treewright.data.deptree import DepTree
-from treewright.data.files import numbered_lines
+from treewright.data.files import Source, numbered_lines
 from treewright.errors import InputError
 
 
-def iter_text(source: str, language: str) -> Iterator[DepTree]:
+def split_by_rules(source: Source, language: str) -> Iterator[DepTree]:
     """Split plain text into sentences and words by spaCy's rules; a paragraph ends at an empty line.
 
     Words are what stands in the text: multiword tokens are not taken apart.
@@ -27,7 +27,9 @@ def load_splitter(language: str) -> Any:  # noqa: ANN401
         pipeline = spacy.blank(language)
     except ImportError as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"language is {language!r}; expected one that spaCy can split ({reason})") from error
+        raise InputError(
+            f"{language!r} is no language that spaCy can split ({reason}); expected one"
+        ) from error
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = sys.maxsize
     return pipeline
@@ -43,7 +45,7 @@ def split_paragraph(pipeline: Any, paragraph: str) -> Iterator[DepTree]:  # noqa
             yield DepTree([token.text for token in tokens], misc=spaces, comments=[text])
 
 
-def _paragraphs(source: str) -> Iterator[str]:
+def _paragraphs(source: Source) -> Iterator[str]:
     lines: list[str] = []
     for _, line in numbered_lines(source):
         if line.strip():

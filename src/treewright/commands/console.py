@@ -121,17 +121,12 @@ def console_output(*, quiet: bool, log_json: bool) -> Iterator[None]:
             _output = JsonLines()
             stack.enter_context(warnings_reported())
         else:
-            _output = stack.enter_context(drawn_bars()) if _can_draw() else PlainLines()
+            is_terminal = sys.stderr is not None and sys.stderr.isatty()
+            can_draw = is_terminal and os.environ.get("TERM") not in ("dumb", "unknown")
+            _output = stack.enter_context(drawn_bars()) if can_draw else PlainLines()
         if _output is not None:
             stack.enter_context(listening(_hear))
         try:
             yield
         finally:
             _output = before
-
-
-def _can_draw() -> bool:
-    """Tell whether standard error is a terminal on which lines can be drawn anew."""
-    return (
-        sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
-    )

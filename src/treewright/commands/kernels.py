@@ -1,8 +1,7 @@
 """The command `treewright kernel`: matrices of tree kernels on files."""
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -33,14 +32,6 @@ TREE_KERNELS: dict[str, type[TreeKernel]] = {
 }
 """All that are registered: those of treewright, and those of modules that are imported before."""
 KernelName: TypeAlias = Literal[tuple(TREE_KERNELS)]  # type: ignore[valid-type]
-PYTHON_NAMES = {
-    "normalize=True": "--normalize",
-    "a call of logs": "--logs",
-    "have kernels normalised": "--normalize",
-    "or float64": "or no --float32",
-    "memory_limit": "--memory-limit",
-}
-"""What to do about values that are too large: in Python, and here."""
 
 
 def settings(
@@ -106,7 +97,7 @@ def kernel(
     """
     from treewright.checkpoint import Checkpoint
     from treewright.data.files import open_target
-    from treewright.kernels.files import prepare, read_examples
+    from treewright.kernels.files import prepare, read_examples, read_vectors
 
     chosen, labels, logs = settings.values, settings.values["labels"], settings.values["logs"]
     checkpoint = begin_checkpoint(out, resume=how.values["resume"])
@@ -121,10 +112,15 @@ def kernel(
         raise InputError("--vectors is for --kernel spt, which needs it; expected both or neither")
     read = partial(read_examples, centre=centre, functions=chosen["functions"], traces=chosen["traces"])
     groups = [read(path) for path in (source, chosen["other"]) if path is not None]
+    _check_formats(settings, parameters, [group.format for group in groups])
     if labels is not None and not groups[0].has_labels:
         raise InputError(f"{source} has no labels to write; expected lines of SVM-light-TK")
+    vectors = []
+    if chosen["vectors"] is not None:
+        known = {label for group in groups for tree in group.trees for label in tree.labels}
+        vectors = [read_vectors(chosen["vectors"], known)]
     made, rows = prepare(
-        _make_kernel(chosen["kernel"], own, chosen["vectors"], groups),
+        TREE_KERNELS[chosen["kernel"]](*vectors, **own),
         groups,
         vector_weight=chosen["vector_weight"],
         normalize=normalize,
@@ -134,7 +130,6 @@ def kernel(
     times: list[float] = []
     with (
         open_cluster(how.values["scheduler"]) as client,
-        _options_named(),
         open_target(labels) if labels else nullcontext() as stream,
     ):
         with silenced():  # loads compiled code, which is no evaluation
@@ -157,16 +152,17 @@ def kernel(
     say(f"written: {out}", event="result")
 
 
-@contextmanager
-def _options_named() -> Iterator[None]:
-    """Let errors name options of the command, where they name what to do in Python."""
-    try:
-        yield
-    except InputError as error:
-        message = str(error)
-        for name, option in PYTHON_NAMES.items():
-            message = message.replace(name, option)
-        raise InputError(message) from error
+def _check_formats(settings: Chosen, parameters: Chosen, formats: list[str]) -> None:
+    """Refuse options that files of these formats have no use for, and trees of two kinds."""
+    from treewright.kernels.files import BRACKETS, CONLLU
+
+    found = " and ".join(dict.fromkeys(formats))
+    if CONLLU not in formats:
+        parameters.refuse(f"on {found}; expected CoNLL-U", only=("centre",))
+    if BRACKETS not in formats:
+        settings.refuse(f"on {found}; expected brackets", only=("functions", "traces"))
+    if {BRACKETS, CONLLU} == {*formats}:
+        raise InputError(f"DATA is {formats[0]} and --other {formats[1]}; expected trees of one kind")
 
 
 def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
@@ -180,15 +176,6 @@ def _list_parameters(kind: str, parameters: Chosen) -> dict[str, Any]:
     return {
         name: value for name, value in parameters.values.items() if name in having[kind] and value is not None
     }
-
-
-def _make_kernel(kind: str, own: dict[str, Any], vectors: str | None, groups: "list[Examples]") -> TreeKernel:
-    from treewright.kernels.files import read_vectors
-
-    if vectors is None:
-        return TREE_KERNELS[kind](**own)
-    known = {label for group in groups for tree in group.trees for label in tree.labels}
-    return TREE_KERNELS[kind](read_vectors(vectors, known), **own)
 
 
 def _summary(groups: "list[Examples]", seconds: float) -> str:

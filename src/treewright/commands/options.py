@@ -2,12 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,6 +21,7 @@ from treewright.commands.interruption import (
 )
 from treewright.errors import InputError, quote
 
+UsageError = cast(type[Exception], typer.BadParameter.__base__)  # Typer does not export it by name
 QUIET, LOG_JSON, IMPORT = "--quiet", "--log-json", "--import"
 KEEPING = ("fetch",)
 """Commands that go on when they are called again."""
@@ -35,12 +35,16 @@ KINDS = {"int_parsing": "an integer", "int_from_float": "an integer", "float_par
 
 
 def describe_misuse(error: typer.BadParameter) -> str:
-    """Say which option or argument has which value, and what was expected; other errors say it themselves."""
+    """Say which option or argument has which value, and what was expected.
+
+    Other errors name the help of the command, as they do not say what was expected.
+    """
     # Typer checks numbers by pydantic, or in versions before by click, which tells the value that it found.
     problem: Any = error.__cause__
     parameter: Any = getattr(error, "param", None)
     if parameter is None or not hasattr(problem, "errors"):
-        return error.format_message()
+        command = error.ctx.command_path if error.ctx else "treewright"
+        return f"{error.format_message().rstrip('.')} (see: {command} --help)"
     first = problem.errors()[0]
     return (
         f"{' / '.join(parameter.opts)} is {quote(str(first['input']))}; expected {_describe_expected(first)}"
@@ -86,7 +90,7 @@ def _declare(
             "-q",
             callback=_keep,
             expose_value=False,
-            help="Print only errors.",
+            help="Print results and errors, but no log lines and no progress.",
             rich_help_panel="Running",
         ),
     ] = False,
@@ -124,30 +128,51 @@ def shared_parameters() -> list[Any]:
     return list(typer.main.get_command(declared).params)
 
 
-class ToldCommand(TyperCommand):
-    """A command that tells what it does as the user wants it."""
+class _SharedOptions:
+    """What commands and groups of them have in common: the options of all, and how these are shown."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         """Return its own options and those of all commands."""
-        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
+        own: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        return _with_short_types([*own, *shared_parameters()])
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """Return the words of the usage line, without the braces that Typer puts around arguments."""
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Read arguments; an error knows whose they are."""
+        try:
+            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except UsageError as error:
+            cast(typer.BadParameter, error).ctx = cast(typer.BadParameter, error).ctx or ctx
+            raise
+        return rest
+
+
+class ToldCommand(_SharedOptions, TyperCommand):
+    """A command that tells what it does as the user wants it.
+
+    Attributes
+    ----------
+    hears_signals : bool
+        Whether it deals with Ctrl-C itself.
+    """
+
+    hears_signals: ClassVar[bool] = False
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run the command."""
         quiet, log_json = (bool(ctx.meta.get(f"treewright.{name}")) for name in ("quiet", "log_json"))
         if quiet and log_json:
             raise InputError(f"{QUIET} and {LOG_JSON} are both given; expected one of them")
-        with console_output(quiet=quiet, log_json=log_json), self._saying_how_to_go_on(ctx.params):
-            return self._run(partial(super().invoke, ctx))
-
-    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return run_aside(work)
-
-    @contextmanager
-    def _saying_how_to_go_on(self, values: Mapping[str, Any]) -> Iterator[None]:
-        try:
-            yield
-        except (InterruptedRunError, KeyboardInterrupt) as error:
-            raise describe_interruption(error, self._way_on(values)) from error
+        work = partial(super().invoke, ctx)
+        with console_output(quiet=quiet, log_json=log_json):
+            try:
+                return work() if self.hears_signals else run_aside(work)
+            except (InterruptedRunError, KeyboardInterrupt) as error:
+                raise describe_interruption(error, self._way_on(ctx.params)) from error
 
     def _way_on(self, values: Mapping[str, Any]) -> str | None:
         """Return the command that goes on after an interruption, if this one can."""
@@ -161,39 +186,49 @@ class ToldCommand(TyperCommand):
 class ServingCommand(ToldCommand):
     """A command that hears signals itself."""
 
-    def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return work()
+    hears_signals = True
 
 
-class LazyCommands(TyperGroup):
+class Entry(NamedTuple):
+    """A command: ``"module:function"``, or a group of commands, and what it does in one line."""
+
+    target: str
+    help: str
+    kind: type[ToldCommand] = ToldCommand
+
+
+class LazyCommands(_SharedOptions, TyperGroup):
     """A group of commands that are imported when they are asked for.
 
     It takes the options that all of them have before their names.
+
+    Attributes
+    ----------
+    entries : mapping of str to Entry
+        The commands by name; where `load` is another, whatever has a `help` in one line.
     """
+
+    entries: Mapping[str, Any]
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**settings)
-        listed = {name: TyperCommand(name, help=text) for name, text in self.help_texts().items()}
+        listed = {name: TyperCommand(name, help=entry.help) for name, entry in self.entries.items()}
         self.commands = {**listed, **self.commands}
-
-    def help_texts(self) -> dict[str, str]:
-        """Return the names of the commands, and what they do."""
-        raise NotImplementedError
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Import a command."""
-        raise NotImplementedError
+        module, _, attribute = self.entries[name].target.partition(":")
+        found = getattr(import_module(f"treewright.commands.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        return make_command(name, found, self.entries[name].kind)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         """Return the command that arguments begin with, for which it has to be there."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and name in self.help_texts():
+        if command is not None and name in self.entries:
             command = self.load(str(name))
         return name, command, rest
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
-        """Return its own options and those of all commands."""
-        return _with_short_types([*super().get_params(ctx), *shared_parameters()])
 
 
 def make_command(name: str, function: Callable[..., Any], kind: type[TyperCommand]) -> Any:  # noqa: ANN401

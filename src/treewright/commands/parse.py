@@ -2,14 +2,16 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from treewright._typing import TagSource
-from treewright.commands.signatures import RUNNING, offer
-from treewright.commands.work import Scheduler, begin_growing, check_results, open_cluster
+from treewright.annotation.contract import Request
+from treewright.annotation.files import annotate_file
+from treewright.commands.signatures import Chosen, Options, takes
+from treewright.commands.work import begin_checkpoint, check_results, open_cluster, running
+from treewright.data.files import is_special
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,85 +26,65 @@ def offer_languages(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+Language = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=offer_languages,
+        metavar="CODE",
+        help="Split plain text by spaCy's rules for a language, such as en (needs the extra spacy).",
+    ),
+]
+
+
+@takes(
+    wanted=Options(Request, spellings={"k": "kbest"}, leave_out=("language",)),
+    jobs=Options(annotate_file, only=("n_jobs",)),
+    how=Options(running),
+)
 def parse(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Parser, tagger or role labeler.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline, parser, tagger or role labeler.")],
     source: Annotated[
         str,
         typer.Argument(
             metavar="INPUT",
-            help="CoNLL-U, brackets, or text with --raw (- for standard input).",
+            help="Plain text, CoNLL-U or brackets (- for standard input).",
         ),
     ],
     output: Annotated[str, typer.Option(metavar="FILE", help="File for the result.")] = "-",
-    tags: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=offer(get_args(TagSource)),
-            metavar="gold|predicted",
-            help="Use the tags of INPUT, or predict them (by default as trained).",
-        ),
-    ] = None,
-    kbest: Annotated[int, typer.Option(min=1, max=10_000, help="Number of k-best trees per sentence.")] = 1,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="Write the probability of each arc to MISC.")
-    ] = False,
-    fixed_heads: Annotated[
-        bool,
-        typer.Option("--fixed-heads", help="Keep the heads that INPUT has (_ where unknown)."),
-    ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Read plain text (needs the extra spacy).")] = False,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=offer_languages,
-            metavar="CODE",
-            help="Language of --raw, such as en (any by default).",
-        ),
-    ] = None,
-    predicates_from: Annotated[
-        str | None, typer.Option(metavar="FILE", help="PropBank columns with known predicates.")
-    ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, help="Number of threads; results do not depend on it.", rich_help_panel=RUNNING),
-    ] = 1,
-    scheduler: Scheduler = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Resume after the last finished sentence.", rich_help_panel=RUNNING),
-    ] = False,
+    language: Language = None,
+    *,
+    wanted: Chosen,
+    jobs: Chosen,
+    how: Chosen,
 ) -> None:
     """Parse sentences with a trained model.
 
-    Dependencies are written as CoNLL-U, with all other columns kept, and constituents as brackets. A semantic
-    role labeler reads trees in brackets and writes PropBank columns.
+    MODEL is a file, or the name of a model in the package, such as en. A pipeline reads plain text or
+    CoNLL-U, and tells one from the other. Dependencies are written as CoNLL-U, with all other columns kept,
+    and constituents as brackets. A semantic role labeler reads trees in brackets and writes PropBank columns.
 
-    Example: `treewright parse parser.tw input.conllu --output parsed.conllu --kbest 10`
+    Example: `treewright parse en text.txt --output parsed.conllu --kbest 10`
     """
-    from treewright.annotation.contract import Request
-    from treewright.annotation.files import annotate_file
     from treewright.model import load
 
-    if language and not raw:
-        raise InputError("--language is for plain text; expected --raw with it")
-    request = Request(
-        k=kbest,
-        tags=tags,  # type: ignore[arg-type]
-        confidence=confidence,
-        fixed_heads=fixed_heads,
-        language=(language or "xx") if raw else None,
-        predicates_from=predicates_from,
-    )
-    inputs = {"MODEL": model, "INPUT": source if raw else None, "--predicates-from": predicates_from}
+    request = Request(language=language, **wanted.values)
+    known, scheduler = request.predicates_from, how.values["scheduler"]
+    is_text = request.raw or language is not None
+    inputs = {"MODEL": model, "INPUT": source if is_text else None, "--predicates-from": known}
     check_results({"--output": output}, inputs)
-    checkpoint = begin_growing(output, [source, predicates_from], resume=resume)
+    names = [name for name in (output, source, known) if name is not None]
+    no_file = next((name for name in names if name == "-" or is_special(name)), None)
+    resume = how.values["resume"]
+    if no_file is not None and resume:
+        raise InputError(f"--resume with {no_file}, which is no file; expected files as input and output")
+    checkpoint = begin_checkpoint(Path(output), resume=resume) if no_file is None else None
     loaded = check_annotator(model, load(model))
     if not loaded.keeps_input:
         check_results({"--output": output}, {"INPUT": source})
     if scheduler is not None and not loaded.uses_cluster:
         raise InputError(f"--scheduler with a {type(loaded).__name__}; expected --jobs")
     with open_cluster(scheduler) as client:
-        annotate_file(loaded, source, output, request, n_jobs=jobs, checkpoint=checkpoint, client=client)
+        annotate_file(loaded, source, output, request, checkpoint=checkpoint, client=client, **jobs.values)
 
 
 def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
@@ -116,16 +98,15 @@ def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
 def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Dependency parser trained with --rerank.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="CoNLL-U, or text with --raw (- for standard input).")
+        str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
     ],
     reasons: Annotated[int, typer.Option(min=1, help="Number of features to show per sentence.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
-    raw: Annotated[bool, typer.Option("--raw", help="Read plain text (needs the extra spacy).")] = False,
-    language: Annotated[
-        str,
-        typer.Option(autocompletion=offer_languages, metavar="CODE", help="Language of --raw, such as en."),
-    ] = "xx",
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Read the input as plain text, whatever it looks like.")
+    ] = False,
+    language: Language = None,
 ) -> None:
     """Show why a reranker preferred a tree.
 
@@ -135,15 +116,15 @@ def explain(
     """
     from itertools import islice
 
-    from treewright.annotation.contract import Request
     from treewright.model import load
     from treewright.report.reranking import show_comparisons
 
+    request = Request(raw=raw, language=language)
     reranker = check_annotator(model, load(model))
     if not reranker.explains:
         raise InputError(
             f"{model} has no reasons to show; expected a dependency parser trained with --rerank"
         )
-    with reranker.open_sentences(source, Request(language=language if raw else None)) as found:
+    with reranker.open_sentences(source, request) as found:
         trees = [tree for tree in islice(found, sentences) if len(tree)]
     show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)

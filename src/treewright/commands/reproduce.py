@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright.commands.console import say
-from treewright.commands.options import LazyCommands, ToldCommand, make_command
+from treewright.commands.options import Entry, LazyCommands, ToldCommand, make_command
 from treewright.commands.signatures import Chosen, Options, takes
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ class ExperimentCommand(ToldCommand):
 class Experiments(LazyCommands):
     """The experiments; one is imported only when it is asked for by name."""
 
-    def help_texts(self) -> dict[str, str]:
-        """Return the names of all experiments, and what they are about."""
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         from treewright.report.experiment import describe_experiment, list_experiments
 
-        return {name: describe_experiment(name) for name in list_experiments()}
+        self.entries = {name: Entry("", describe_experiment(name)) for name in list_experiments()}
+        super().__init__(**settings)
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Import an experiment."""
@@ -53,12 +53,17 @@ def make_experiment_command(experiment: "Experiment") -> Any:  # noqa: ANN401
 
     @takes(chosen=Options(experiment.settings, "Experiment"))
     def run(
-        data: Annotated[Path, typer.Option(help="Folder with treebanks, or the training file of one.")],
+        data: Annotated[
+            Path, typer.Option(metavar="DIR", help="Folder with treebanks, or the training file of one.")
+        ],
         out: Annotated[
-            Path, typer.Option(help="Folder for tables, plot and page, and an index of all pages.")
+            Path,
+            typer.Option(metavar="DIR", help="Folder for tables, plot and page, and an index of all pages."),
         ],
         chosen: Chosen,
-        cache: Annotated[Path | None, typer.Option(help="Folder to keep finished steps in.")] = None,
+        cache: Annotated[
+            Path | None, typer.Option(metavar="DIR", help="Folder to keep finished steps in.")
+        ] = None,
     ) -> None:
         settings = experiment.settings(**chosen.values)
         files = experiments.reproduce(experiment.name, data, out, settings=settings, cache=cache)

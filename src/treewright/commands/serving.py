@@ -8,33 +8,56 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright._optional import require
+from treewright._typing import FileName, Range
 from treewright.commands.console import say
+from treewright.commands.signatures import Chosen, Options, takes
 from treewright.errors import InputError
+from treewright.web.work import ServiceLimits
 
 if TYPE_CHECKING:
     from treewright.web.schemas import ModelDescription
 
+DEFAULT_MODEL = "en"
 
+
+def settings(
+    *,
+    host: str = "127.0.0.1",
+    port: Annotated[int, Range(0, 65_535)] = 8000,
+    tagger: FileName | None = None,
+    language: str = "xx",
+    access_log: bool = False,
+) -> None:
+    """Have options.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen at; 0.0.0.0 is all of them.
+    port : int
+        Port to listen at; 0 is any free one.
+    tagger : str, optional
+        Tagger for the models that need tags and have no tagger of their own.
+    language : str
+        Language of plain text for models without a tokenizer, such as en; xx is any.
+    access_log : bool
+        Log every request.
+    """
+
+
+@takes(settings=Options(settings), limits=Options(ServiceLimits, "Limits", {"seconds": "time-limit"}))
 def serve(
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="Parsers; the first is the default one.")
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 is any free one.")
-    ] = 8000,
-    tagger: Annotated[
-        str | None, typer.Option(help="A tagger for the models that need tags and have none.")
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="Parsers; the first is the default (en without any)."),
     ] = None,
-    language: Annotated[str, typer.Option(help="Language of plain text, as en; xx is any.")] = "xx",
-    max_characters: Annotated[int, typer.Option(min=1, help="Of the text of a request.")] = 10_000,
-    max_words: Annotated[int, typer.Option(min=1, help="Of a sentence.")] = 150,
-    time_limit: Annotated[float, typer.Option(min=0.001, max=86_400, help="Seconds for a request.")] = 20.0,
-    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait for a thread.")] = 32,
-    jobs: Annotated[int, typer.Option(min=1, help="Threads that parse.")] = 2,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    *,
+    settings: Chosen,
+    limits: Chosen,
 ) -> None:
     """Serve parsers: a web page and a JSON service.
+
+    Without a MODEL, the English pipeline of the package is served.
 
     Example: `treewright serve parser.tw constituents.tw --port 8000`
     """
@@ -42,20 +65,19 @@ def serve(
     require("uvicorn", "web")
     from treewright.web.app import make_app
     from treewright.web.server import address_of, listen, run_server
-    from treewright.web.work import ServiceLimits
 
-    limits = ServiceLimits(
-        max_characters=max_characters, max_words=max_words, seconds=time_limit, queue=queue, n_jobs=jobs
-    )
-    with listen(host, port) as listener:
-        say(f"loading {', '.join(models)}")
-        loaded = _load(models)
-        own = _load_tagger(tagger) if tagger else None
-        app = make_app(loaded, limits=limits, tagger=own, language=language)
+    chosen, paths = settings.values, models or [DEFAULT_MODEL]
+    with listen(chosen["host"], chosen["port"]) as listener:
+        say(f"loading {', '.join(paths)}")
+        loaded = _load(paths)
+        tagger = _load_tagger(chosen["tagger"]) if chosen["tagger"] else None
+        app = make_app(
+            loaded, limits=ServiceLimits(**limits.values), tagger=tagger, language=chosen["language"]
+        )
         _tell_of_tags(app.state.service.description.models)
         app.state.service.warm_up()
         line = f"{', '.join(loaded)} at {address_of(listener)}"
-        run_server(app, listener, tell=lambda: print(line, flush=True), access_log=access_log)
+        run_server(app, listener, tell=lambda: print(line, flush=True), access_log=chosen["access_log"])
 
 
 def _tell_of_tags(models: "Sequence[ModelDescription]") -> None:

@@ -9,15 +9,18 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
+from keyword import iskeyword
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from treewright._typing import Shown, option_name, show_value
+from treewright._naming import option_name, show_value, spelled_by
+from treewright._typing import Shown
 from treewright._validate import constructor_hints, describe_type, is_allowed, members_of, without_effect
 from treewright.errors import InputError, quote
 
@@ -49,7 +52,8 @@ class Options:
     panel : str, optional
         The heading of the options in the help.
     spellings : mapping of str to str
-        Names of options that are not those of their parameters.
+        Names of options that are not those of their parameters; also of options that a command writes itself
+        for parameters that are left out.
     leave_out : sequence of str
         Parameters that are no options.
     defaults : mapping of str to object
@@ -76,8 +80,11 @@ class Options:
         ]
 
     def spell(self, name: str) -> str:
-        """Return the option of a parameter."""
-        return option_name(self.spellings.get(name, name))
+        """Return the option of a parameter; it is a negation where the default is True."""
+        option = option_name(self.spellings.get(name, name))
+        default = self.defaults.get(name, inspect.signature(self.source).parameters[name].default)
+        is_negated = default is True and constructor_hints(self.source)[name] is bool
+        return f"--no-{option.removeprefix('--')}" if is_negated else option
 
     def declare(self) -> list["_Option"]:
         """Return the parameters as options."""
@@ -118,9 +125,9 @@ class Chosen:
 
     def refuse_without_effect(self, **others: object) -> None:
         """Refuse options that change nothing beside the others, or beside values that are no options."""
-        found = next(without_effect(self.options.source, {**self.values, **others}, self.specified), None)
-        if found:
-            raise InputError(found.describe(self.options.spell, str))
+        with spelled_by(self.options.spell):
+            for found in without_effect(self.options.source, {**self.values, **others}, self.specified):
+                raise InputError(str(found))
 
     def refuse(self, reason: str, *, only: Sequence[str] | None = None, but: Sequence[str] = ()) -> None:
         """Refuse all options that are given, or only some, or all but some."""
@@ -143,18 +150,24 @@ def takes(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any
         options = sorted((each for group in made.values() for each in group), key=lambda each: each.is_last)
         parameters = [inspect.Parameter("context", KEYWORD, annotation=typer.Context)]
         parameters += [each.replace(kind=KEYWORD) for each in own]
-        parameters += [each.parameter for each in options]
+        parameters += [each.make_parameter() for each in options]
+
+        def spell(name: str) -> str:
+            having = (each for each in groups.values() if name in each.names or name in each.spellings)
+            found = next(having, None)
+            return found.spell(name) if found else name
 
         @wraps(command)
         def run(context: typer.Context, **values: Any) -> Any:  # noqa: ANN401
             chosen = {group: Chosen(options) for group, options in groups.items()}
             for group, options in made.items():
                 for option in options:
-                    chosen[group].values[option.name] = option.read(values.pop(option.parameter.name))
-                    source = context.get_parameter_source(option.parameter.name)
+                    chosen[group].values[option.name] = option.read(values.pop(option.key))
+                    source = context.get_parameter_source(option.key)
                     if source is not None and source.name != "DEFAULT":
                         chosen[group].specified.append(option.name)
-            return command(**values, **chosen)
+            with spelled_by(spell):
+                return command(**values, **chosen)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -179,16 +192,18 @@ class _Option:
     text: str
     panel: str | None
 
-    @property
-    def is_flag(self) -> bool:
-        return self.hint is bool
+    @cached_property
+    def key(self) -> str:
+        """What Typer calls the option."""
+        key = self.spelling.removeprefix("--").replace("-", "_")
+        return f"{key}_" if iskeyword(key) else key
 
     @property
     def is_last(self) -> bool:
         """Whether it stands in the last panel of the help."""
         return self.panel == RUNNING
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, Any]:
         """What a string may be, where it may be one of a few, and the values that these stand for."""
         found: dict[str, Any] = {}
@@ -201,18 +216,15 @@ class _Option:
             {NO_VALUE: None} if self.default is not None and NoneType in members_of(self.hint) else {}
         )
 
-    @property
-    def parameter(self) -> inspect.Parameter:
-        """The parameter of which Typer makes the option."""
-        key = self.spelling.removeprefix("--").replace("-", "_")
+    def make_parameter(self) -> inspect.Parameter:
+        """Return the parameter of which Typer makes the option."""
         settings: dict[str, Any] = {"help": self.text, "rich_help_panel": self.panel}
-        if self.is_flag:
-            spelling = f"--no-{self.spelling.removeprefix('--')}" if self.default else self.spelling
+        if self.hint is bool:
             if self.default:
                 settings["help"] = f"Do not {self.text[:1].lower()}{self.text[1:]}"
             settings["metavar"] = ""
-            annotation: Any = Annotated[bool, typer.Option(spelling, **settings)]
-            return inspect.Parameter(key, KEYWORD, default=False, annotation=annotation)
+            annotation: Any = Annotated[bool, typer.Option(self.spelling, **settings)]
+            return inspect.Parameter(self.key, KEYWORD, default=False, annotation=annotation)
         metavar = "|".join(dict.fromkeys([*map(_metavar, self._others), *self.choices]))
         if self.choices and str in self._others:
             metavar = metavar.removeprefix("TEXT|")
@@ -221,9 +233,9 @@ class _Option:
         if self.choices:
             settings["autocompletion"] = offer([*self.choices])
         annotation = Annotated[str | None, typer.Option(self.spelling, metavar=metavar, **settings)]
-        return inspect.Parameter(key, KEYWORD, default=self._show_default(), annotation=annotation)
+        return inspect.Parameter(self.key, KEYWORD, default=self._show_default(), annotation=annotation)
 
-    @property
+    @cached_property
     def _others(self) -> list[Any]:
         """The types that are no choices."""
         models = model_types(self.hint)
@@ -245,7 +257,7 @@ class _Option:
 
     def read(self, raw: Any) -> Any:  # noqa: ANN401
         """Return the value that a user has given."""
-        if self.is_flag:
+        if self.hint is bool:
             return raw != bool(self.default)
         if raw is None or raw in self.choices:
             return self.choices.get(raw)
@@ -257,10 +269,16 @@ class _Option:
             plain = _plain(kind)
             if plain not in (int, float):
                 return Path(raw) if plain is Path else raw
-            value = _read_number(plain, raw)
-            if value is not None and is_allowed(value, kind):
-                return value
-        raise InputError(f"{self.spelling} is {quote(raw)}; expected {describe_type(self.hint)}")
+            with suppress(ValueError):
+                value = plain(raw)
+                if is_allowed(value, kind):
+                    return value
+        expected = describe_type(self.hint)
+        if self.choices:
+            others = [describe_type(each) for each in self._others]
+            choices = ", ".join(self.choices)
+            expected = " or ".join([*others, choices if len(self.choices) == 1 else f"one of {choices}"])
+        raise InputError(f"{self.spelling} is {quote(raw)}; expected {expected}")
 
 
 def _plain(hint: Any) -> Any:  # noqa: ANN401
@@ -283,7 +301,7 @@ def _metavar(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is tuple:
         return "A,B,..."
     return (
-        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(_plain(hint), "MODEL")
+        shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "FILE"}.get(_plain(hint), "MODEL")
     )
 
 
@@ -303,14 +321,8 @@ def read_tuple(spelling: str, member: Any, text: str) -> tuple[Any, ...]:  # noq
         )
     except ValueError:
         wanted = "integers" if kind is int else "numbers"
+        wanted += " or all," if types.NoneType in kinds else ""
         raise InputError(f"{spelling} is {text!r}; expected {wanted} with commas between them") from None
-
-
-def _read_number(kind: type[int | float], text: str) -> float | None:
-    try:
-        return kind(text)
-    except ValueError:
-        return None
 
 
 def parse_size(option: str, text: str) -> int:

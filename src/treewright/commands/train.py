@@ -27,7 +27,8 @@ class Kind(NamedTuple):
     """A kind of model, of the class ``"module:Class"``, and maybe one that reranks its candidates.
 
     The class has `read_training`, which says what files there are to learn from and returns what `fit`
-    takes. Where `--rerank` has a value, that is the parameter `rerank_by` of the reranker.
+    takes. Where `--rerank` has a value, that is the parameter `rerank_by` of the reranker. A model that is
+    made of others, a tokenizer and a parser, names their classes.
     """
 
     model: str
@@ -35,15 +36,26 @@ class Kind(NamedTuple):
     example: str
     reranker: str | None = None
     rerank_by: str | None = None
+    parser: str | None = None
+    tokenizer: str | None = None
 
 
+PARSER = "treewright.parsing.dependency.parser:DependencyParser"
 DEPENDENCIES, TREES = (
     "treewright.rerank.reranker:DependencyReranker",
     "treewright.rerank.constituents:ConstituentReranker",
 )
 KINDS = {
+    "pipeline": Kind(
+        "treewright.pipeline:Pipeline",
+        "Train a tokenizer, a tagger and a dependency parser, in one file.",
+        "UD_Hungarian-Szeged --model hu.tw",
+        DEPENDENCIES,
+        parser=PARSER,
+        tokenizer="treewright.tagging.tokenizer:Tokenizer",
+    ),
     "dependency": Kind(
-        "treewright.parsing.dependency.parser:DependencyParser",
+        PARSER,
         "Train a dependency parser, and with --rerank a reranker.",
         "train.conllu --dev dev.conllu --model parser.tw --rerank",
         DEPENDENCIES,
@@ -79,14 +91,13 @@ SHARED = ("random_state", "n_jobs")
 """Parameters that a parser and its reranker have in common."""
 SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
 """Of a reranker, for which a parser may have the same names."""
+TOKENIZER_SPELLINGS = {"epochs": "tokenizer-epochs"}
 
 
 class TrainCommands(LazyCommands):
     """The commands that train models, each of which is imported when it is asked for."""
 
-    def help_texts(self) -> dict[str, str]:
-        """Return the names of the commands, and what they do."""
-        return {name: kind.help for name, kind in KINDS.items()}
+    entries = KINDS
 
     def load(self, name: str) -> Any:  # noqa: ANN401
         """Return a command."""
@@ -104,11 +115,16 @@ def _train() -> None:
 def option_groups(name: str) -> dict[str, Options]:
     """Return the options of a command that trains models of a kind."""
     kind = KINDS[name]
-    model = locate(kind.model)
+    whole = locate(kind.model)
+    model = locate(kind.parser) if kind.parser else whole
+    left_out = ("templates", "tags") if kind.parser else ("templates",)
     groups = {
-        "data": Options(model.read_training, leave_out=("train",)),
-        "chosen": Options(model, _last_word(model.__name__), leave_out=("templates",)),
+        "data": Options(whole.read_training, leave_out=("train",)),
+        "chosen": Options(model, _last_word(model.__name__), leave_out=left_out),
     }
+    if kind.tokenizer:
+        tokenizer = locate(kind.tokenizer)
+        groups["tokenizer"] = Options(tokenizer, "Tokenizer", TOKENIZER_SPELLINGS, ("random_state",))
     learners = [model]
     if kind.reranker:
         reranker = locate(kind.reranker)
@@ -134,10 +150,21 @@ def train_command(name: str) -> Callable[..., None]:
     def train(
         train: Annotated[str, typer.Argument(metavar="TRAIN", help=text)],
         model: Annotated[Path, typer.Option(metavar="FILE", help="File for the model.")],
+        compact: Annotated[
+            bool,
+            typer.Option("--compact", help="Write a smaller file: round weights, and drop the lightest."),
+        ] = False,
         **groups: Chosen,
     ) -> None:
+        tokenizer = groups.pop("tokenizer", None)
+        if tokenizer is not None:
+            groups["chosen"].values["tags"] = "predicted"
         learner = _make_learner(kind, **groups)
-        _fit(learner, groups["chosen"].options.source, train, model, list(groups.values()))
+        if tokenizer is not None:
+            seed = groups["chosen"].values["random_state"]
+            splitter = tokenizer.options.source(**tokenizer.values, random_state=seed)
+            learner = locate(kind.model)(tokenizer=splitter, parser=learner)
+        _fit(learner, locate(kind.model), train, model, list(groups.values()), compact=compact)
 
     train.__doc__ = f"{kind.help}\n\nExample: `treewright train {name} {kind.example}`"
     return takes(**groups)(train)
@@ -194,7 +221,15 @@ def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
     return chosen.options.source(**values)
 
 
-def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chosen]) -> None:  # noqa: ANN401
+def _fit(
+    learner: Any,  # noqa: ANN401
+    kind: Any,  # noqa: ANN401
+    train: str,
+    model: Path,
+    groups: Sequence[Chosen],
+    *,
+    compact: bool,
+) -> None:
     """Train a model with what it reads from files, and save it."""
     from treewright._cache import cache_folder
     from treewright.checkpoint import Checkpoint
@@ -212,7 +247,7 @@ def _fit(learner: Any, kind: Any, train: str, model: Path, groups: Sequence[Chos
     with open_cluster(values.get("scheduler")) as client:
         if "client" in takes:
             extras["client"] = client
-        learner.fit(*training, checkpoint=checkpoint, **extras).save(model)
+        learner.fit(*training, checkpoint=checkpoint, **extras).save(model, compact=compact)
     Checkpoint.remove(checkpoint)
     say(f"written: {model}", event="result")
 

@@ -1,18 +1,18 @@
 """Commands for files of trees: convert, evaluate, fetch."""
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from treewright._typing import LiftingScheme
-from treewright.commands.signatures import offer
-from treewright.data.formats import FORMATS
+from treewright._typing import Count, FileName, LiftingScheme, NonNegativeInt
+from treewright._validate import GIVEN, effective_if
+from treewright.commands.signatures import Chosen, Options, takes
+from treewright.data.formats import FormatName
 from treewright.data.heads import RuleName
+from treewright.data.remote import fetch_treebank
 from treewright.errors import InputError
-
-FORMAT_NAMES = ", ".join(FORMATS)
 
 
 def offer_treebanks(incomplete: str) -> list[str]:
@@ -23,50 +23,49 @@ def offer_treebanks(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+CONVERSION = {"from_format": "from", "to_format": "to", "lift": "projectivize", "lower": "deprojectivize"}
+"""Options whose names Python has for something else."""
+
+
+def conversion(
+    *,
+    from_format: FormatName | None = None,
+    to_format: FormatName | None = None,
+    rules: RuleName | None = None,
+    functions: bool = False,
+    traces: bool = False,
+    unescape: bool = False,
+    lift: LiftingScheme | None = None,
+    lower: bool = False,
+) -> None:
+    """Have options.
+
+    Parameters
+    ----------
+    from_format : str, optional
+        Format of IN (by default by name or content).
+    to_format : str, optional
+        Format of OUT (by default by its name).
+    rules : str, optional
+        Head rules for brackets to dependencies (yamada-matsumoto by default).
+    functions : bool
+        Keep function tags in brackets.
+    traces : bool
+        Keep traces in brackets.
+    unescape : bool
+        Write words -LRB- as brackets.
+    lift : str, optional
+        Lift crossing arcs by this scheme.
+    lower : bool
+        Undo the lifting of --projectivize.
+    """
+
+
+@takes(chosen=Options(conversion, spellings=CONVERSION))
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, or - for standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
-    from_format: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            autocompletion=offer([*FORMATS]),
-            metavar="FORMAT",
-            help=f"Format of IN (by default by name or content): {FORMAT_NAMES}.",
-        ),
-    ] = None,
-    to_format: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            autocompletion=offer([*FORMATS]),
-            metavar="FORMAT",
-            help="Format of OUT (by default by its name).",
-        ),
-    ] = None,
-    rules: Annotated[
-        str,
-        typer.Option(
-            autocompletion=offer(get_args(RuleName)),
-            metavar="NAME",
-            help="Head rules for dependencies: yamada-matsumoto, collins.",
-        ),
-    ] = "yamada-matsumoto",
-    functions: Annotated[bool, typer.Option("--functions", help="Keep function tags in brackets.")] = False,
-    traces: Annotated[bool, typer.Option("--traces", help="Keep traces in brackets.")] = False,
-    unescape: Annotated[bool, typer.Option("--unescape", help="Write words -LRB- as brackets.")] = False,
-    lift: Annotated[
-        str | None,
-        typer.Option(
-            "--projectivize",
-            autocompletion=offer(get_args(LiftingScheme)),
-            metavar="SCHEME",
-            help="Lift crossing arcs: baseline, head, path, head+path.",
-        ),
-    ] = None,
-    lower: Annotated[
-        bool, typer.Option("--deprojectivize", help="Undo the lifting of --projectivize.")
-    ] = False,
+    chosen: Chosen,
 ) -> None:
     """Convert between formats of treebanks.
 
@@ -76,53 +75,76 @@ def convert(
     """
     from treewright.data.convert import convert_file
 
-    convert_file(
-        source,
-        target,
-        from_format=from_format,
-        to_format=to_format,
-        rules=rules,
-        functions=functions,
-        traces=traces,
-        unescape=unescape,
-        lift=lift,
-        lower=lower,
-    )
+    convert_file(source, target, **chosen.values)
 
 
+@effective_if(
+    metric={"against": GIVEN},
+    random_state={"against": GIVEN},
+    relations={"json": (False,)},
+)
+def scoring(
+    *,
+    conll2018: bool = False,
+    multiple_roots: bool = False,
+    no_punctuation: bool = False,
+    penn_punctuation: bool = False,
+    relations: bool = False,
+    max_length: Count | None = None,
+    against: FileName | None = None,
+    metric: str | None = None,
+    verbs: bool = False,
+    plot: FileName | None = None,
+    json: bool = False,
+    random_state: NonNegativeInt = 0,
+) -> None:
+    """Have options.
+
+    Parameters
+    ----------
+    conll2018 : bool
+        Score tokens, sentences, tags, lemmas and trees as in CoNLL 2018.
+    multiple_roots : bool
+        Allow several roots per sentence in these scores.
+    no_punctuation : bool
+        Leave out words made of Unicode punctuation alone.
+    penn_punctuation : bool
+        Leave out words tagged `` '' , . or : in gold.
+    relations : bool
+        Add a line for each relation.
+    max_length : int, optional
+        Score brackets only of sentences up to this length.
+    against : str, optional
+        Another prediction, for a test of significance.
+    metric : str, optional
+        What to test: uas (the default), las, complete; f1, exact, ...
+    verbs : bool
+        Score roles only of predicates that are verbs in gold.
+    plot : str, optional
+        File for a reliability plot (png, svg or pdf), of --confidence.
+    json : bool
+        Print JSON instead of a table, relations included.
+    random_state : int
+        Seed of the significance test.
+    """
+
+
+@takes(chosen=Options(scoring))
 def evaluate(
     gold: Annotated[
         str, typer.Argument(metavar="GOLD", help="CoNLL-U, brackets or PropBank columns, told by content.")
     ],
-    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed.")],
-    no_punctuation: Annotated[
-        bool, typer.Option("--no-punctuation", help="Leave out words made of Unicode punctuation alone.")
-    ] = False,
-    penn: Annotated[
-        bool, typer.Option("--penn-punctuation", help="Leave out words tagged `` '' , . or : in gold.")
-    ] = False,
-    relations: Annotated[bool, typer.Option("--relations", help="Add a line for each relation.")] = False,
-    max_length: Annotated[
-        int | None, typer.Option(help="Score brackets only of sentences up to this length.", min=1)
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Another prediction, for a test of significance.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="What to test: uas (the default), las, complete; f1, exact, ...")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the significance test.")] = 0,
-    verbs: Annotated[
-        bool, typer.Option("--verbs", help="Score roles only of predicates that are verbs in gold.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="File for a reliability plot (png, svg or pdf), of --confidence.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    predicted: Annotated[
+        str, typer.Argument(metavar="PREDICTED", help="The same sentences, parsed, or the same text.")
+    ],
+    chosen: Chosen,
 ) -> None:
     """Score predictions against gold annotation.
 
     CoNLL-U is scored by attachment, brackets by PARSEVAL (as evalb), roles as srl-eval does it.
+
+    If GOLD and PREDICTED are the same text with different words or sentences, these are aligned by
+    characters, and all columns are scored as in the CoNLL 2018 shared task (as with `--conll2018`).
 
     Words with a confidence, as `treewright parse --confidence` writes it, are also scored for that.
 
@@ -131,28 +153,40 @@ def evaluate(
     from treewright.report.reliability import plot_reliability
     from treewright.report.scores import draw_scores, score_files, scores_as_json
 
+    chosen.refuse_without_effect()
+    values = dict(chosen.values)
+    relations, plot, as_json = values.pop("relations"), values.pop("plot"), values.pop("json")
+    penn, no_punctuation = values.pop("penn_punctuation"), values.pop("no_punctuation")
+    values["by_characters"] = values.pop("conll2018")
     if penn and no_punctuation:
         raise InputError("--no-punctuation and --penn-punctuation are two rules; expected one of them")
+    punctuation = "penn" if penn else "unicode" if no_punctuation else True
+    word_options = {
+        "--no-punctuation": no_punctuation,
+        "--penn-punctuation": penn,
+        "--relations": relations,
+        "--against": values["against"],
+        "--plot": plot,
+    }
     scores = score_files(
         gold,
         predicted,
-        punctuation="penn" if penn else "unicode" if no_punctuation else True,
-        max_length=max_length,
-        against=against,
-        metric=metric,
-        random_state=seed,
-        verbs=verbs,
+        punctuation=punctuation,
+        relations=relations,
+        word_options=[name for name, value in word_options.items() if value],
+        **values,
     )
     if plot:
         if scores.reliability is None:
             raise InputError(f"{predicted} has no confidence in MISC to plot; expected Confidence=...")
-        plot_reliability(scores.reliability, plot)
+        plot_reliability(scores.reliability, Path(plot))
     if as_json:
         print(scores_as_json(scores))
     else:
         draw_scores(Console(), scores, relations=relations)
 
 
+@takes(chosen=Options(fetch_treebank, only=("release", "code", "base_url", "cache")))
 def fetch(
     name: Annotated[
         str,
@@ -162,24 +196,14 @@ def fetch(
             help="A treebank, as UD_English-EWT or en_ewt.",
         ),
     ],
-    release: Annotated[str, typer.Option(help="Release of Universal Dependencies.")] = "2.14",
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the repositories are, if not on GitHub.")
-    ] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder to keep treebanks in.")] = None,
-    code: Annotated[
-        str | None, typer.Option(help="Of the language in file names, if it is not known here.")
-    ] = None,
+    chosen: Chosen,
 ) -> None:
     """Download a Universal Dependencies treebank.
 
-    What is there is not downloaded again. Prints the paths of its files.
+    Files that are there are not downloaded again. Prints the paths of all files.
 
     Example: `treewright fetch UD_Hungarian-Szeged`
     """
-    from treewright.data.remote import BASE_URL, fetch_treebank
-
-    files = fetch_treebank(name, release=release, base_url=base_url or BASE_URL, cache=cache, code=code)
-    for path in files:
+    for path in fetch_treebank(name, **chosen.values):
         if path:
             print(path)

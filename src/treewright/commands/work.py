@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from treewright._optional import require
 from treewright._typing import Address
@@ -20,15 +18,6 @@ from treewright.errors import ClusterError, InputError
 if TYPE_CHECKING:
     from treewright.scale import Client
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Dask scheduler of a cluster that does the work (tcp://host:8786).",
-        rich_help_panel="Running",
-    ),
-]
-"""The option of commands that can have their work done elsewhere."""
 SECONDS_TO_CONNECT = 5
 
 
@@ -120,15 +109,3 @@ async def _knock(address: str) -> None:
     # Dask limits the time of connecting, not that of waiting for the first word.
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         (await comm.connect(address, timeout=SECONDS_TO_CONNECT, **options)).abort()
-
-
-def begin_growing(result: str, sources: Sequence[str | None], *, resume: bool) -> Path | None:
-    """Return the folder that keeps an unfinished result; none where it or what it is made of is no file."""
-    for name in (result, *sources):
-        if name is not None and (name == "-" or is_special(name)):
-            if resume:
-                raise InputError(
-                    f"--resume with {name}, which is no file; expected files as input and output"
-                )
-            return None
-    return begin_checkpoint(Path(result), resume=resume)

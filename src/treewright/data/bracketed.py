@@ -99,14 +99,24 @@ class _Reader:
         """Take in one line; yield the trees that it completes."""
         self.line = number
         for token in TOKEN.findall(line):
-            if token == "(":
-                self._open_bracket()
-            elif token == ")":
+            if token == ")":
                 self._close_bracket()
                 if not self.open:
                     yield self._complete_tree()
+            elif self.after_bracket:
+                self.after_bracket = token == "("
+                if self.after_bracket and self.open:
+                    raise FormatError(self.name, number, "a bracket without a label inside a tree", "a label")
+                self.open.append(("" if self.after_bracket else token, len(self.labels)))
+            elif token == "(":
+                self.after_bracket = True
+                if not self.open:
+                    self.first_line = number
+            elif self.open:
+                self.labels.append(token)
+                self.sizes.append(1)
             else:
-                self._add_label(token)
+                raise FormatError(self.name, number, f"{quote(token)} outside brackets", "'('")
 
     def finish(self) -> None:
         """Check that no tree is left open at the end."""
@@ -114,28 +124,6 @@ class _Reader:
             n_open = len(self.open) + self.after_bracket
             found = f"the end of the input inside the tree that begins in line {self.first_line}"
             raise FormatError(self.name, self.line, found, f"{n_open} more ')'")
-
-    def _open_bracket(self) -> None:
-        if self.after_bracket:
-            self._push("")
-        elif not self.open:
-            self.first_line = self.line
-        self.after_bracket = True
-
-    def _add_label(self, token: str) -> None:
-        if self.after_bracket:
-            self._push(token)
-            self.after_bracket = False
-        elif self.open:
-            self.labels.append(token)
-            self.sizes.append(1)
-        else:
-            raise FormatError(self.name, self.line, f"{quote(token)} outside brackets", "'('")
-
-    def _push(self, label: str) -> None:
-        if not label and self.open:
-            raise FormatError(self.name, self.line, "a bracket without a label inside a tree", "a label")
-        self.open.append((label, len(self.labels)))
 
     def _close_bracket(self) -> None:
         if self.after_bracket:

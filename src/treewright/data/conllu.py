@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from treewright.data.deptree import UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
+from treewright.data.deptree import RANGE_ID, UNKNOWN_HEAD, DepTree, ExtraLine, find_head_problem
 from treewright.data.files import Source, Target, iter_chunks, open_target, source_name, track_writing
 from treewright.errors import FormatError, InputError, quote
 
@@ -40,7 +40,9 @@ SHARED_STRINGS = ("UPOS", "XPOS", "FEATS", "DEPREL")
 
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*)")
 UNWRITABLE = re.compile(r"[\n\r\0]")
-RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_NUMERALS = [str(number) for number in range(1, 512)]
+_VALUES = {str(number): number for number in range(512)}
+"""Small numbers, as almost all ids and heads are."""
 
 
 def iter_conllu(
@@ -137,8 +139,8 @@ def _iter_trees(
     source: Source, layout: Layout, *, single_root: bool, require_heads: bool
 ) -> Iterator[DepTree]:
     for index, block in enumerate(iter_blocks(source)):
-        if layout is CONLLU and index == 0 and block.comments:
-            layout = _declared_layout(block) or layout
+        if layout is CONLLU and index == 0:
+            layout = declared_layout(block.comments, block.name, block.first_line)
         yield _parse_block(block, layout, single_root, require_heads)
 
 
@@ -171,43 +173,53 @@ def _make_block(name: str, first_line: int, lines: list[str]) -> Block:
     return block
 
 
-def _declared_layout(block: Block) -> Layout | None:
-    """Read the columns that a CoNLL-U Plus file declares in its first line."""
-    declared = GLOBAL_COLUMNS.match(block.comments[0])
+def declared_layout(comments: list[str], name: str, line: int = 1) -> Layout:
+    """Return the columns that CoNLL-U Plus declares in the first comment of a file, or those of CoNLL-U."""
+    declared = GLOBAL_COLUMNS.match(comments[0]) if comments else None
     if not declared:
-        return None
+        return CONLLU
     layout = tuple(declared[1].split())
     if layout[:1] != ("ID",) or "FORM" not in layout or len(set(layout)) < len(layout):
         found = f"global.columns is {quote(declared[1])}"
-        raise FormatError(
-            block.name, block.first_line, found, "distinct column names, ID first and FORM among them"
-        )
+        raise FormatError(name, line, found, "distinct column names, ID first and FORM among them")
     return layout
 
 
 def _parse_block(block: Block, layout: Layout, single_root: bool, require_heads: bool) -> DepTree:
     rows = [line.split("\t") for line in block.lines]
-    extra_allowed = _holds_extra_lines(layout)
+    extra_allowed = layout is not CONLLX and layout is not CONLL2009
     if layout is CONLL2009:
         layout = _with_argument_columns(rows)
     if set(map(len, rows)) != {len(layout)}:
         wrong = next(index for index, row in enumerate(rows) if len(row) != len(layout))
         raise wrong_column_count(block, wrong, f"{len(layout)}, separated by tabs")
-    word_lines, extra_lines = _separate_extra_lines(block, rows, allowed=extra_allowed)
+    word_lines: Sequence[int] = range(len(rows))
+    extra_lines: list[ExtraLine] = []
+    if [row[0] for row in rows] != _NUMERALS[: len(rows)]:
+        word_lines, extra_lines = _separate_extra_lines(block, rows, allowed=extra_allowed)
     words = rows if not extra_lines else [rows[index] for index in word_lines]
     columns = dict(zip(layout, zip(*words, strict=True), strict=True))
     for name in SHARED_STRINGS:
         if name in columns:
             columns[name] = tuple(map(intern, columns[name]))
-    heads = _parse_heads(block, word_lines, columns.get("HEAD"), require_heads)
+    heads = [UNKNOWN_HEAD] * len(word_lines)
+    if "HEAD" in columns:
+        try:
+            heads = [_VALUES[text] for text in columns["HEAD"]]
+        except KeyError:
+            heads = _parse_odd_heads(block, word_lines, columns["HEAD"], require_heads)
+    if problem := find_head_problem(heads):
+        index, found, expected = problem
+        raise block.error(word_lines[index], found, expected)
     if single_root:
         _check_single_root(block, word_lines, heads)
-    return _build_tree(block, heads, columns, extra_lines)
-
-
-def _holds_extra_lines(layout: Layout) -> bool:
-    """Tell whether a format has comments, multiword tokens and empty nodes."""
-    return layout is not CONLLX and layout is not CONLL2009
+    return DepTree.from_columns(
+        {ATTRIBUTES[name]: values for name, values in columns.items() if name in ATTRIBUTES},
+        np.array(heads, dtype=np.int32),
+        comments=block.comments,
+        extra_lines=extra_lines,
+        columns={name: list(values) for name, values in columns.items() if name not in KNOWN},
+    )
 
 
 def wrong_column_count(block: Block, index: int, expected: str) -> FormatError:
@@ -240,8 +252,6 @@ def _separate_extra_lines(
     block: Block, rows: list[list[str]], *, allowed: bool
 ) -> tuple[Sequence[int], list[ExtraLine]]:
     """Tell word lines from multiword tokens and empty nodes, checking all ids."""
-    if [row[0] for row in rows] == _numerals(len(rows)):
-        return range(len(rows)), []
     word_lines: list[int] = []
     extra_lines: list[ExtraLine] = []
     n_empty = range_end = 0
@@ -278,29 +288,12 @@ def _range_end(token_id: str, start: int) -> int:
     return 0
 
 
-def _parse_heads(
-    block: Block, word_lines: Sequence[int], column: tuple[str, ...] | None, require_heads: bool
-) -> list[int]:
-    n = len(word_lines)
-    if column is None:
-        return [UNKNOWN_HEAD] * n
-    values = _head_values(n)
-    try:
-        heads = [values[text] for text in column]
-    except KeyError:
-        heads = _parse_odd_heads(block, word_lines, column, require_heads)
-    if problem := find_head_problem(heads):
-        index, found, expected = problem
-        raise block.error(word_lines[index], found, expected)
-    return heads
-
-
 def _parse_odd_heads(
     block: Block, word_lines: Sequence[int], column: tuple[str, ...], require_heads: bool
 ) -> list[int]:
-    """Read heads that are not all plain numbers of words: some unknown, or one wrong."""
+    """Read heads that are not all small numbers: some large or unknown, or one wrong."""
     n = len(column)
-    values = _head_values(n)
+    values = _VALUES if n < len(_VALUES) else {str(number): number for number in range(n + 1)}
     heads = []
     for index, text in enumerate(column):
         if text not in values and (text != "_" or require_heads):
@@ -309,63 +302,34 @@ def _parse_odd_heads(
     return heads
 
 
-def _build_tree(
-    block: Block, heads: list[int], columns: dict[str, tuple[str, ...]], extra_lines: list[ExtraLine]
-) -> DepTree:
-    tree = DepTree(
-        columns["FORM"],
-        None,
-        columns.get("DEPREL"),
-        lemmas=columns.get("LEMMA"),
-        upos=columns.get("UPOS"),
-        xpos=columns.get("XPOS"),
-        feats=columns.get("FEATS"),
-        deps=columns.get("DEPS"),
-        misc=columns.get("MISC"),
-        comments=block.comments,
-        extra_lines=extra_lines,
-        columns={name: list(values) for name, values in columns.items() if name not in KNOWN},
-    )
-    tree.heads = np.array(heads, dtype=np.int32)  # checked already, and with line numbers
-    return tree
-
-
-_NUMERALS = [str(number) for number in range(1, 512)]
-_VALUES = {str(number): number for number in range(512)}
-
-
-def _numerals(n: int) -> list[str]:
-    """Return ["1", ..., str(n)]."""
-    return _NUMERALS[:n] if n <= len(_NUMERALS) else [str(number) for number in range(1, n + 1)]
-
-
-def _head_values(n: int) -> dict[str, int]:
-    """Map the plain numerals from 0 to at least `n` to their values."""
-    return _VALUES if n < len(_VALUES) else {str(number): number for number in range(n + 1)}
-
-
 def _write_trees(trees: Iterable[DepTree], target: Target, layout: Layout) -> None:
     with open_target(target) as stream:
         for index, tree in enumerate(track_writing(trees, target)):
             if layout is CONLLU and index == 0:
-                layout = declared_by(tree, str(target))
+                layout = declared_layout(tree.comments, str(target))
             stream.write(format_tree(tree, layout))
-
-
-def declared_by(tree: DepTree, name: str) -> Layout:
-    """Return the columns that the first tree of a file in CoNLL-U declares, or those that all have."""
-    declared = _declared_layout(Block(name, 1, tree.comments, [])) if tree.comments else None
-    return declared or CONLLU
 
 
 def format_tree(tree: DepTree, layout: Layout = CONLLU) -> str:
     """Return the lines of one sentence, the blank line after it included."""
-    columns = _columns_of(tree, layout)
+    has_extra_lines = layout is not CONLLX and layout is not CONLL2009
+    if layout is CONLL2009:
+        layout = (*layout, *(name for name in tree.columns if name.startswith("APRED")))
+    values = dict(tree.columns)
+    values["ID"] = [str(number) for number in range(1, len(tree) + 1)]
+    values["HEAD"] = ["_" if head == UNKNOWN_HEAD else str(head) for head in tree.heads.tolist()]
+    for name, attribute in ATTRIBUTES.items():
+        values[name] = getattr(tree, attribute)
+    if layout[: len(CONLL2009)] == CONLL2009:
+        pairs = zip(tree.xpos, tree.upos, strict=True)
+        values["XPOS"] = [upos if xpos == "_" else xpos for xpos, upos in pairs]
+    blank = ["_"] * len(tree)
+    columns = [values.get(name, blank) for name in layout]
     lines = ["\t".join(row) for row in zip(*columns, strict=True)]
-    if _holds_extra_lines(layout):
+    if has_extra_lines:
         for extra in reversed(tree.extra_lines):
             lines.insert(extra.position, extra.text)
-    return join_lines(tree.comments if _holds_extra_lines(layout) else [], lines, len(columns))
+    return join_lines(tree.comments if has_extra_lines else [], lines, len(columns))
 
 
 def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
@@ -383,18 +347,3 @@ def join_lines(comments: list[str], lines: list[str], n_columns: int) -> str:
         line = next(line for line in [*comments, *lines] if UNWRITABLE.search(line))
         raise InputError(f"{quote(line)} has a line end or NUL in it; expected neither")
     return text
-
-
-def _columns_of(tree: DepTree, layout: Layout) -> list[list[str]]:
-    if layout is CONLL2009:
-        layout = (*layout, *(name for name in tree.columns if name.startswith("APRED")))
-    values = dict(tree.columns)
-    values["ID"] = _numerals(len(tree))
-    values["HEAD"] = ["_" if head == UNKNOWN_HEAD else str(head) for head in tree.heads.tolist()]
-    for name, attribute in ATTRIBUTES.items():
-        values[name] = getattr(tree, attribute)
-    if layout[: len(CONLL2009)] == CONLL2009:
-        pairs = zip(tree.xpos, tree.upos, strict=True)
-        values["XPOS"] = [upos if xpos == "_" else xpos for xpos, upos in pairs]
-    blank = ["_"] * len(tree)
-    return [values.get(name, blank) for name in layout]

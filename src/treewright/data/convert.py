@@ -4,25 +4,28 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from treewright._validate import check_choice
+from treewright._naming import named
+from treewright._typing import LiftingScheme
 from treewright.data.files import Source, is_same_file
-from treewright.data.formats import Format, find_format, format_of_name, open_told
-from treewright.data.heads import RULES, to_dependencies
-from treewright.data.projective import SCHEMES, deprojectivize, projectivize
+from treewright.data.formats import Format, FormatName, find_format, format_of_name, open_told
+from treewright.data.heads import RuleName, to_dependencies
+from treewright.data.projective import deprojectivize, projectivize
 from treewright.errors import InputError
+
+DEFAULT_RULES: RuleName = "yamada-matsumoto"
 
 
 def convert_file(
     source: str,
     target: str,
     *,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    rules: str = "yamada-matsumoto",
+    from_format: FormatName | None = None,
+    to_format: FormatName | None = None,
+    rules: RuleName | None = None,
     functions: bool = False,
     traces: bool = False,
     unescape: bool = False,
-    lift: str | None = None,
+    lift: LiftingScheme | None = None,
     lower: bool = False,
 ) -> None:
     """Read `source` and write it to `target`, sentence by sentence.
@@ -33,8 +36,8 @@ def convert_file(
         Files, or ``"-"``.
     from_format, to_format : str, optional
         Names of formats; otherwise told by the files' names, or the content of `source`.
-    rules : str
-        Head rules, for constituents to dependencies.
+    rules : str, optional
+        Head rules, for constituents to dependencies; `DEFAULT_RULES` without it.
     functions, traces, unescape : bool
         As in `read_brackets`.
     lift : str, optional
@@ -42,23 +45,33 @@ def convert_file(
     lower : bool
         Undo that.
     """
+    if lift is not None and lower:
+        raise InputError(f"{named('lift')} and {named('lower')} are both given; expected one of them")
     writing = find_format(to_format) if to_format else format_of_name(target)
     if writing is None:
-        raise InputError(f"the name {target!r} does not tell a format; expected one that does, or --to")
+        raise InputError(
+            f"the name {target!r} does not tell a format; expected one that does, or {named('to_format')}"
+        )
     changes: list[Callable[[Any], Any]] = []
     if lift is not None:
-        check_choice("--projectivize", lift, SCHEMES)
         changes.append(partial(projectivize, scheme=lift))
     if lower:
         changes.append(deprojectivize)
-    check_choice("--rules", rules, tuple(RULES))
     with open_told(source, from_format) as (reading, stream):
         if reading != writing and is_same_file(source, target):
             raise InputError(f"{target} is the file that is read, in {reading.name}; expected another one")
         _check_convertible(reading, writing, changes_arcs=bool(changes))
+        for name, is_given in {"functions": functions, "traces": traces, "unescape": unescape}.items():
+            if is_given and reading.kind != "constituents":
+                raise InputError(f"{named(name)} is for brackets; {source} is {reading.name}")
+        if rules is not None and reading.kind == writing.kind:
+            raise InputError(
+                f"{named('rules')} is for brackets to dependencies; {source} is {reading.name} and stays "
+                f"{writing.kind}"
+            )
         trees = _read(reading, stream, functions=functions, traces=traces, unescape=unescape)
         if reading.kind != writing.kind:
-            changes.insert(0, partial(to_dependencies, rules=rules))
+            changes.insert(0, partial(to_dependencies, rules=rules or DEFAULT_RULES))
         writing.write(_change(trees, source, changes), target)
 
 

@@ -1,15 +1,24 @@
 """DepTree: one sentence with its heads."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
+from operator import index
+from typing import NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.notebook import Drawn
-from treewright.errors import InputError
+from treewright.data.word import NO_SPACE, Word
+from treewright.errors import InputError, quote
 
 UNKNOWN_HEAD = -1
+MOST_DRAWN = 1000
+"""Words of a sentence that `print` draws; of a longer one it shows the beginning."""
+STRING_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels", "deps", "misc")
+MISC_FIELD = 8
+"""Of the fields after the ID in a line of CoNLL-U."""
+RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
 class ExtraLine(NamedTuple):
@@ -20,12 +29,37 @@ class ExtraLine(NamedTuple):
     text: str
 
 
+class MultiwordToken(NamedTuple):
+    """A token of the text that stands for several words, as French *du* for *de le*.
+
+    Attributes
+    ----------
+    start, end : int
+        Its words are ``tree[start:end]``.
+    form, misc : str
+    """
+
+    start: int
+    end: int
+    form: str
+    misc: str
+
+    @property
+    def space_after(self) -> bool:
+        """Whether a space follows the token in the text."""
+        return NO_SPACE not in self.misc.split("|")
+
+
 class DepTree(Drawn):
     """One sentence: its words, their annotation and the head of each.
 
     Columns that are not given are filled with ``"_"``; heads that are not given are unknown (-1).
     A tree is not meant to be changed in place: `with_heads` and `with_tags` give changed copies
     that share everything else.
+
+    ``tree[i]`` is the `Word` at position `i`, a slice is a list of words, and iteration goes over all words.
+    Positions begin at 0 and may be negative, as everywhere in Python. The ids and heads of CoNLL-U begin
+    at 1: ``tree[i].id`` is ``i + 1``, and ``tree.heads`` holds ids. ``print(tree)`` draws the tree.
 
     Parameters
     ----------
@@ -45,6 +79,18 @@ class DepTree(Drawn):
     Attributes
     ----------
     heads : ndarray of int32, shape (n,)
+
+    Examples
+    --------
+    >>> tree = DepTree(["Mary", "saw", "him"], [2, 0, 2], ["nsubj", "root", "obj"])
+    >>> tree.root, tree[0].head, tree[-1].deprel
+    (Word('saw', id=2), Word('saw', id=2), 'obj')
+    >>> [word.form for word in tree if word.head == tree.root]
+    ['Mary', 'him']
+    >>> print(tree)
+    ┌─► Mary  _  nsubj
+    ├── saw   _  root
+    └─► him   _  obj
     """
 
     __slots__ = (
@@ -78,8 +124,8 @@ class DepTree(Drawn):
         extra_lines: Sequence[ExtraLine] = (),
         columns: Mapping[str, list[str]] | None = None,
     ) -> None:
-        n = len(words)
-        self.words = list(words)
+        self.words = _strings("words", words)
+        n = len(self.words)
         self.heads = _checked_heads(heads, n)
         self.deprels = _column("deprels", deprels, n)
         self.lemmas = _column("lemmas", lemmas, n)
@@ -88,12 +134,63 @@ class DepTree(Drawn):
         self.feats = _column("feats", feats, n)
         self.deps = _column("deps", deps, n)
         self.misc = _column("misc", misc, n)
-        self.comments = list(comments)
+        self.comments = _strings("comments", comments)
         self.extra_lines = list(extra_lines)
         self.columns = {name: _column(name, values, n) for name, values in (columns or {}).items()}
 
+    @classmethod
+    def from_columns(
+        cls,
+        given: Mapping[str, Sequence[str]],
+        heads: npt.NDArray[np.int32],
+        *,
+        comments: list[str],
+        extra_lines: list[ExtraLine],
+        columns: dict[str, list[str]],
+    ) -> Self:
+        """Make a tree of columns by the names of the attributes, unchecked, as a reader has them."""
+        tree = object.__new__(cls)
+        n = len(heads)
+        for name in STRING_COLUMNS:
+            setattr(tree, name, list(given[name]) if name in given else ["_"] * n)
+        tree.heads = heads
+        tree.comments = comments
+        tree.extra_lines = extra_lines
+        tree.columns = columns
+        return tree
+
     def __len__(self) -> int:
         return len(self.words)
+
+    def __iter__(self) -> Iterator[Word]:
+        return (Word(self, at) for at in range(len(self.words)))
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Word: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Word]: ...
+
+    def __getitem__(self, at: SupportsIndex | slice) -> Word | list[Word]:
+        n = len(self.words)
+        if isinstance(at, slice):
+            return [Word(self, each) for each in range(n)[at]]
+        try:
+            place = index(at)
+        except TypeError:
+            found = type(at).__name__
+            raise TypeError(
+                f"a position in a sentence is a {found}; expected an integer or a slice"
+            ) from None
+        if not -n <= place < n:
+            raise IndexError(f"position {place} in a sentence of {n} words; positions begin at 0")
+        return Word(self, place % n)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.object_]:
+        """Let an array of trees hold the trees; NumPy would make rows of words of trees of one length."""
+        whole = np.empty((), dtype=object)
+        whole[()] = self
+        return whole
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DepTree):
@@ -107,6 +204,49 @@ class DepTree(Drawn):
     def __repr__(self) -> str:
         shown = " ".join(self.words[:8]) + (" ..." if len(self) > 8 else "")
         return f"DepTree({shown!r}, n={len(self)})"
+
+    def __str__(self) -> str:
+        return self._draw_text() if len(self) <= MOST_DRAWN else repr(self)
+
+    def to_conllu(self) -> str:
+        """Return the sentence in CoNLL-U, with the blank line after it, as `write_conllu` writes it."""
+        from treewright.data.conllu import declared_layout, format_tree  # conllu is built on this module
+
+        return format_tree(self, declared_layout(self.comments, "<string>"))
+
+    @property
+    def root(self) -> Word | None:
+        """The word whose head is 0: the first of several; None if there is none."""
+        at = np.flatnonzero(self.heads == 0)
+        return Word(self, int(at[0])) if len(at) else None
+
+    @property
+    def text(self) -> str:
+        """The sentence as text.
+
+        It is the comment ``# text = ...`` if there is one. Otherwise tokens are joined by spaces, except
+        after ``SpaceAfter=No`` in MISC; a multiword token stands for its words.
+        """
+        if text := self.metadata.get("text"):
+            return text
+        inside = {token.start: token for token in self.multiword_tokens()}
+        pieces: list[str] = []
+        at = 0
+        while at < len(self):
+            token = inside.get(at) or MultiwordToken(at, at + 1, self.words[at], self.misc[at])
+            pieces += [token.form, " " if token.space_after else ""]
+            at = token.end
+        return "".join(pieces[:-1])
+
+    def multiword_tokens(self) -> list[MultiwordToken]:
+        """Return the tokens that stand for several words, from left to right."""
+        found = []
+        for position, line in self.extra_lines:
+            name, *fields = line.split("\t")
+            if fields and (span := RANGE_ID.fullmatch(name)) and int(span[2]) > position:
+                misc = fields[MISC_FIELD] if len(fields) > MISC_FIELD else "_"
+                found.append(MultiwordToken(position, int(span[2]), fields[0], misc))
+        return found
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -154,7 +294,7 @@ class DepTree(Drawn):
     def with_comments(self, comments: Sequence[str]) -> Self:
         """Return the same sentence under other comment lines."""
         changed = self._copy()
-        changed.comments = list(comments)
+        changed.comments = _strings("comments", comments)
         return changed
 
     def _copy(self) -> Self:
@@ -210,7 +350,10 @@ def _describe_cycle(heads: Sequence[int], word: int) -> tuple[int, str, str]:
 def _checked_heads(heads: Sequence[int] | npt.NDArray[np.integer] | None, n: int) -> npt.NDArray[np.int32]:
     if heads is None:
         return np.full(n, UNKNOWN_HEAD, dtype=np.int32)
-    array = np.asarray(heads)
+    try:
+        array = np.asarray(heads)
+    except ValueError:
+        raise InputError("heads is a list of lists; expected integers, one head a word") from None
     if array.shape != (n,):
         raise InputError(f"heads has shape {array.shape}; expected ({n},), one head a word")
     if n and not np.issubdtype(array.dtype, np.integer):
@@ -224,6 +367,29 @@ def _checked_heads(heads: Sequence[int] | npt.NDArray[np.integer] | None, n: int
 def _column(name: str, values: Sequence[str] | None, n: int) -> list[str]:
     if values is None:
         return ["_"] * n
-    if len(values) != n:
-        raise InputError(f"{name} has {len(values)} values; expected {n}, one a word")
-    return list(values)
+    column = _strings(name, values)
+    if len(column) != n:
+        raise InputError(f"{name} has {len(column)} values; expected {n}, one a word")
+    return column
+
+
+def _strings(name: str, values: Sequence[str]) -> list[str]:
+    """Return strings as a list; refuse all else, and one string, which would come apart into letters."""
+    if not isinstance(values, list | tuple):
+        _check_is_list(name, values)
+    column = list(values)
+    try:
+        "".join(column)  # the fastest way to look at the types of all
+    except TypeError:
+        at, found = next((at, each) for at, each in enumerate(column) if not isinstance(each, str))
+        raise InputError(f"{name}[{at}] is of type {type(found).__name__}; expected a string") from None
+    return column
+
+
+def _check_is_list(name: str, values: object) -> None:
+    if isinstance(values, str):
+        shape = f"a list of words, such as {values.split()[:3]}" if name == "words" else "a list of strings"
+        raise InputError(f"{name} is {quote(values)}; expected {shape}")
+    is_ordered = isinstance(values, Sized) and isinstance(values, Iterable)
+    if not is_ordered or isinstance(values, bytes | bytearray | Mapping | Set):
+        raise InputError(f"{name} is of type {type(values).__name__}; expected a list of strings")

@@ -1,5 +1,6 @@
 """Files as numbered lines in, and as whole files out: gzip, standard streams, damage."""
 
+import codecs
 import errno
 import gzip
 import io
@@ -8,12 +9,12 @@ import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import chain
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, cast
 
-from treewright.data.temporary import sync_folder, temporary_file
+from treewright.data.temporary import temporary_file
 from treewright.errors import FormatError, InputError
 from treewright.progress import task, track
 
@@ -30,19 +31,18 @@ BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
 LONGEST_LINE = 1 << 26
 """Bytes after which a line is taken for what has no lines; a small compressed file may hold any number."""
-STANDARD_OUTPUT = "standard output"
+STANDARD, STANDARD_OUTPUT = "-", "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """No space left, a file larger than the system allows, or a quota that is exceeded."""
-MOST_BLANKS = 1 << 20
-"""Bytes of white space after which no other character is waited for."""
 
 
 def source_name(source: Source) -> str:
     """Name `source` the way the caller would, for error messages."""
     if isinstance(source, str | os.PathLike):
-        return "<stdin>" if _is_standard(source) else os.fspath(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "<stream>"
+        name = os.fspath(source)
+        return "<stdin>" if name == STANDARD else name
+    found = getattr(source, "name", None)
+    return found if isinstance(found, str) else "<stream>"
 
 
 def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -62,7 +62,12 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
     number = 1
     try:
         for raw in _whole_lines(source):
-            for lines in _decode_sound_lines(raw, name, number):
+            pieces: Iterable[list[str]]
+            try:
+                pieces = [_decode(raw, name, number)]
+            except FormatError:  # somewhere in there; line by line it will be known where
+                pieces = map(_decode, io.BytesIO(raw), repeat(name), count(number))
+            for lines in pieces:
                 yield number, lines
                 number += len(lines)
     except UnicodeDecodeError as error:  # of a file that the caller opened as text
@@ -72,6 +77,29 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
         raise _damaged(name, number, error) from error
     except _LineTooLongError as error:
         raise _endless(name, number) from error
+
+
+def iter_text(source: Source) -> Iterator[str]:
+    """Yield the characters of a file of any size in pieces; gzip and ``"-"`` are as in `iter_chunks`.
+
+    Raises
+    ------
+    FormatError
+        For bytes that are not UTF-8, or damaged gzip data.
+    """
+    name, number = source_name(source), 1
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        for piece in chain(_pieces(source), [b""]):
+            text = decoder.decode(piece, final=not piece)
+            if text:
+                yield text
+                number += text.count("\n")
+    except UnicodeDecodeError as error:
+        line = number + error.object.count(b"\n", 0, error.start)
+        raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
+    except DAMAGED_GZIP as error:
+        raise _damaged(name, number, error) from error
 
 
 def read_lines(stream: IO[bytes], name: str) -> bytes:
@@ -103,22 +131,11 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def open_sniffed(source: Source) -> Iterator[tuple[str, IO[bytes]]]:
-    """Open `source`; give its first character that is no white space, and all of it to be read.
+def open_begun(source: Source, is_enough: Callable[[bytes], object]) -> Iterator[tuple[bytes, IO[bytes]]]:
+    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read.
 
-    The character is empty if there is none, or none after very many blanks. Nothing is read twice, so that a
-    pipe will do.
+    Nothing is read twice, so that a pipe will do.
     """
-    with open_begun(source, lambda begin: bool(begin.strip(BLANKS)) or len(begin) > MOST_BLANKS) as (
-        begin,
-        stream,
-    ):
-        yield begin.strip(BLANKS)[:1].decode("latin-1"), stream
-
-
-@contextmanager
-def open_begun(source: Source, is_enough: Callable[[bytes], bool]) -> Iterator[tuple[bytes, IO[bytes]]]:
-    """Open `source`; give its first bytes, as many as are enough, or all, and all of it to be read."""
     pieces = _pieces(source)
     begin = b""
     try:
@@ -139,7 +156,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     output; a name in ``.gz`` is compressed. What is no regular file is written to as `replacing` does.
     """
     path = Path(target)
-    if _is_standard(target):
+    if os.fspath(target) == STANDARD:
         with _standard_output() as stream:
             yield stream
     else:
@@ -149,7 +166,7 @@ def open_target(target: Target) -> Iterator[IO[str]]:
 
 def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
     """Hand on what is written to `target`, and tell how much of it has been."""
-    name = "" if _is_standard(target) else f" {os.path.basename(target)}"
+    name = "" if os.fspath(target) == STANDARD else f" {os.path.basename(target)}"
     return track(items, f"writing{name}")
 
 
@@ -160,15 +177,11 @@ def is_special(path: Target) -> bool:
 
 def is_same_file(one: Target, other: Target) -> bool:
     """Tell whether two names are those of one regular file, or would be if it were there."""
-    if _is_standard(one) or _is_standard(other) or is_special(one) or is_special(other):
+    if STANDARD in (os.fspath(one), os.fspath(other)) or is_special(one) or is_special(other):
         return False
     if os.path.exists(one) and os.path.exists(other):
         return os.path.samefile(one, other)
     return Path(one).resolve() == Path(other).resolve()
-
-
-def _is_standard(name: str | os.PathLike[str]) -> bool:
-    return os.fspath(name) == "-"
 
 
 def _whole_lines(source: Source) -> Iterator[bytes]:
@@ -189,31 +202,30 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
 
 
 def _pieces(source: Source) -> Iterator[bytes]:
-    """Yield the bytes of `source`, uncompressed, as they come."""
+    """Yield the bytes of `source`, uncompressed, as they come; tell how far a file has been read."""
     if not isinstance(source, str | os.PathLike):
         yield from _stream_pieces(source)
-    elif not _is_standard(source):
-        with open(source, "rb") as stream:
-            yield from _counted_pieces(stream, os.path.basename(source))
-    elif sys.stdin is None:
-        raise InputError("standard input is closed; expected a file or an open input")
-    else:
+    elif os.fspath(source) == STANDARD:
+        if sys.stdin is None:
+            raise InputError("standard input is closed; expected a file or an open input")
         yield from _stream_pieces(getattr(sys.stdin, "buffer", sys.stdin))
-
-
-def _counted_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a file, and tell how far it has been read, if it has an end that is known."""
-    if not stream.seekable():
-        yield from _stream_pieces(stream)
-        return
-    size = os.fstat(stream.fileno()).st_size
-    with task(f"reading {name}", total=size, unit="bytes") as reading:
-        for piece in _stream_pieces(stream):
-            yield piece
-            reading.reach(stream.tell(), size)
+    else:
+        with open(source, "rb") as stream:
+            if not stream.seekable():
+                yield from _stream_pieces(stream)
+                return
+            size = os.fstat(stream.fileno()).st_size
+            is_compressed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            stream.seek(0)
+            body = gzip.GzipFile(fileobj=stream, mode="rb") if is_compressed else stream
+            with task(f"reading {os.path.basename(source)}", total=size, unit="bytes") as reading:
+                while data := body.read1(CHUNK_SIZE):
+                    yield data
+                    reading.reach(stream.tell(), size)
 
 
 def _stream_pieces(stream: IO[str] | IO[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of a stream that may be text, and that can be read only once."""
     if isinstance(stream.read(0), str):
         while line := cast(IO[str], stream).readline():
             yield line.encode("utf-8", "surrogatepass")  # _decode refuses what UTF-8 cannot hold
@@ -254,18 +266,6 @@ class _Joined(io.RawIOBase):
         data, self._rest = self._rest[: len(view)], self._rest[len(view) :]
         view[: len(data)] = data
         return len(data)
-
-
-def _decode_sound_lines(raw: bytes, name: str, number: int) -> Iterator[list[str]]:
-    """Decode whole lines that begin at line `number`; those before a damaged one come first."""
-    try:
-        pieces = [_decode(raw, name, number)]
-    except FormatError:  # somewhere in there; line by line it will be known where
-        pieces = []
-    yield from pieces
-    if not pieces:
-        for offset, line in enumerate(io.BytesIO(raw)):
-            yield _decode(line, name, number + offset)
 
 
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
@@ -311,9 +311,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield device
         return
     place = path.resolve() if path.is_symlink() else path
+    mode = place.stat().st_mode & 0o777 if place.exists() else 0o666
     with naming(path), ExitStack() as stack:
         try:
-            descriptor, temporary = stack.enter_context(temporary_file(place, mode=0o600 | _mode_of(place)))
+            descriptor, temporary = stack.enter_context(temporary_file(place, mode=0o600 | mode))
         except OSError as error:
             error.filename = str(path)  # the user knows nothing of the temporary name
             raise
@@ -327,7 +328,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def take_place(unfinished: Path, target: Path) -> None:
     """Let a file that is whole take the place of another; between file systems it is copied."""
     place = target.resolve() if target.is_symlink() else target
-    if is_special(place) or place.suffix == ".gz" or not _is_on_device(unfinished, place.parent):
+    is_on_device = unfinished.stat().st_dev == place.parent.stat().st_dev
+    if is_special(place) or place.suffix == ".gz" or not is_on_device:
         with open(unfinished, "rb") as source, replacing(target) as raw, _compressed(raw, place) as body:
             shutil.copyfileobj(source, body, CHUNK_SIZE)
         unfinished.unlink()
@@ -335,21 +337,17 @@ def take_place(unfinished: Path, target: Path) -> None:
     _put(unfinished, place)
 
 
-def _is_on_device(path: Path, folder: Path) -> bool:
-    return path.stat().st_dev == folder.stat().st_dev
-
-
 def _put(temporary: Target, place: Path) -> None:
     """Rename a file to `place`, with the permissions of what was there."""
     if place.exists():  # what the system granted to a new file stays
-        os.chmod(temporary, _mode_of(place))
+        os.chmod(temporary, place.stat().st_mode & 0o777)
     os.replace(temporary, place)
-    sync_folder(place.parent)
-
-
-def _mode_of(place: Path) -> int:
-    """Return the permissions of a file, or those to ask for if it is new."""
-    return place.stat().st_mode & 0o777 if place.exists() else 0o666
+    with suppress(OSError):  # the new name outlasts a power cut, where the system can do that
+        descriptor = os.open(place.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from treewright._optional import require
 from treewright.data.conllu import format_tree, iter_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import UNKNOWN_HEAD, DepTree
+from treewright.data.word import NO_SPACE
 from treewright.errors import InputError, quote
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
     from stanza import Document
 
-NO_SPACE = "SpaceAfter=No"
 WHOLE = "a tree has words without a head; expected whole trees"
 
 

@@ -7,6 +7,7 @@ import difflib
 import re
 from importlib.resources import files
 
+from treewright._naming import named
 from treewright.errors import InputError, quote
 
 REPOSITORY = re.compile(r"UD_([A-Za-z]+(?:_[A-Za-z]+)*)-([A-Za-z0-9]+)")
@@ -44,10 +45,12 @@ def resolve_name(name: str, code: str | None) -> tuple[str, str]:
         raise InputError(f"treebank is {quote(name)}; {expected}{suggest_names(name)}")
     language, treebank = matched.groups()
     if code is None and language not in CODES:
-        remedy = "give the code in its file names (code= in Python, --code) to fetch it nevertheless"
+        remedy = f"give the code in its file names ({named('code')}) to fetch it nevertheless"
         raise InputError(f"language {quote(language)} is not known; {remedy}{suggest_names(name)}")
     if code is not None and not CODE.fullmatch(code):
-        raise InputError(f"code is {quote(code)}; expected two or three small letters, such as 'en'")
+        raise InputError(
+            f"{named('code')} is {quote(code)}; expected two or three small letters, such as 'en'"
+        )
     return repository, f"{code or CODES[language]}_{treebank.lower()}-ud"
 
 

@@ -1,11 +1,11 @@
-"""Pictures of trees in notebooks."""
+"""Pictures of trees in notebooks and terminals."""
 
 
 class Drawn:
     """A tree that a notebook shows as a picture.
 
     Pictures are made of trees, so that `treewright.drawing` stands above this subpackage. It is imported
-    here, and only here, when a notebook asks for a picture.
+    here, and only here, when a notebook or a terminal asks for a picture.
     """
 
     __slots__ = ()
@@ -14,3 +14,8 @@ class Drawn:
         from treewright.drawing.pictures import notebook_svg
 
         return notebook_svg(self)  # type: ignore[arg-type]
+
+    def _draw_text(self) -> str:
+        from treewright.drawing.pictures import draw
+
+        return draw(self) or ""  # type: ignore[arg-type]

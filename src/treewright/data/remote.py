@@ -30,6 +30,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from filelock import FileLock, Timeout
 
 from treewright._cache import cache_folder
+from treewright._naming import named
+from treewright._typing import FolderName
 from treewright._version import __version__
 from treewright.data.files import CHUNK_SIZE, open_target
 from treewright.data.languages import resolve_name, suggest_names, train_pieces
@@ -64,13 +66,33 @@ class TreebankFiles(NamedTuple):
     test: Path | None
 
 
+def find_treebank(name: str) -> TreebankFiles:
+    """Return the files of a treebank: a training file, a folder with the parts, or a name to fetch.
+
+    Raises
+    ------
+    InputError
+        For a path that does not exist, and a folder in which there is not exactly one training file.
+    """
+    path = Path(name)
+    if path.is_dir():
+        found = {part: sorted(path.glob(f"*{part}*.conllu")) for part in PARTS}
+        if len(found["train"]) != 1:
+            n_found = len(found["train"]) or "no"
+            raise InputError(f"{name} has {n_found} files *train*.conllu; expected one")
+        return TreebankFiles(*(found[part][0] if len(found[part]) == 1 else None for part in PARTS))
+    if path.exists() or path.name != name or path.suffix:
+        return TreebankFiles(path, None, None)
+    return fetch_treebank(name)
+
+
 def fetch_treebank(
     name: str,
     *,
     release: str = "2.14",
     code: str | None = None,
-    base_url: str = BASE_URL,
-    cache: str | os.PathLike[str] | None = None,
+    base_url: str | None = None,
+    cache: FolderName | os.PathLike[str] | None = None,
     sha256: Mapping[str, str] | None = None,
     timeout: float = 30.0,
 ) -> TreebankFiles:
@@ -85,13 +107,13 @@ def fetch_treebank(
     name : str
         The repository, as ``"UD_English-EWT"``, or the short form in its file names, as ``"en_ewt"``.
     release : str
-        Number of the release, as ``"2.14"``.
+        Release of Universal Dependencies.
     code : str, optional
-        The language code in the file names, for a language that treewright does not know.
-    base_url : str
-        Where the repositories are; a file's address is ``BASE/REPOSITORY/rRELEASE/FILE``.
+        Code of the language in file names, for a language that treewright does not know.
+    base_url : str, optional
+        Address of the repositories, if not GitHub's. That of a file is ``BASE/REPOSITORY/rRELEASE/FILE``.
     cache : path, optional
-        Folder for the treebanks, instead of the user's cache.
+        Folder for the treebanks, in place of the user's cache.
     sha256 : mapping of str to str, optional
         File names and the digests that these files must have.
     timeout : float
@@ -115,13 +137,16 @@ def fetch_treebank(
     >>> trees = tw.read_conllu(tw.fetch_treebank("UD_English-EWT").train)  # doctest: +SKIP
     """
     if not isinstance(release, str) or not RELEASE.fullmatch(release):
-        raise InputError(f"release is {release!r}; expected a number in quotes, such as '2.14'")
+        raise InputError(f"{named('release')} is {release!r}; expected a number as text, such as '2.14'")
+    base_url = BASE_URL if base_url is None else base_url
     if not HTTP_ADDRESS.fullmatch(base_url):
-        raise InputError(f"base_url is {quote(base_url)}; expected an address in http:// or https://")
+        raise InputError(
+            f"{named('base_url')} is {quote(base_url)}; expected an address in http:// or https://"
+        )
     repository, stem = resolve_name(name, code)
     root = cache_folder("treebanks") if cache is None else Path(cache)
     if root.exists() and not root.is_dir():
-        raise InputError(f"cache is {str(root)!r}, which is a file; expected a folder")
+        raise InputError(f"{named('cache')} is {str(root)!r}, which is a file; expected a folder")
     source = _Source(
         repository=repository,
         stem=stem,
@@ -394,7 +419,7 @@ def _receive(source: _Source, name: str, part: Path, response: HTTPResponse) -> 
     """Write a response to the end of `part`, or in its place if the server sends the whole file."""
     if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
         found = f"HTTP {response.status} with {response.headers.get_content_type()}"
-        raise FetchError(f"{source.url(name)}: {found}; expected a CoNLL-U file; check base_url")
+        raise FetchError(f"{source.url(name)}: {found}; expected a CoNLL-U file; check {named('base_url')}")
     done, total = _extent(part, response)
     with _open_part(part, "ab" if done else "wb") as stream:
         if not done:  # only now, since a new tag must never stand beside old bytes

@@ -94,19 +94,18 @@ class TemplateLanguage:
 
     def parse(self, text: str) -> list[Template]:
         """Return the templates of lines, or of a set by its name."""
-        return [self._parse(line.strip()) for line in self.sets.get(text, text).splitlines() if line.strip()]
-
-    def _parse(self, line: str) -> Template:
-        words = line.split()
-        with_distance = self.has_distance and words[-1] == DISTANCE
-        atoms = [self._parse_atom(word, line) for word in words[: len(words) - with_distance]]
-        if not atoms:
-            raise InputError(f"template {quote(line)} has no atom; expected {self._expected()}")
-        if self.max_atoms is not None and len(atoms) > self.max_atoms:
-            raise InputError(
-                f"template {quote(line)} has {len(atoms)} atoms; expected at most {self.max_atoms}"
-            )
-        return Template(tuple(atoms), with_distance)
+        templates = []
+        for line in filter(None, map(str.strip, self.sets.get(text, text).splitlines())):
+            words = line.split()
+            with_distance = self.has_distance and words[-1] == DISTANCE
+            atoms = tuple(self._parse_atom(word, line) for word in words[: len(words) - with_distance])
+            if not atoms:
+                raise InputError(f"template {quote(line)} has no atom; expected {self._expected()}")
+            if self.max_atoms is not None and len(atoms) > self.max_atoms:
+                found = f"template {quote(line)} has {len(atoms)} atoms"
+                raise InputError(f"{found}; expected at most {self.max_atoms}")
+            templates.append(Template(atoms, with_distance))
+        return templates
 
     def _parse_atom(self, text: str, line: str) -> Atom:
         match = ATOM.fullmatch(text)

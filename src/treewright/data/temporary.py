@@ -94,13 +94,3 @@ else:
             yield
         finally:
             os.close(other)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let a new name in a folder outlast a power cut, where the system can do that."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from treewright._typing import FloatArray, Integers
+from treewright._validate import check_param_names
 from treewright.errors import InputError, quote
 
 KERNELS: dict[str, type["Kernel"]] = {}
@@ -95,6 +96,12 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         CLASSES[cls.__name__] = cls  # defined again, as in a notebook
         if "short_name" in vars(cls) and cls.short_name is not None:
             KERNELS[cls.short_name] = cls
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Change parameters, ``name__inner`` for those of a kernel that is one."""
+        check_param_names(self, params)
+        super().set_params(**params)
+        return self
 
     @abstractmethod
     def pack(self, examples: Any) -> PackedExamples:  # noqa: ANN401

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
 
+from treewright._naming import setting
 from treewright._typing import FloatArray
 from treewright._validate import check_choice, check_integer, check_number
 from treewright.errors import InputError
@@ -38,7 +39,6 @@ Term: TypeAlias = Kernel | tuple[str, Kernel]
 
 LARGEST = 1e12
 """Of numbers that are options."""
-REMEDY = "have kernels normalised"
 
 
 class Part(Kernel):
@@ -484,7 +484,9 @@ def _check_weights(weights: Sequence[float] | None, n_kernels: int) -> list[floa
 
 def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
-        raise InputError(f"a value is too large for a float; expected smaller ones: {REMEDY}")
+        raise InputError(
+            f"a value is too large for a float; expected smaller ones: {setting('normalize', True)}"
+        )
     return values
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Integers, Range
 from treewright._validate import check_params
 from treewright.data.forest import Forest
@@ -189,12 +190,12 @@ class PackedTrees(PackedExamples):
         batches = [rows[start : start + ROWS_AT_A_TIME] for start in range(0, len(rows), ROWS_AT_A_TIME)]
         if self._kernel.n_jobs == 1:
             batches = [rows]
-
-        def work(batch: Integers) -> FloatArray:
-            return self._index.compare(others._index, known, batch, is_half)
-
         with np.errstate(over="ignore", invalid="ignore"):
-            found = map_jobs(work, batches, n_jobs=self._kernel.n_jobs)
+            found = map_jobs(
+                lambda batch: self._index.compare(others._index, known, batch, is_half),
+                batches,
+                n_jobs=self._kernel.n_jobs,
+            )
         return found[0] if len(found) == 1 else np.concatenate([np.empty((0, len(self))), *found])
 
     def _finish(
@@ -483,7 +484,7 @@ def _checked(values: FloatArray, name_pair: Any) -> FloatArray:  # noqa: ANN401
     one, other = name_pair(at if values.ndim > 1 else at[0])
     raise InputError(
         f"the value of trees {one} and {other} is too large for a number; expected smaller trees or decays, "
-        "normalize=True, or a call of logs"
+        f"{setting('normalize', True)}, or {named('logs')}"
     )
 
 

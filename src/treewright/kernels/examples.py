@@ -18,8 +18,7 @@ from treewright.data.svmlight import SparseVector, TreeExample
 from treewright.errors import InputError, quote
 from treewright.kernels.base import Kernel, find_kernel
 from treewright.kernels.inputs import is_nltk
-from treewright.model import Array, Coded, expect, is_within, refuse_rest
-from treewright.persist import State
+from treewright.model import Array, Coded, State, expect, is_within, refuse_rest
 
 DEP_COLUMNS = ("words", "lemmas", "upos", "xpos", "feats", "deprels")
 PLAIN_TYPES = (bool, int, float, str)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treewright.data.bracketed import read_brackets
 from treewright.data.conllu import read_conllu
 from treewright.data.consttree import ConstTree
-from treewright.data.files import Source, numbered_lines, open_sniffed, read_lines, source_name
+from treewright.data.files import BLANKS, Source, numbered_lines, open_begun, read_lines, source_name
 from treewright.data.svmlight import BEFORE_TREE, MARKS, TreeExample, read_tree_examples
 from treewright.errors import FormatError, InputError, quote
 from treewright.kernels.base import Kernel
@@ -21,6 +21,9 @@ from treewright.kernels.inputs import as_trees
 
 Vector = npt.NDArray[np.float32]
 FORMATS = f"brackets, CoNLL-U, or lines of SVM-light-TK (a label, {BEFORE_TREE} and a tree)"
+BRACKETS, CONLLU, SVMLIGHT = "brackets", "CoNLL-U", "SVM-light-TK"
+MOST_BLANKS = 1 << 20
+"""Bytes of white space after which no other character is waited for."""
 CONLLU_WORD = re.compile(rb"[0-9]+([-.][0-9]+)?\t")
 
 
@@ -31,11 +34,16 @@ class Examples(NamedTuple):
     ----------
     items : list of TreeExample
         Without labels and vectors, where the file has none.
-    has_labels : bool
+    format : {"brackets", "CoNLL-U", "SVM-light-TK"}
     """
 
     items: list[TreeExample]
-    has_labels: bool
+    format: str
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether examples have labels."""
+        return self.format == SVMLIGHT
 
     @property
     def trees(self) -> list[ConstTree]:
@@ -69,15 +77,15 @@ def read_examples(
         With file, line, what was found and what was expected.
     """
     with _told(source) as (kind, stream):
-        if kind == "svmlight":
-            found = Examples(read_tree_examples(stream), has_labels=True)
+        if kind == SVMLIGHT:
+            found = Examples(read_tree_examples(stream), kind)
         else:
             trees = (
                 read_brackets(stream, functions=functions, traces=traces)
-                if kind == "brackets"
+                if kind == BRACKETS
                 else as_trees(read_conllu(stream), centre=centre)
             )
-            found = Examples([TreeExample("", (tree,)) for tree in trees], has_labels=False)
+            found = Examples([TreeExample("", (tree,)) for tree in trees], kind)
     if not found.trees:
         raise InputError(f"{source_name(source)} has no trees; expected at least one, as {FORMATS}")
     return found
@@ -86,9 +94,9 @@ def read_examples(
 @contextmanager
 def _told(source: Source) -> Iterator[tuple[str, Source]]:
     """Open a file and tell its format by its first line that is no comment."""
-    with open_sniffed(source) as (first, stream):
-        if first == "(":
-            yield "brackets", stream
+    with open_begun(source, lambda begin: begin.strip(BLANKS) or len(begin) > MOST_BLANKS) as (begin, stream):
+        if begin.strip(BLANKS).startswith(b"("):
+            yield BRACKETS, stream
             return
         content = _Content(read_lines(stream, source_name(source)), source_name(source))
     found = _tell(content)
@@ -103,12 +111,12 @@ def _tell(content: "_Content") -> str:
         (each for each in lines if each[1].strip() and not each[1].startswith(b"#")), (1, b"")
     )
     if line.lstrip().startswith(b"("):
-        return "brackets"
+        return BRACKETS
     if CONLLU_WORD.match(line):
-        return "conllu"
+        return CONLLU
     is_marked = any(mark.encode() in line for mark in MARKS) or BEFORE_TREE.encode() in content.getvalue()
     if is_marked or not line:  # comments alone have no trees in any format
-        return "svmlight"
+        return SVMLIGHT
     raise FormatError(content.name, number, quote(line.decode("utf-8", "replace").strip()), FORMATS)
 
 

@@ -5,18 +5,18 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import named, setting
 from treewright._typing import FloatArray, Memory
 from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint
-from treewright.data.files import is_special, naming, replacing, take_place
+from treewright.data.files import is_special, replacing
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.derived import DerivedKernel
@@ -27,7 +27,7 @@ from treewright.kernels.examples import (
     kernel_state,
     take_examples,
 )
-from treewright.persist import State, identify
+from treewright.model import State, identify
 from treewright.progress import report, task
 from treewright.scale import Client, iter_jobs
 
@@ -140,17 +140,21 @@ def gram(
     times = [] if times is None else times
     kept = None
     if checkpoint is not None:
-        n_rows = None if any_strips else plan.n_rows
-        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs, n_rows=n_rows))
-    places = list(_list_places(plan, _count_rows(kept, times), is_symmetric=others is None))
-    strips = _counted(make(kernel, examples, others), places, times, client)
+        strip = None if any_strips else plan.n_rows
+        kept = Checkpoint(checkpoint, _identify(kernel, examples, others, plan, logs=logs, n_rows=strip))
+    n_rows, n_columns = plan.shape
+    places = [
+        (slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin if others is None else 0, n_columns))
+        for begin in range(_count_rows(kept, times), n_rows, plan.n_rows)
+    ]
+    strips = _evaluate_strips(make(kernel, examples, others), places, plan, times, client)
     if path is None:
         matrix = np.empty(plan.shape, dtype=plan.dtype)
-        for place, values in _reported(strips, plan):
+        for place, values in strips:
             _store(matrix, place, values, is_symmetric=others is None)
         return matrix
     with _map_file(path, plan, kept) as open_map:
-        for place, values in _reported(strips, plan):
+        for place, values in strips:
             # A map that is opened anew lets go of what has been written.
             matrix = open_map()
             _store(matrix, place, values, is_symmetric=others is None)
@@ -208,7 +212,7 @@ def _make_plan(
         size, limit = show_bytes(taken + row), show_bytes(memory_limit)
         raise InputError(
             f"a matrix of {n_rows} by {n_columns} values takes {size} of memory, more than {limit}; "
-            "expected out, a file for it, or a higher memory_limit"
+            f"expected out, a file for it, or a higher {named('memory_limit')}"
         )
     return Plan((n_rows, n_columns), dtype, min(ROWS_AT_A_TIME, max(1, (memory_limit - taken) // row)))
 
@@ -222,10 +226,12 @@ def _make_values(
     packed: PackedExamples = kernel.pack(examples if others is None else others)
 
     def evaluate(place: Place) -> tuple[float, FloatArray]:
-        rows = place[0]
+        rows, begin = place[0], time.perf_counter()
         if others is None:
-            return _timed(partial(packed.strip, rows.start, rows.stop))
-        return _timed(partial(packed.compare, take_examples(examples, rows)))
+            values = packed.strip(rows.start, rows.stop)
+        else:
+            values = packed.compare(take_examples(examples, rows))
+        return time.perf_counter() - begin, values
 
     return evaluate
 
@@ -241,53 +247,36 @@ def _make_logs(
     def evaluate(place: Place) -> tuple[float, FloatArray]:
         rows = kernel.pack(take_examples(examples, place[0]))
         right = kernel.pack(take_examples(examples, place[1])) if columns is None else columns
-        return _timed(partial(rows.logs, right))
+        begin = time.perf_counter()
+        values = rows.logs(right)
+        return time.perf_counter() - begin, values
 
     return evaluate
 
 
-def _timed(evaluate: Callable[[], FloatArray]) -> tuple[float, FloatArray]:
-    begin = time.perf_counter()
-    values = evaluate()
-    return time.perf_counter() - begin, values
+def _evaluate_strips(
+    evaluate: Evaluate, places: Sequence[Place], plan: Plan, times: list[float], client: Client | None
+) -> Iterator[tuple[Place, Matrix]]:
+    """Yield the values of strips as they will be kept, and keep how many seconds each took.
 
-
-def _list_places(plan: Plan, first_row: int, *, is_symmetric: bool) -> Iterator[Place]:
-    n_rows, n_columns = plan.shape
-    for begin in range(first_row, n_rows, plan.n_rows):
-        yield slice(begin, min(begin + plan.n_rows, n_rows)), slice(begin * is_symmetric, n_columns)
-
-
-def _counted(
-    evaluate: Evaluate, places: Sequence[Place], times: list[float], client: Client | None
-) -> Iterator[tuple[Place, FloatArray]]:
-    """Yield the values of strips, keep how many seconds each took, and tell how many pairs are done."""
-    with task("comparing", total=sum(map(_count_pairs, places)), unit="pairs") as counted:
-        strips = iter_jobs(evaluate, places, client=client)
-        for place, (seconds, values) in zip(places, strips, strict=True):
-            times.append(seconds)
-            yield place, values
-            counted.advance(_count_pairs(place))
-
-
-def _count_pairs(place: Place) -> int:
-    rows, columns = place
-    return int((rows.stop - rows.start) * (columns.stop - columns.start))
-
-
-def _reported(strips: Iterator[tuple[Place, FloatArray]], plan: Plan) -> Iterator[tuple[Place, Matrix]]:
-    """Yield strips as they will be kept, and report those with which another percent of rows is done."""
+    Tell how many pairs are done, and report each strip with which another percent of rows is.
+    """
     n_rows, reported = plan.shape[0], 0
-    for place, values in strips:
-        with np.errstate(over="ignore"):
-            kept = values.astype(plan.dtype, copy=False)
-        if plan.dtype == np.float32:
-            _check_range(values, kept)
-        yield place, kept
-        done = 100 * place[0].stop // n_rows
-        if done > reported:
-            report(f"rows {place[0].stop} of {n_rows}")
-            reported = done
+    n_pairs = [(rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in places]
+    with task("comparing", total=sum(n_pairs), unit="pairs") as counted:
+        strips = iter_jobs(evaluate, places, client=client)
+        for place, n, (seconds, values) in zip(places, n_pairs, strips, strict=True):
+            times.append(seconds)
+            with np.errstate(over="ignore"):
+                kept = values.astype(plan.dtype, copy=False)
+            if plan.dtype == np.float32:
+                _check_range(values, kept)
+            yield place, kept
+            done = 100 * place[0].stop // n_rows
+            if done > reported:
+                report(f"rows {place[0].stop} of {n_rows}")
+                reported = done
+            counted.advance(n)
 
 
 def _check_range(values: FloatArray, kept: Matrix) -> None:
@@ -295,7 +284,8 @@ def _check_range(values: FloatArray, kept: Matrix) -> None:
     lost = np.isfinite(values) & ~np.isfinite(kept)
     if lost.any():
         value = values[lost][0]
-        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: normalize=True, or float64")
+        remedy = f"{setting('normalize', True)}, or 64 bits"
+        raise InputError(f"a value is {value:g}; expected what 32 bits can hold: {remedy}")
 
 
 def _store(matrix: Matrix, place: Place, values: Matrix, *, is_symmetric: bool) -> None:
@@ -343,38 +333,21 @@ def _count_rows(kept: Checkpoint | None, times: list[float]) -> int:
 
 
 @contextmanager
-def _growing(path: Path, kept: Checkpoint) -> Iterator[BinaryIO]:
-    """Open the file that an earlier run has left, or a new one; it takes its name at the end."""
-    unfinished = kept.path(MATRIX)
-    with naming(path), kept.of_use(ROWS):
-        unfinished.touch()
-        with open(unfinished, "r+b") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        take_place(unfinished, path)
-
-
-@contextmanager
 def _map_file(path: Path, plan: Plan, kept: Checkpoint | None) -> Iterator[Callable[[], np.memmap[Any, Any]]]:
     """Make a file that takes its name at the end; give what maps it into memory."""
-    with _growing(path, kept) if kept else replacing(path) as stream:
+    with kept.growing(MATRIX, ROWS, path) if kept else replacing(path) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(plan.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(stream, {**header, "shape": plan.shape})
         stream.flush()
         offset = stream.tell()
-        _reserve(stream, offset + math.prod(plan.shape) * plan.dtype.itemsize, path)
+        if hasattr(os, "posix_fallocate"):  # without room on the disk, writing to a map would end the program
+            try:
+                n_bytes = offset + math.prod(plan.shape) * plan.dtype.itemsize
+                os.posix_fallocate(stream.fileno(), 0, n_bytes)
+            except OSError as error:
+                error.filename = str(path)
+                raise
         yield lambda: np.memmap(stream, dtype=plan.dtype, mode="r+", offset=offset, shape=plan.shape)
-
-
-def _reserve(stream: BinaryIO, n_bytes: int, path: Path) -> None:
-    """Take room on the disk: where there is none, writing to a map would end the program."""
-    if hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(stream.fileno(), 0, n_bytes)
-        except OSError as error:
-            error.filename = str(path)
-            raise
 
 
 def show_bytes(n_bytes: int) -> str:

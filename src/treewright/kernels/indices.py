@@ -42,14 +42,15 @@ class TreeIndex(ABC):
 
     def __init__(self, forest: Forest, *, n_together: int = CHUNK) -> None:
         self.dag = Dag(forest, n_together=n_together)
+        self._own_side: Any = None
 
     def translate(self, others: "TreeIndex") -> Any:  # noqa: ANN401
         """Return what `compare` has to know of others: what their numbers are here."""
-        return self._own_side if others is self else self._make_side(others)
-
-    @cached_property
-    def _own_side(self) -> Any:  # noqa: ANN401
-        return self._make_side(self)
+        if others is not self:
+            return self._make_side(others)
+        if self._own_side is None:
+            self._own_side = self._make_side(self)
+        return self._own_side
 
     @abstractmethod
     def _make_side(self, others: "TreeIndex") -> Any: ...  # noqa: ANN401

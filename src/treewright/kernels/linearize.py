@@ -58,7 +58,7 @@ TREES_AT_A_TIME = 4096
 """Trees that a thread turns into rows before it takes others."""
 
 
-class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, BaseEstimator, Model):  # type: ignore[misc]
+class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, BaseEstimator):  # type: ignore[misc]
     """A linear classifier over the heaviest fragments of a `TreeKernelClassifier`.
 
     The time of a prediction does not depend on the number of support vectors, and all that the classifier

@@ -39,8 +39,7 @@ from treewright.kernels.support import (
     solution_state,
 )
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
-from treewright.model import Array, Classes, expect, saved
-from treewright.persist import State
+from treewright.model import Array, Classes, State, expect, saved
 from treewright.progress import track
 
 N_FOLDS = 5

@@ -28,9 +28,8 @@ from treewright.kernels.examples import (
     take_examples,
 )
 from treewright.kernels.svm import RowCache, Solution, solve
-from treewright.model import Array, Model, Value, expect, saved
+from treewright.model import Array, Model, State, Value, expect, identify, saved
 from treewright.native.kernels.svm import DualProblem
-from treewright.persist import State, identify
 from treewright.scale import map_jobs
 
 LEAST, MOST = 1e-12, 1e12
@@ -56,7 +55,7 @@ CLASS_WEIGHT = Value(
 """Weights of classes as a field of a model."""
 
 
-class KernelMachine(BaseEstimator, Model):  # type: ignore[misc]
+class KernelMachine(Model, BaseEstimator):  # type: ignore[misc]
     """What support vector machines have in common.
 
     They keep the examples that they need to compare others with, and no others.

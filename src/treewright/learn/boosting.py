@@ -28,9 +28,9 @@ from treewright.learn.trees import (
     split_forest,
     unsplit,
 )
+from treewright.model import State
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import DecisionTree, FeatureRows, SplitLimits
-from treewright.persist import State
 from treewright.scale import map_slices
 
 BLOCK = 1 << 16

@@ -8,10 +8,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from treewright._typing import FloatArray
-from treewright.model import Array, Record, expect, is_within
+from treewright.model import Array, Record, State, expect, is_within
 from treewright.native.learn import boosting as native
 from treewright.native.learn.boosting import DecisionForest, DecisionTree, FeatureRows, SplitLimits
-from treewright.persist import State
 
 Leaves = npt.NDArray[np.int32]
 LARGEST_MARGIN = 700.0

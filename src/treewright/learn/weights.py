@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.model import Array, expect
-from treewright.persist import State
+from treewright.model import Array, State, expect
 
 FloatTable = npt.NDArray[np.float32]
 
-N_LEVELS = 127
-SMALLEST_SHARE = 2.0**-16
+N_LEVELS, N_COMPACT_LEVELS = 127, 12
+SMALLEST_SHARE, SMALLEST_COMPACT_SHARE = 2.0**-16, 2.0**-5
 """Of the largest weight; what is smaller becomes 0."""
 LARGEST_WEIGHT = 1e9
 """Beyond all that is learnt, and small enough for sums of weights to be told apart."""
@@ -32,19 +31,21 @@ def average(weights: FloatTable, totals: npt.NDArray[np.float64], n_steps: int) 
     return (weights - totals / max(1, n_steps)).astype(np.float32)
 
 
-def pack(weights: FloatTable) -> dict[str, npt.NDArray[Any]]:
-    """Round weights to 127 magnitudes, evenly spaced in logarithm, of either sign.
+def pack(
+    weights: FloatTable, n_levels: int = N_LEVELS, smallest_share: float = SMALLEST_SHARE
+) -> dict[str, npt.NDArray[Any]]:
+    """Round weights to some magnitudes, evenly spaced in logarithm, of either sign.
 
-    Neighbouring magnitudes differ by 9 percent, which no tree notices.
+    With 127 of them, neighbouring ones differ by 9 percent, which no tree notices.
     """
     largest = float(np.abs(weights).max(initial=0.0))
-    levels = largest * np.geomspace(SMALLEST_SHARE, 1.0, N_LEVELS)
+    levels = largest * np.geomspace(smallest_share, 1.0, n_levels)
     book = np.concatenate([[0.0], levels, -levels]).astype(np.float32)
     if largest == 0.0:
         return {"codes": np.zeros(weights.size, dtype=np.uint8), "book": book}
     edges = np.sqrt(levels[1:] * levels[:-1])
     codes = np.searchsorted(edges, np.abs(weights)).astype(np.uint8) + np.uint8(1)
-    codes[weights < 0] += np.uint8(N_LEVELS)
+    codes[weights < 0] += np.uint8(n_levels)
     codes[np.abs(weights) < levels[0] / 2] = 0
     return {"codes": codes, "book": book}
 
@@ -73,7 +74,8 @@ class PackedWeights:
     def put(self, state: State, name: str, value: FloatTable | None) -> None:
         """Add the weights."""
         if value is not None:
-            state.arrays |= {f"{name}.{key}": array for key, array in pack(value).items()}
+            options = (N_COMPACT_LEVELS, SMALLEST_COMPACT_SHARE) if state.compact else ()
+            state.arrays |= {f"{name}.{key}": array for key, array in pack(value, *options).items()}
 
     def take(self, state: State, name: str) -> Any:  # noqa: ANN401
         """Remove and return the weights."""
@@ -82,4 +84,4 @@ class PackedWeights:
         book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
         codes = Array("u").take(state, f"{name}.codes")
         expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")
-        return unpack({"book": book, "codes": codes})
+        return book[codes]

@@ -173,15 +173,23 @@ def _relation_scores(
     return tuple(sorted(scores, key=lambda score: (-score.n_gold, -score.n_predicted, score.relation)))
 
 
-def _check_aligned(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> None:
+def find_difference(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> str | None:
+    """Say where two lists of sentences first differ in their words, if they do."""
     if len(gold) != len(predicted):
-        raise InputError(f"{len(gold)} gold sentences but {len(predicted)} predicted; expected as many")
+        return f"{len(gold)} gold sentences but {len(predicted)} predicted"
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(right) != len(guess):
-            raise InputError(f"sentence {number}: {len(right)} gold words but {len(guess)} predicted")
+            return f"sentence {number}: {len(right)} gold words but {len(guess)} predicted"
         if right.words != guess.words:
             pairs = enumerate(zip(right.words, guess.words, strict=True), start=1)
             at, (word, other) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
-            raise InputError(f"sentence {number}, word {at}: gold has {word!r}, predicted {other!r}")
+            return f"sentence {number}, word {at}: gold has {word!r}, predicted {other!r}"
+    return None
+
+
+def _check_aligned(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> None:
+    if difference := find_difference(gold, predicted):
+        raise InputError(f"{difference}; expected the same words")
+    for number, right in enumerate(gold, start=1):
         if (right.heads < 0).any():
             raise InputError(f"sentence {number}: gold word {int(right.heads.argmin()) + 1} has no head")

@@ -17,7 +17,7 @@ from treewright.mining.binary import REMEDY, as_binary
 from treewright.model import Classes, Model, Value, expect, saved
 
 
-class BinaryEstimator(BaseEstimator, Model):  # type: ignore[misc]
+class BinaryEstimator(Model, BaseEstimator):  # type: ignore[misc]
     """What estimators of rows of zeros and ones share: their classes, and columns that may have names."""
 
     fields = saved(classes_=Classes(), n_features_in_=Value(Count), _feature_names=Value(decode=list))

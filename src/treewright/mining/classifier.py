@@ -20,7 +20,7 @@ from treewright.mining.estimator import (
 )
 from treewright.mining.memory import Memory
 from treewright.mining.polynomial import match_conjunctions
-from treewright.persist import State
+from treewright.model import State
 from treewright.scale import Client
 
 INTERCEPT = "(intercept)"
@@ -147,35 +147,31 @@ memory_limit, filter_memory, n_jobs, random_state
             self.final_estimator_ = clone(self.final_estimator).fit(found, y)
         else:
             raise InputError("final_estimator has no conjunctions to learn from; give a lower threshold")
-        self._take_weights()
-        return self
-
-    def _take_weights(self) -> None:
-        """Keep the weights of a linear final estimator, in one shape whatever its own."""
         for name in ("coef_", "intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
         coef = getattr(self.final_estimator_, "coef_", None)
-        if coef is not None:
+        if coef is not None:  # of a linear final estimator, in one shape whatever its own
             coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
             if len(coef) == (1 if len(self.classes_) == 2 else len(self.classes_)):
                 self.coef_ = coef
                 intercept = np.ravel(getattr(self.final_estimator_, "intercept_", 0.0))
                 self.intercept_ = np.broadcast_to(intercept, len(coef)).astype(np.float64)
+        return self
 
     @property
     def is_fitted(self) -> bool:
         """Whether there is a final estimator, which need not have weights."""
         return hasattr(self, "final_estimator_")
 
-    def get_state(self) -> State:
+    def get_state(self, *, compact: bool = False) -> State:
         """Return all that the classifier is; its final estimator must be its own."""
         self.check_is_fitted()
         if self.final_estimator is not None:
             raise InputError(
                 f"{type(self).__name__} with a final_estimator cannot be saved; expected None, for its own"
             )
-        return super().get_state()
+        return super().get_state(compact=compact)
 
     def restore(self) -> None:
         """Make the final estimator again."""

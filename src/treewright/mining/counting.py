@@ -96,15 +96,12 @@ class ConjunctionCounting:
 
     def count(self, blocks: Sequence[LoadedSpan]) -> list[GrownLevel]:
         """Count the extensions of the conjunctions of blocks."""
-        return [part for block in blocks for part in self._count(block.level, self._admit(block))]
-
-    def _admit(self, block: LoadedSpan) -> Admitted:
-        if self.sifting is None:
-            return block.admitted
-        n_met = int(weigh(block.level, self.rows).n_met[-1])
-        return self.sifting.admit([lambda: block.level], n_met)[0]
+        return [part for block in blocks for part in self._count(*block)]
 
     def _count(self, level: Level, admitted: Admitted) -> Iterator[GrownLevel]:
+        if self.sifting is not None:
+            n_met = int(weigh(level, self.rows).n_met[-1])
+            admitted = self.sifting.admit([lambda: level], n_met)[0]
         scratch = make_scratch(len(self.columns), self.n_counters, SHUT if len(admitted.indptr) else FREE)
         room = max(ROOM, len(scratch.slots))
         found = self._room(room, 8 * ROOM if self.keep_places else 0)

@@ -11,9 +11,11 @@ from scipy.sparse import csr_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from treewright._naming import named, setting
 from treewright._typing import FloatArray, Range, Shown
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
+from treewright.errors import InputError
 from treewright.learn.perceptron import AveragedPerceptron
 from treewright.mining.binary_estimator import BinaryEstimator
 from treewright.mining.gradient import SMALLEST_THRESHOLD, GradientMiner
@@ -84,6 +86,9 @@ class ConjunctionEstimator(BinaryEstimator):
     ) -> tuple[csr_matrix, npt.NDArray[Any], Mined]:
         """Select conjunctions; return the checked rows, their labels, and what was mined."""
         check_params(self)
+        if self.pretrain_order > self.degree:
+            found = f"{setting('pretrain_order', self.pretrain_order)} and {setting('degree', self.degree)}"
+            raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
         rows, y, labels = self._check_samples(X, y)
         kept = Checkpoint(checkpoint, self._identity(rows, labels)) if checkpoint is not None else None
         self.path_: list[PathStep] = []

@@ -21,7 +21,7 @@ from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport, PathStep
 from treewright.mining.space import FeatureSpace, SpaceSearch, Violations
 from treewright.mining.store import ArrayStore, Kept, load
-from treewright.persist import State
+from treewright.model import State
 from treewright.progress import report, task
 
 PAPER_SETTINGS = {
@@ -112,8 +112,7 @@ class GradientMiner:
         checkpoint : Checkpoint, optional
             Where each round is kept, and from where one goes on.
         """
-        run = MiningRun(self, space, problem)
-        run.resume(checkpoint, "mining")
+        run = MiningRun(self, space, problem, checkpoint, "mining")
         if self.path:
             for threshold in run.thresholds(APPROACH_RATIO, above=self.threshold):
                 run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
@@ -146,8 +145,7 @@ class GradientMiner:
         error : callable
             Returns the standard error of a score.
         """
-        run = MiningRun(self, space, problem)
-        run.resume(checkpoint, "path")
+        run = MiningRun(self, space, problem, checkpoint, "path")
         best, n_idle, n_worse = -np.inf, 0, 0
         for number, threshold in enumerate(run.thresholds(PATH_RATIO, above=self.threshold)):
             run.mine(threshold, min(self.max_iter, PATH_ROUNDS))
@@ -164,9 +162,19 @@ class GradientMiner:
 
 
 class MiningRun:
-    """The state of one run of Algorithm 1, over one threshold or several."""
+    """The state of one run of Algorithm 1, over one threshold or several.
 
-    def __init__(self, miner: GradientMiner, space: FeatureSpace, problem: Problem) -> None:
+    Each round is kept under a name in a checkpoint, if there is one, and goes on from there.
+    """
+
+    def __init__(
+        self,
+        miner: GradientMiner,
+        space: FeatureSpace,
+        problem: Problem,
+        checkpoint: Checkpoint | None,
+        name: str,
+    ) -> None:
         if problem.n_rows != space.n_rows:
             raise InputError(
                 f"the problem is about {problem.n_rows} rows; expected {space.n_rows}, as the space has"
@@ -182,35 +190,34 @@ class MiningRun:
         self._iterations: list[IterationReport] = []
         self._orders: list[OrderReport] = []
         self._stage, self._position = 0, _Position()
-        self._checkpoint: Checkpoint | None = None
-        self._name = ""
-        self.steps: list[PathStep] = []
-
-    def resume(self, checkpoint: Checkpoint | None, name: str) -> None:
-        """Keep each round in a checkpoint from now on, and go on from the one that is there."""
         self._checkpoint, self._name = checkpoint, name
+        self.steps: list[PathStep] = []
         state = checkpoint.load(name) if checkpoint else None
         if state is not None:
-            values, arrays = state.values, dict(state.arrays)
-            self._position = _Position(**values["position"], worst=arrays.pop("worst").astype(np.int64))
-            self._rng.bit_generator.state = values["rng"]
-            self._iterations = [IterationReport(*each) for each in values["iterations"]]
-            self._orders = [OrderReport(*each) for each in values["orders"]]
-            self.steps = [PathStep(*each) for each in values["steps"]]
-            self._active.set_arrays(arrays)
+            self._resume(state)
 
-    def _save(self) -> None:
-        if self._checkpoint is not None:
-            position = self._position._asdict()
-            arrays = {**self._active.get_arrays(), "worst": position.pop("worst")}
-            values = {
-                "position": position,
-                "rng": self._rng.bit_generator.state,
-                "iterations": self._iterations,
-                "orders": self._orders,
-                "steps": self.steps,
-            }
-            self._checkpoint.save(self._name, State("mining", values, arrays))
+    def _resume(self, state: State) -> None:
+        """Go on from a round that was kept."""
+        values, arrays = state.values, dict(state.arrays)
+        self._position = _Position(**values["position"], worst=arrays.pop("worst").astype(np.int64))
+        self._rng.bit_generator.state = values["rng"]
+        self._iterations = [IterationReport(*each) for each in values["iterations"]]
+        self._orders = [OrderReport(*each) for each in values["orders"]]
+        self.steps = [PathStep(*each) for each in values["steps"]]
+        self._active.set_arrays(arrays)
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        """Keep a round, for `_resume`."""
+        position = self._position._asdict()
+        arrays = {**self._active.get_arrays(), "worst": position.pop("worst")}
+        values = {
+            "position": position,
+            "rng": self._rng.bit_generator.state,
+            "iterations": self._iterations,
+            "orders": self._orders,
+            "steps": self.steps,
+        }
+        checkpoint.save(self._name, State("mining", values, arrays))
 
     def thresholds(self, ratio: float, *, above: float) -> Iterator[float]:
         """Yield thresholds from the first that lets anything survive, down to one above a given one."""
@@ -252,8 +259,19 @@ class MiningRun:
         n_idle = n_idle + 1 if objective > before * (1 - self._miner.tol) else 0
         is_over = n_entered == 0 or (self._miner.tol > 0 and n_idle == 2)
         self._position = _Position(stage, n_rounds + 1, n_idle, is_over, objective, settled)
-        self._report(degree, int((worst >= 0).sum()), n_entered, objective)
-        self._save()
+        found = IterationReport(
+            len(self._iterations) + 1,
+            degree,
+            self._threshold,
+            int((worst >= 0).sum()),
+            n_entered,
+            self._active.n_features,
+            objective,
+        )
+        self._iterations.append(found)
+        report(str(found), found)
+        if self._checkpoint is not None:
+            self._save(self._checkpoint)
 
     def _settle(self) -> tuple[float, Integers]:
         """Refine the weights, and return the objective and the violators."""
@@ -263,23 +281,15 @@ class MiningRun:
         objective, worst = active.assess(self._threshold)
         return objective, worst if settled is None else settled
 
-    def _report(self, degree: int, n_violators: int, n_entered: int, objective: float) -> None:
-        found = IterationReport(
-            len(self._iterations) + 1,
-            degree,
-            self._threshold,
-            n_violators,
-            n_entered,
-            self._active.n_features,
-            objective,
-        )
-        self._iterations.append(found)
-        report(str(found), found)
-
     def _round(self, degree: int, worst: Integers) -> int:
         """Step once along the gradient of all features, order by order; return how many entered."""
-        violations = self._problem.violations(worst)
-        threshold, step = self._threshold, self._step(len(violations.rows))
+        violations, threshold = self._problem.violations(worst), self._threshold
+        if self._miner.step == "auto":
+            step = 1 / max(1, len(violations.rows))
+        elif self._miner.step == "decreasing":
+            step = 1 / float(np.sqrt(len(self._iterations) + 1))
+        else:
+            step = float(self._miner.step)
         entering = self._search(degree, violations)
         self._active.step(worst, step, threshold)
         features = {order: part.features for order, part in entering.items()}
@@ -288,14 +298,6 @@ class MiningRun:
         self._active.add(features, weights)
         self._memory.hold("entering", 0)
         return len(weights)
-
-    def _step(self, n_rows: int) -> float:
-        step = self._miner.step
-        if step == "auto":
-            return 1 / max(1, n_rows)
-        if step == "decreasing":
-            return 1 / float(np.sqrt(len(self._iterations) + 1))
-        return float(step)
 
     def _search(self, degree: int, violations: Violations) -> dict[int, "_Entering"]:
         """Return the features of zero weight that enter, of each order that has any."""

@@ -3,6 +3,7 @@
 import ctypes
 import sys
 
+from treewright._naming import named
 from treewright.errors import InputError
 
 MEBIBYTE = 1 << 20
@@ -44,7 +45,7 @@ class Memory:
             return
         needed = -(-(n_bytes + sum(self._held.values())) * ALLOWANCE // (ALLOWANCE - 1))
         raise InputError(
-            f"memory_limit is {self.limit:,} bytes; {what} need at least {needed:,} "
+            f"{named('memory_limit')} is {self.limit:,} bytes; {what} need at least {needed:,} "
             f"({-(-needed // MEBIBYTE):,} MiB) or {remedy}"
         )
 

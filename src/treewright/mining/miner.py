@@ -84,6 +84,8 @@ class ConjunctionMiner(TransformerMixin, ConjunctionEstimator):  # type: ignore[
     True
     """
 
+    adjustable = ("sparse_output", "n_jobs")
+
     def __init__(
         self,
         *,

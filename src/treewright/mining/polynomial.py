@@ -15,7 +15,6 @@ from treewright.mining.levels import (
     EVERYTHING,
     KeptLevel,
     LevelSpan,
-    Weighed,
     cut,
     divide,
     keep_level,
@@ -169,30 +168,30 @@ class PolynomialSearch:
         old_levels, self._levels = self._levels, []
         old_store, self._store = self._store, ArrayStore(self._shares.store)
         try:
-            yield from self._grow(old_levels, self._order < self._degree)
+            tasks = self._within_budget(self._plan(old_levels))
+            n_together = 1 if self._space.client is None or self._space.memory.is_limited else SENT_TOGETHER
+            groups = [tasks[begin : begin + n_together] for begin in range(0, len(tasks), n_together)]
+            counting = ConjunctionCounting(
+                self._rows,
+                self._columns,
+                self._violations.n_counters,
+                self._threshold,
+                self._order < self._degree,
+                self._sifting() if self._space.memory.is_limited else None,
+            )
+            what = f"counting conjunctions of order {self._order}"
+            for parts in track(self._spread(counting, groups), what, total=len(groups), unit="parts"):
+                # What has been kept on disk is not also held in memory while the next parts are counted.
+                parts.reverse()
+                while parts:
+                    growth, level = parts.pop()
+                    if level is not None:
+                        self._levels.append(keep_level(level, self._store))
+                    del level
+                    yield growth
         finally:
             old_store.close()
             self._space.memory.trim()
-
-    def _grow(self, levels: Sequence[KeptLevel], keep_places: bool) -> Iterator[Growth]:
-        """Count the extensions of all conjunctions of an order, and keep those that survive."""
-        tasks = self._within_budget(self._plan(levels))
-        n_together = 1 if self._space.client is None or self._space.memory.is_limited else SENT_TOGETHER
-        groups = [tasks[begin : begin + n_together] for begin in range(0, len(tasks), n_together)]
-        counting = ConjunctionCounting(
-            self._rows,
-            self._columns,
-            self._violations.n_counters,
-            self._threshold,
-            keep_places,
-            self._sifting() if self._space.memory.is_limited else None,
-        )
-        what = f"counting conjunctions of order {self._order}"
-        for parts in track(self._spread(counting, groups), what, total=len(groups), unit="parts"):
-            # What has been kept on disk is not also held in memory while the next parts are counted.
-            parts.reverse()
-            while parts:
-                yield self._keep_part(parts.pop())
 
     def _spread(
         self, counting: ConjunctionCounting, groups: Sequence[Sequence[LevelSpan]]
@@ -209,15 +208,6 @@ class PolynomialSearch:
             if n_jobs > 1:
                 # Each thread has memory of its own that it keeps.
                 self._space.memory.trim()
-
-    def _keep_part(self, part: GrownLevel) -> Growth:
-        growth, level = part
-        if level is not None:
-            self._keep(level)
-        return growth
-
-    def _keep(self, level: Weighed) -> None:
-        self._levels.append(keep_level(level, self._store))
 
     @property
     def n_bytes(self) -> tuple[int, int]:
@@ -243,7 +233,7 @@ class PolynomialSearch:
             self._store = ArrayStore(self._shares.store)
             self._rows = singles.write_rows()
             for level in singles.levels(self._rows, self._shares.places):
-                self._keep(weigh(level, self._rows))
+                self._levels.append(keep_level(weigh(level, self._rows), self._store))
         self._space.memory.trim()
         features = self._columns[:, np.newaxis]
         return Growth(features, singles.counts, singles.n_candidates, singles.n_instances, len(features))

@@ -65,7 +65,15 @@ class Singles:
         self._rows, self._violations = rows, violations
         self._ends = np.cumsum(np.diff(rows.indptr)[violations.rows], dtype=np.int64)
         self.n_instances = int(self._ends[-1]) if len(self._ends) else 0
-        counts = self._count_columns()
+        n_columns, n_counters = rows.shape[1], violations.n_counters
+        flat = np.zeros(n_columns * n_counters, dtype=np.int32)
+        # Adding up takes as long as there are counters, so that with many of them more is read at a time.
+        for begin, some in self._read_ranges(max(ENTRIES_AT_A_TIME, len(flat))):
+            lengths = np.diff(some.indptr)
+            for counters in violations.counters[begin : begin + len(lengths)].T:
+                keys = some.indices * np.int64(n_counters) + np.repeat(counters, lengths)
+                flat += np.bincount(keys, minlength=len(flat))
+        counts = flat.reshape(n_columns, n_counters)
         highest = counts.max(axis=1, initial=0)
         frequent = np.flatnonzero(highest > threshold)
         self.columns = frequent[np.argsort(counts[frequent].sum(axis=1), kind="stable")].astype(np.int32)
@@ -80,17 +88,6 @@ class Singles:
             end = max(begin + 1, int(np.searchsorted(self._ends, n_before + size, side="right")))
             yield begin, self._rows[self._violations.rows[begin:end]]
             begin, n_before = end, int(self._ends[end - 1])
-
-    def _count_columns(self) -> IntArray:
-        n_columns, n_counters = self._rows.shape[1], self._violations.n_counters
-        counts = np.zeros(n_columns * n_counters, dtype=np.int32)
-        # Adding up takes as long as there are counters, so that with many of them more is read at a time.
-        for begin, rows in self._read_ranges(max(ENTRIES_AT_A_TIME, len(counts))):
-            lengths = np.diff(rows.indptr)
-            for counters in self._violations.counters[begin : begin + len(lengths)].T:
-                keys = rows.indices * np.int64(n_counters) + np.repeat(counters, lengths)
-                counts += np.bincount(keys, minlength=len(counts))
-        return counts.reshape(n_columns, n_counters)
 
     def row_ranges(self) -> Iterator[RowRange]:
         """Yield the rows with the items of their frequent columns."""

@@ -1,14 +1,15 @@
 """Sentences and treebanks as constituency parsers are given them."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from treewright.annotation.sentences import SentenceLike, missing_tags, read_words
 from treewright.data.bracketed import iter_brackets
-from treewright.data.consttree import ConstTree
+from treewright.data.consttree import LABEL, ConstTree
 from treewright.data.deptree import DepTree
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.preparation import retag
@@ -17,9 +18,6 @@ from treewright.tagging.tagger import Tagger, jackknife
 
 HELD_OUT = 0.1
 """Share of the training sentences that stands in for dev sentences, where there are none."""
-
-Input = ConstTree | DepTree | Sequence[str] | Sequence[tuple[str, str | None]]
-"""A sentence: a tree of either kind, whose words and tags alone are looked at, words, or words with tags."""
 
 
 def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None) -> list[ConstTree]:
@@ -51,7 +49,7 @@ def check_trees(trees: Sequence[ConstTree]) -> None:
     """Refuse what is no tree of constituents."""
     for at, tree in enumerate(trees, 1):
         if not isinstance(tree, ConstTree):
-            raise InputError(f"tree {at} is {str(tree)[:40]!r}; expected a ConstTree")
+            raise InputError(f"tree {at} is {repr(tree)[:60]}; expected a ConstTree")
 
 
 def with_words(trees: Sequence[ConstTree]) -> list[ConstTree]:
@@ -115,52 +113,52 @@ def learn_tags(
     return tagger, [retag(tree, other.xpos) for tree, other in zip(trees, tagged, strict=True)]
 
 
-def read_sentence(sentence: Input, at: int) -> TaggedSentence:
-    """Return words and tags of a sentence, the `at`-th of those that were given; tags may be missing."""
+def read_sentence(sentence: SentenceLike, number: int, reader: object) -> TaggedSentence:
+    """Return words and tags of the sentence of this number, from 1; no tags if one is missing."""
     if isinstance(sentence, ConstTree):
         tree = sentence.without_traces()
         return TaggedSentence(tree.words(), tree.tags()) if tree is not None else TaggedSentence([], [])
     if isinstance(sentence, DepTree):
-        words, tags = sentence.words, [tag for tag in sentence.xpos if tag != "_"]
-    elif isinstance(sentence, list | tuple) and all(isinstance(word, str) for word in sentence):
-        words, tags = list(sentence), []
-    elif isinstance(sentence, list | tuple) and all(map(_is_tagged, sentence)):
-        words, tags = [word for word, _ in sentence], [tag for _, tag in sentence if tag is not None]
+        words, tags = sentence.words, sentence.xpos
     else:
-        found = f"sentence {at} is {str(sentence)[:40]!r}"
-        raise InputError(f"{found}; expected a list of words, of words with tags, or a tree")
+        words, tags = read_words(sentence, number, reader)
     if not words:
-        raise InputError(f"sentence {at} has no words; expected at least one")
+        raise InputError(f"sentence {number} has no words; expected at least one")
+    for text in (*words, *tags):
+        if not LABEL.fullmatch(text):
+            raise InputError(
+                f"sentence {number} has {quote(text)}; expected words and tags without white space"
+            )
     return TaggedSentence(words, tags)
 
 
-def _is_tagged(pair: object) -> bool:
-    """Tell whether this is a word with its tag, which may be None."""
-    return (
-        isinstance(pair, list | tuple)
-        and len(pair) == 2
-        and isinstance(pair[0], str)
-        and isinstance(pair[1], str | None)
-    )
+def read_sentences(
+    sentences: Sequence[SentenceLike], reader: object, tagger: Tagger | None
+) -> list[TaggedSentence]:
+    """Return the words of sentences with their own tags, or with those of a tagger where one is given.
 
-
-def list_sentences(sentences: Iterable[Input]) -> list[Input]:
-    """Return sentences as a list; refuse a single one."""
-    if isinstance(sentences, ConstTree | DepTree | str):
-        raise InputError(f"one sentence was given, {str(sentences)[:40]!r}; expected a list of them")
-    return list(sentences)
-
-
-def read_sentences(sentences: Sequence[Input], tagger: Tagger | None) -> list[TaggedSentence]:
-    """Return the words of sentences with their own tags, or with those of a tagger where one is given."""
-    read = [read_sentence(sentence, at) for at, sentence in enumerate(sentences, 1)]
+    Parameters
+    ----------
+    sentences : sequence of SentenceLike
+    reader : object
+        The model that reads them, for error messages.
+    tagger : Tagger or None
+    """
+    read = [read_sentence(sentence, number, reader) for number, sentence in enumerate(sentences, 1)]
     if tagger is not None:
         tagged = tagger.tag([sentence.words for sentence in read])
         return [
             TaggedSentence(sentence.words, each.xpos) for sentence, each in zip(read, tagged, strict=True)
         ]
-    for at, sentence in enumerate(read, 1):
-        if len(sentence.tags) != len(sentence.words):
-            found = "words without tags" if sentence.tags else "no tags"
-            raise InputError(f"sentence {at} has {found}; expected some, or a parser that predicts them")
+    for number, (given, sentence) in enumerate(zip(sentences, read, strict=True), 1):
+        _check_tags(sentence, f"sentence {number}", reader, " in XPOS" if isinstance(given, DepTree) else "")
     return read
+
+
+def _check_tags(sentence: TaggedSentence, place: str, reader: object, where: str) -> None:
+    n_known = sum(tag != "_" for tag in sentence.tags)
+    if not n_known and sentence.words:
+        raise missing_tags(f"{place} has no tags", reader, where)
+    if n_known < len(sentence.words):
+        at = sentence.tags.index("_")
+        raise missing_tags(f"{place}: word {at + 1}, {quote(sentence.words[at])}, has no tag", reader, where)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from treewright._typing import Count, Folder, NonNegativeInt, Range
 from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
 from treewright.data.deptree import DepTree
@@ -35,10 +36,10 @@ N_SHOWN = 12
 def run_demo(
     console: Console,
     *,
-    n_sentences: int = 2000,
-    random_state: int = 0,
-    out: Path | None = None,
-    n_jobs: int = 1,
+    n_sentences: Annotated[int, Range(20)] = 2000,
+    random_state: NonNegativeInt = 0,
+    out: Folder | None = None,
+    n_jobs: Count = 1,
     checkpoint: Path | None = None,
 ) -> None:
     """Train a tagger, a parser and a reranker on a made-up treebank, and show what they have found.
@@ -47,12 +48,14 @@ def run_demo(
     ----------
     console : rich.console.Console
         One that records, if `out` is given.
-    n_sentences, random_state : int
-        Of the treebank.
+    n_sentences : int
+        Number of sentences of the made-up treebank.
+    random_state : int
+        Seed of the treebank and of training.
     out : Path, optional
-        Folder for the treebank in three formats, the model, and a page with all that was shown.
+        Folder for the treebank's files, the model, and a page with what was shown.
     n_jobs : int
-        Threads.
+        Number of threads; results do not depend on it.
     checkpoint : Path, optional
         Folder for what is learnt step by step. If it exists, learning goes on from it.
     """

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from treewright._cache import cache_folder
-from treewright._typing import Count, NonNegativeInt, option_name, show_value
+from treewright._naming import option_name, show_value
+from treewright._typing import Count, NonNegativeInt
 from treewright._validate import check_params
 from treewright.errors import InputError
 from treewright.progress import report

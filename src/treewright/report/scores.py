@@ -1,7 +1,7 @@
 """Scores of files, as tables and as JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,11 +9,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from treewright._naming import named
 from treewright.data.formats import open_by_content
 from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
 from treewright.metrics import (
+    AlignedScore,
     AttachmentScore,
+    Conll2018Scores,
     ParsevalScore,
     Reliability,
     RoleScore,
@@ -21,19 +24,62 @@ from treewright.metrics import (
     SignificanceResult,
     attachment,
     calibration,
+    conll2018,
     parseval,
     roles,
     significance,
 )
+from treewright.metrics.attachment import find_difference
 from treewright.metrics.calibration import has_confidence
 from treewright.report.reliability import reliability_table
 from treewright.srl.arguments import keep_verbal
 
-Score: TypeAlias = AttachmentScore | ParsevalScore | RoleScores
+Score: TypeAlias = AttachmentScore | Conll2018Scores | ParsevalScore | RoleScores
 METRICS = {"dependencies": "uas", "constituents": "f1", "propositions": "role-f1"}
 """What is tested, if nothing else is asked for."""
 ROLE = "role-"
 COLUMNS = ("PREDICTED", "AGAINST")
+
+ATTACHMENT_ROWS = {
+    "uas": "Unlabeled attachment (UAS)",
+    "las": "Labeled attachment (LAS)",
+    "las_full": "Labeled attachment, subtypes included",
+    "complete": "Sentences with all heads right",
+    "n_tokens": "Words scored",
+    "n_sentences": "Sentences scored",
+}
+PARSEVAL_ROWS = {
+    "precision": "Bracket precision",
+    "recall": "Bracket recall",
+    "f1": "Bracket F1",
+    "exact": "Sentences with all brackets right",
+    "tagging": "Tagging accuracy",
+    "crossing": "Crossing brackets per sentence",
+    "no_crossing": "Sentences without crossing brackets",
+    "two_crossing": "Sentences with at most two crossing brackets",
+    "n_sentences": "Sentences scored",
+    "n_errors": "Sentences left out: their words differ",
+    "n_skipped": "Sentences left out: no prediction",
+    "n_gold": "Gold brackets",
+    "n_predicted": "Predicted brackets",
+    "n_matched": "Matching brackets",
+}
+CONLL2018_ROWS = {
+    "tokens": "Tokens",
+    "sentences": "Sentences",
+    "words": "Words",
+    "upos": "Universal part-of-speech tags (UPOS)",
+    "xpos": "Language-specific tags (XPOS)",
+    "ufeats": "Universal features (UFeats)",
+    "all_tags": "UPOS, XPOS and features (AllTags)",
+    "lemmas": "Lemmas",
+    "uas": "Unlabeled attachment (UAS)",
+    "las": "Labeled attachment (LAS)",
+    "clas": "LAS of content words (CLAS)",
+    "mlas": "CLAS, tags and function words (MLAS)",
+    "blex": "CLAS and lemmas (BLEX)",
+}
+"""What each row of a table is."""
 
 
 class Scores(NamedTuple):
@@ -44,6 +90,8 @@ class Scores(NamedTuple):
     test: SignificanceResult | None
     reliability: Reliability | None
     """Of the predicted heads, if they come with a confidence."""
+    difference: str | None = None
+    """Where the words of gold and predicted first differ, if they do."""
 
 
 def score_files(
@@ -56,27 +104,41 @@ def score_files(
     metric: str | None = None,
     random_state: int = 0,
     verbs: bool = False,
+    relations: bool = False,
+    by_characters: bool = False,
+    multiple_roots: bool = False,
+    word_options: Sequence[str] = (),
 ) -> Scores:
     """Score a file of predictions, and compare it with another if one is given.
 
-    With `verbs`, only the predicates of semantic roles that are verbs by their tags in the gold file.
+    Dependencies are scored as in the CoNLL 2018 shared task where the words of the two files differ, or if
+    `by_characters`, with sentences of several roots if `multiple_roots`. `word_options` names the options
+    that were given and need the same words. With `verbs`, only those predicates of semantic roles count that
+    are verbs by their tags in the gold file. With `relations`, the files must have some.
     """
     files = [gold, predicted, *([against] if against else [])]
     if files.count("-") > 1:
         raise InputError("standard input can stand for one file only")
-    if metric is not None and against is None:
-        raise InputError("--metric names what --against is tested for; expected both")
     kind, (right, *guesses) = _read_alike(files)
     if not right:
         raise InputError(f"{gold} has no sentences; expected at least one")
-    _check_options(kind, punctuation, max_length, verbs)
+    from_text = by_characters or multiple_roots
+    _check_options(kind, punctuation, max_length, verbs=verbs, relations=relations, from_text=from_text)
+    if kind == "dependencies":
+        differences = [find_difference(right, guess) for guess in guesses]
+        if by_characters or any(differences):
+            _check_word_options(word_options, files[1:], differences)
+            found = conll2018(right, guesses[0], multiple_roots=multiple_roots)
+            return Scores(found, None, None, None, differences[0])
+        if multiple_roots:
+            raise InputError("--multiple-roots is not for attachment scores; expected --conll2018 with it")
     if verbs:
         right, *guesses = map(list[Any], _keep_verbs(right, guesses))
-    found = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
+    scores = [_score(kind, right, guess, punctuation, max_length) for guess in guesses]
     by_arcs = kind == "dependencies"
     reliability = calibration(right, guesses[0]) if by_arcs and has_confidence(guesses[0]) else None
     if len(guesses) == 1:
-        return Scores(found[0], None, None, reliability)
+        return Scores(scores[0], None, None, reliability)
     metric = metric or METRICS[kind]
     if kind == "propositions":
         metric = ROLE + metric.removeprefix(ROLE)
@@ -88,7 +150,7 @@ def score_files(
         punctuation=punctuation,
         max_length=max_length,
     )
-    return Scores(found[0], found[1], test, reliability)
+    return Scores(scores[0], scores[1], test, reliability)
 
 
 def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) -> Iterator[list[PropSentence]]:
@@ -99,13 +161,37 @@ def _keep_verbs(right: list[PropSentence], guesses: list[list[PropSentence]]) ->
         yield keep_verbal(retagged if len(retagged) == len(sentences) else sentences)
 
 
-def _check_options(kind: str, punctuation: bool | str, max_length: int | None, verbs: bool) -> None:
+def _check_word_options(
+    options: Sequence[str], files: Sequence[str], differences: Sequence[str | None]
+) -> None:
+    """Check that no option was given that needs the same words in all files."""
+    if not options:
+        return
+    for file, difference in zip(files, differences, strict=True):
+        if difference:
+            raise InputError(f"{file}: {difference}; expected the same words for {options[0]}")
+    raise InputError(f"{options[0]} with --conll2018; expected one of them")
+
+
+def _check_options(
+    kind: str,
+    punctuation: bool | str,
+    max_length: int | None,
+    *,
+    verbs: bool,
+    relations: bool,
+    from_text: bool,
+) -> None:
     """Check that the options have a meaning for what the files hold."""
     held = {"dependencies": "CoNLL-U", "constituents": "brackets", "propositions": "semantic roles"}[kind]
     if kind != "constituents" and max_length is not None:
-        raise InputError(f"--max-length is for brackets; found {held}")
+        raise InputError(f"{named('max_length')} is for brackets; found {held}")
     if kind != "propositions" and verbs:
-        raise InputError(f"--verbs is for semantic roles; found {held}")
+        raise InputError(f"{named('verbs')} is for semantic roles; found {held}")
+    if kind != "dependencies" and relations:
+        raise InputError(f"{named('relations')} is for CoNLL-U; found {held}")
+    if kind != "dependencies" and from_text:
+        raise InputError(f"--conll2018 and --multiple-roots are for CoNLL-U; found {held}")
     if kind == "constituents" and punctuation is not True:
         raise InputError("punctuation is never scored in brackets; expected CoNLL-U for this option")
     if kind == "propositions" and punctuation is not True:
@@ -147,6 +233,8 @@ def scores_as_json(scores: Scores) -> str:
 
 
 def _as_values(score: Score) -> dict[str, Any]:
+    if isinstance(score, Conll2018Scores):
+        return {name: _with_ratios(one) for name, one in score.items()}
     if not isinstance(score, RoleScores):
         return asdict(score)
     kinds = {name: getattr(score, name) for name in ("identification", "predicates", "verb")}
@@ -156,8 +244,10 @@ def _as_values(score: Score) -> dict[str, Any]:
     }
 
 
-def _with_ratios(score: RoleScore) -> dict[str, float]:
-    ratios = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+def _with_ratios(score: RoleScore | AlignedScore) -> dict[str, float | None]:
+    ratios: dict[str, float | None] = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+    if isinstance(score, AlignedScore):
+        ratios["aligned_accuracy"] = score.aligned_accuracy
     return ratios | asdict(score)
 
 
@@ -166,6 +256,11 @@ def draw_scores(console: Console, scores: Scores, *, relations: bool = False) ->
     columns = [score for score in (scores.predicted, scores.against) if score]
     if isinstance(scores.predicted, RoleScores):
         _draw_roles(console, columns)
+    elif isinstance(scores.predicted, Conll2018Scores):
+        if scores.difference:
+            found = f"The words differ ({scores.difference}): aligned by characters, scored as in CoNLL 2018."
+            console.print(found, soft_wrap=True, highlight=False, markup=False)
+        console.print(_aligned_table(scores.predicted))
     else:
         console.print(_score_table(columns))
     if relations and isinstance(scores.predicted, AttachmentScore):
@@ -186,13 +281,19 @@ def _draw_roles(console: Console, scores: list[Score]) -> None:
 
 def _score_table(columns: list[Score]) -> Table:
     table = Table("", *COLUMNS[: len(columns)], box=SIMPLE_HEAD)
-    values = [asdict(column) for column in columns]
-    for name in values[0]:
-        if name != "relations":
-            table.add_row(name, *(_shown(value[name]) for value in values))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+    rows = ATTACHMENT_ROWS if isinstance(columns[0], AttachmentScore) else PARSEVAL_ROWS
+    for name, title in rows.items():
+        table.add_row(title, *(_shown(getattr(column, name)) for column in columns))
+    return _right_aligned(table)
+
+
+def _aligned_table(scores: Conll2018Scores) -> Table:
+    """Make a table with a line for each score of the CoNLL 2018 shared task."""
+    table = Table("", "precision", "recall", "F1", "aligned\naccuracy", box=SIMPLE_HEAD)
+    for name, score in scores.items():
+        accuracy = "" if score.aligned_accuracy is None else _shown(score.aligned_accuracy)
+        table.add_row(CONLL2018_ROWS[name], *map(_shown, (score.precision, score.recall, score.f1)), accuracy)
+    return _right_aligned(table)
 
 
 def relation_table(score: AttachmentScore) -> Table:
@@ -201,6 +302,11 @@ def relation_table(score: AttachmentScore) -> Table:
     for one in score.relations:
         numbers = (one.uas, one.precision, one.recall, one.f1)
         table.add_row(one.relation, str(one.n_gold), *(f"{number:.2f}" for number in numbers))
+    return _right_aligned(table)
+
+
+def _right_aligned(table: Table) -> Table:
+    """Align the columns of numbers, all but the first."""
     for column in table.columns[1:]:
         column.justify = "right"
     return table

@@ -116,7 +116,7 @@ class CandidateReranker(Model):
 
     fields = saved(
         kernel=KernelField(),
-        base_weights=Value(encode=lambda weights: [float(weight) for weight in weights]),
+        base_weights=Value(encode=lambda weights: [float(weight) for weight in weights], decode=tuple),
         base_weight_=Value(float),
         dev_losses_=Value(
             encode=lambda losses: losses and list(losses),

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from treewright._typing import FloatArray, IntArray, Integers
 from treewright.data.deptree import DepTree
 from treewright.metrics.ratios import percent
+from treewright.model import State
 from treewright.parsing.dependency.parser import Structures
-from treewright.persist import State
 
 
 class TrainingLists(NamedTuple):
@@ -173,7 +173,7 @@ class CandidateLists:
     def get_state(self) -> State:
         """Return the lists, without the words of the sentences."""
         heads = np.concatenate([np.zeros(0, dtype=np.int32), *(each.ravel() for each in self.heads)])
-        arrays = {"indptr": self.indptr, "heads": heads}
+        arrays = {"first": self.indptr, "heads": heads}
         return State(
             "CandidateLists", {}, {**arrays, "scores": self.scores, "probabilities": self.probabilities}
         )
@@ -182,7 +182,7 @@ class CandidateLists:
     def from_state(cls, state: State, trees: Sequence[DepTree]) -> "CandidateLists":
         """Make the lists of these sentences again."""
         arrays = state.arrays
-        bounds = arrays["indptr"].tolist()
+        bounds = arrays["first"].tolist()
         heads, scores, probabilities = [], [], []
         place = 0
         for tree, begin, end in zip(trees, bounds[:-1], bounds[1:], strict=True):

@@ -1,15 +1,16 @@
 """ConstituentReranker: the best of a constituency parser's best trees, or of those of two parsers."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
+from treewright._naming import named, setting
 from treewright._typing import Count, FloatArray, Folds, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
@@ -24,17 +25,13 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
-from treewright.model import Submodel, Value, expect, saved
+from treewright.model import Submodel, Value, expect, identify, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
 from treewright.parsing.sentences import (
-    Input,
-    list_sentences,
     read_sentences,
-    split_dev,
 )
-from treewright.persist import identify
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.parse_lists import (
@@ -138,6 +135,7 @@ class ConstituentReranker(ConstituentAnnotator):
         "folds": {"kernel": LEARNING},
     }
     unsaved = ("parser", "n_jobs")
+    adjustable = ("k", "n_jobs")
     fields = saved(
         parser_=Submodel(LeftCornerParser, ConstituentParser),
         second=Submodel(LeftCornerParser, ConstituentParser, optional=True),
@@ -178,38 +176,13 @@ class ConstituentReranker(ConstituentAnnotator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        trees: Sequence[ConstTree],
-        dev: Sequence[ConstTree] | None = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a treebank: the parser, unless it has learnt, then to rerank.
-
-        Parameters
-        ----------
-        trees : sequence of ConstTree
-        dev : sequence of ConstTree, optional
-            By which the parser's training is judged, and by which scores are put together; without it, a
-            tenth of the trees, which are not learnt from.
-        checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it.
-        """
-        self._check()
-        training, tuning = split_dev(trees, dev, self.random_state)
-        # What is interrupted leaves the reranker as it was.
-        fresh = self.with_params()
-        fresh._fit(training, tuning, None if checkpoint is None else Path(checkpoint))
-        self.parser_, self.reranker_, self.tuning_ = fresh.parser_, fresh.reranker_, fresh.tuning_
-        return self
-
-    def _fit(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
+        """Learn the parser, unless it has learnt, then to rerank, then how much each score counts."""
         self.parser_ = self._fitted_parser(trees, dev, steps)
         self.reranker_ = None
         if self.kernel != NO_KERNEL:
             lists = self._training_lists(trees, dev, steps)
-            self.reranker_ = self._learn(lists, trees)
+            self.reranker_ = self._learn_to_rerank(lists, trees)
         self.tuning_ = self._tune(self._list(self._parsers(), dev, steps and steps / "dev"), dev)
         report(str(self.tuning_))
 
@@ -222,32 +195,35 @@ class ConstituentReranker(ConstituentAnnotator):
         parsers: dict[str, Any] = {"parser": self.parser, "second": self.second}
         for name, parser in parsers.items():
             if parser is not None and not isinstance(parser, AnyParser):
-                found = f"{name} is {type(parser).__name__}"
+                found = f"{named(name)} is {type(parser).__name__}"
                 raise InputError(f"{found}; expected a LeftCornerParser or a ConstituentParser")
         if self.second is None:
             if self.kernel == NO_KERNEL:
-                raise InputError("kernel is 'none' and there is no second parser; expected either")
+                found = f"{setting('kernel', NO_KERNEL)} and no {named('second')} parser"
+                raise InputError(f"{found}; expected either another kernel or a second parser")
             return
         if not self.second.is_fitted:
-            raise InputError("second has learnt nothing yet; expected a trained parser")
+            raise InputError(f"{named('second')} has learnt nothing yet; expected a trained parser")
         for name, parser in parsers.items():
             if parser is not None and parser.tags == "predicted":
                 raise InputError(
-                    f"{name} predicts tags of its own; expected two parsers that take given ones"
+                    f"{named(name)} predicts tags of its own; expected two parsers that take given ones"
                 )
 
     def _check_kernel(self) -> None:
         """Find out before long work whether kernel, parser and learner go together."""
         kernel = self._make_kernel()
-        found = f"kernel is {type(kernel).__name__}"
+        found = setting("kernel", self.kernel)
         if isinstance(kernel, DerivedKernel):
             if isinstance(self.parser, ConstituentParser):
                 expected = "a LeftCornerParser, from whose network it is derived"
-                raise InputError(f"{found} and parser ConstituentParser; expected {expected}")
+                raise InputError(f"{found} with a ConstituentParser; expected {expected}")
             if self.weights == "all" and isinstance(kernel, TopKernel | EfficientTopRerankingKernel):
-                raise InputError(f"{found} and weights 'all'; expected 'output', or another kernel")
+                found = f"{found} and {setting('weights', self.weights)}"
+                raise InputError(f"{found}; expected {setting('weights', 'output')}, or another kernel")
         elif kernel is not None and self.learner == "svm":
-            raise InputError(f"{found} and learner 'svm'; expected 'perceptron', or a derived kernel")
+            found = f"{found} and {setting('learner', self.learner)}"
+            raise InputError(f"{found}; expected {setting('learner', 'perceptron')}, or a derived kernel")
 
     def _make_kernel(self) -> Kernel | None:
         if isinstance(self.kernel, Kernel):
@@ -315,11 +291,11 @@ class ConstituentReranker(ConstituentAnnotator):
         return lists
 
     def _parse(
-        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+        self, parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], n_jobs: int | None = None
     ) -> list[ParseList]:
         return list_parses(parsers, sentences, self.k, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
 
-    def _learn(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> CandidateReranker:
+    def _learn_to_rerank(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> CandidateReranker:
         counts = count_brackets(gold, lists)
         losses = [f1_losses(each) for each in counts]
         best = np.concatenate([each[:1] for each in counts])
@@ -389,12 +365,12 @@ class ConstituentReranker(ConstituentAnnotator):
         parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
         return tune(parts, count_brackets(gold, lists))
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` best of the candidates of each sentence, the best first, with their final scores.
 
@@ -402,8 +378,8 @@ class ConstituentReranker(ConstituentAnnotator):
         """
         self.check_is_fitted()
         check_integer("k", k, minimum=1)
-        sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.own_tagger)
+        sentences = list_sentences(sentences, self)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.own_tagger)
         found = [
             [Parse(sentence, 0.0)] if isinstance(sentence, ConstTree) and not each.words else []
             for sentence, each in zip(sentences, read, strict=True)
@@ -474,6 +450,11 @@ class ConstituentReranker(ConstituentAnnotator):
             expect(kernel is None, "a reranker that has learnt with the kernel")
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker that has learnt with the kernel")
+
+    def take_fitted(self, other: Self) -> Self:
+        """Take over what another reranker has learnt; the parser that is a parameter stays."""
+        self.parser_, self.reranker_, self.tuning_ = other.parser_, other.reranker_, other.tuning_
+        return self
 
     def restore(self) -> None:
         """Take the parser that was saved for the parameter, so that it is not trained again."""

@@ -15,8 +15,7 @@ from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
 from treewright.learn.kernel import KernelBlocks, KernelPerceptron
-from treewright.model import Array, Coded, Model, saved
-from treewright.persist import State
+from treewright.model import Array, Coded, Model, State, saved
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treewright._typing import FloatArray, Integers
+from treewright.annotation.sentences import SentenceLike
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList
 from treewright.kernels.examples import examples_from_state, examples_state
 from treewright.metrics.parseval import COUNTS, sentence_counts
+from treewright.model import State
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
-from treewright.parsing.sentences import Input
-from treewright.persist import State
 
 UNREACHABLE = 5.0
 """By how much a tree that a parser cannot derive scores below the worst one that it can."""
@@ -44,7 +44,7 @@ def list_ends(lists: Sequence[ParseList]) -> Integers:
 
 
 def list_parses(
-    parsers: Sequence[AnyParser], sentences: Sequence[Input], k: int, *, n_jobs: int | None = None
+    parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], k: int, *, n_jobs: int | None = None
 ) -> list[ParseList]:
     """Return the `k` best trees that each parser finds for each sentence.
 

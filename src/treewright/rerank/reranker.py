@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import setting
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
-from treewright.data.deptree import DepTree
+from treewright.annotation.sentences import SentenceLike, TagColumn
+from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
 from treewright.model import Submodel, Value, expect, saved
@@ -64,8 +66,8 @@ class DependencyReranker(DependencyAnnotator):
         Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
         missing.
     copies : int, optional
-        Maximum number of equivalent subtree features per mining round. These tell the same trees apart; None
-        is all.
+        Maximum number of equivalent subtree features per mining round (none: all). These tell the same trees
+        apart.
     max_iter : int
         Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for;
         with more, the threshold is approached from above and weights settle between rounds.
@@ -77,8 +79,8 @@ class DependencyReranker(DependencyAnnotator):
     chunks : int
         Number of kernel perceptrons that share the lists and vote.
     significance_level : float, optional
-        Use the reranker only if its gain on DEV is significant at this level (1: always). If it is not
-        used, trees are ranked as by the parser. None is the same as 1.
+        Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
+        used, trees are ranked as by the parser. 1 is the same as None.
     random_state : int
         Seed of the random numbers.
     n_jobs : int
@@ -130,6 +132,7 @@ class DependencyReranker(DependencyAnnotator):
         is_trusted_=Value(bool),
     )
     unsaved = ("parser", "n_jobs")
+    adjustable = ("k", "n_jobs")
     explains = True
     parser_: DependencyParser
     scorer_: "LinearScorer | KernelScorer"
@@ -149,7 +152,7 @@ class DependencyReranker(DependencyAnnotator):
         learner: Literal["mined", "kernel"] = "mined",
         degree: Count | None = None,
         threshold: Annotated[float, Range(0, 1e9)] = 3.0,
-        k: Annotated[int, Range(1, MAX_TREES - 1)] = 10,
+        k: Annotated[int, Range(2, MAX_TREES - 1)] = 10,
         folds: Folds = 10,
         fold_epochs: Count | None = None,
         target: Literal["gold", "best"] = "gold",
@@ -215,7 +218,8 @@ class DependencyReranker(DependencyAnnotator):
     def _check(self) -> None:
         check_params(self)
         if self.space == "template" and self.learner == "kernel":
-            raise InputError("learner is 'kernel' and space 'template'; expected 'subtree' or 'polynomial'")
+            found = f"{setting('learner', self.learner)} and {setting('space', self.space)}"
+            raise InputError(f"{found}; expected {setting('space', 'subtree', 'polynomial')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
 
@@ -231,21 +235,22 @@ class DependencyReranker(DependencyAnnotator):
             expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at.
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs, as in `DependencyParser.predict`.
         fixed : sequence of mapping of int to int, optional
             For each sentence the heads that words must have, as in `DependencyParser.predict`.
         """
-        found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), trees, fixed)
+        found = self._spread(lambda batch, fixed: self._rerank(batch, 1, fixed), sentences, fixed)
         return [candidates[0].tree for candidates in found]
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
 
@@ -253,17 +258,18 @@ class DependencyReranker(DependencyAnnotator):
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            As in `predict`.
         k : int
         fixed : sequence of mapping of int to int, optional
             For each sentence the heads that words must have. The parser's best trees that have them are
             reranked, and probabilities are among all trees that have them.
         """
         check_integer("k", k, minimum=1)
-        return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), trees, fixed)
+        return self._spread(lambda batch, fixed: self._rerank(batch, k, fixed), sentences, fixed)
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
@@ -276,23 +282,23 @@ class DependencyReranker(DependencyAnnotator):
         ) -> list[npt.NDArray[np.float64]]:
             lists, final = self._lists_and_scores(batch, self.k, fixed)
             change = divide_mass(lists, self.scale_ * final) - lists.probabilities
-            squares = self.parser_.marginals(batch, fixed=fixed)
+            squares = self.parser_.batch_marginals(batch, fixed)
             for number, ((begin, end), square) in enumerate(zip(lists.spans(), squares, strict=True)):
                 words = np.arange(len(square))
                 for heads, amount in zip(lists.heads[number], change[begin:end].tolist(), strict=True):
                     square[words, heads] += amount
             return [np.clip(square, 0, 1) for square in squares]
 
-        return self._spread(find, trees, fixed)
+        return self._spread(find, sentences, fixed)
 
     def alternatives(
-        self, trees: Sequence[DepTree], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[list[tuple[int, float]]]]:
         """Return for each sentence and each of its words the `n` most probable heads, the best first.
 
         Each is a head, 0 for the root, with its probability, as `DependencyParser.alternatives` gives them.
         """
-        return likely_heads(self.marginals(trees, fixed=fixed), n)
+        return likely_heads(self.marginals(sentences, fixed=fixed), n)
 
     def confidence(
         self,
@@ -312,13 +318,14 @@ class DependencyReranker(DependencyAnnotator):
         self.parser_.check_fixed(trees, fixed, start=start)
 
     def explain(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[Comparison]:
         """Return the candidates of each sentence and the features that decided between the first two.
 
         A reranker that is not trusted decides nothing: its scores are 0, and no feature is a reason. With
         `fixed` heads, as in `kbest`, candidates are the best trees that have them.
         """
+        trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
         lists, final = self._lists_and_scores(trees, self.k, fixed)
         votes = self._votes(lists).mean(axis=1)
@@ -351,6 +358,7 @@ class DependencyReranker(DependencyAnnotator):
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
+        check_trees(trees)
         if not isinstance(self.scorer_, LinearScorer):
             raise InputError(
                 "the reranker has no features, but a kernel; expected learner 'mined' for reasons of arcs"
@@ -425,10 +433,11 @@ class DependencyReranker(DependencyAnnotator):
     def _spread(
         self,
         function: Callable[[Sequence[DepTree], Sequence[FixedHeads] | None], list[Any]],
-        trees: Sequence[DepTree],
+        sentences: Sequence[SentenceLike],
         fixed: Sequence[FixedHeads] | None,
     ) -> list[Any]:
         """Return what `function` finds for each sentence, some sentences at a time."""
+        trees = self.read_sentences(sentences)
         self.check_fixed(trees, fixed)
         starts = range(0, len(trees), RERANKED_AT_A_TIME)
         spans = [slice(start, start + RERANKED_AT_A_TIME) for start in starts]
@@ -478,6 +487,11 @@ class DependencyReranker(DependencyAnnotator):
     def known_tags(self) -> list[str]:
         """The universal tags that the parser was trained with."""
         return self.parser_.known_tags
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs; see the parser."""
+        return self.parser_.tag_column
 
     @property
     def needs_tags(self) -> bool:

@@ -25,8 +25,7 @@ from treewright.kernels.inputs import as_matrix
 from treewright.kernels.support import multiply
 from treewright.learn.structured import StructuredSVM
 from treewright.learn.voted import KernelVotedPerceptron, UpdateHistory, VotedPerceptron
-from treewright.model import PARAMS, Array, Model, Record, Value, expect, is_within, saved
-from treewright.persist import State
+from treewright.model import PARAMS, Array, Model, Record, State, Value, expect, is_within, saved
 from treewright.progress import track
 
 Ranker = VotedPerceptron | KernelVotedPerceptron | StructuredSVM

@@ -14,6 +14,7 @@ from treewright._typing import Count, FileName, FloatArray, NonNegativeInt, Rang
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.sentences import list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree, Span, unescape_word
 from treewright.data.formats import open_told
@@ -21,6 +22,7 @@ from treewright.data.propbank import Proposition, PropSentence, format_sentence,
 from treewright.errors import InputError
 from treewright.metrics import roles as score_roles
 from treewright.model import Submodel, saved
+from treewright.parsing.sentences import check_trees
 from treewright.progress import report
 from treewright.progress import task as begin_task
 from treewright.srl.arguments import (
@@ -296,7 +298,8 @@ class RoleLabeler(Annotator):
             With predicates that are known: only arguments are found. Words, tags and comments are kept.
         """
         self.check_is_fitted()
-        trees = list(trees)
+        trees = list_sentences(trees, self)
+        check_trees(trees)
         if sentences is not None:
             sentences = [sentence for _, sentence in pair_sentences(trees, sentences)]
         labelled: list[PropSentence] = []

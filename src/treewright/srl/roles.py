@@ -52,7 +52,7 @@ class RoleReason(NamedTuple):
     weight: float
 
 
-class RoleClassifier(BaseEstimator, Model):  # type: ignore[misc]
+class RoleClassifier(Model, BaseEstimator):  # type: ignore[misc]
     """Tells the roles of arguments, by a machine for each role against all others.
 
     Parameters

@@ -11,7 +11,7 @@ from treewright._typing import IntArray
 from treewright.checkpoint import Checkpoint
 from treewright.data.templates import TemplateLanguage
 from treewright.learn.weights import PackedWeights, average, pack, unpack
-from treewright.model import Array, Model, expect, saved
+from treewright.model import Array, Model, State, expect, saved
 from treewright.native.tagging.classifier import (
     CLASS,
     LABEL,
@@ -38,7 +38,6 @@ from treewright.native.tagging.classifier import (
     index_keys,
     learn,
 )
-from treewright.persist import State
 from treewright.progress import task
 
 ATTRIBUTES = {
@@ -74,20 +73,32 @@ class TableField:
     """The weights of a classifier as a field of it."""
 
     def put(self, state: State, name: str, value: WeightTable) -> None:
-        """Add the table."""
-        small = np.min_scalar_type(int(value.pieces.max(initial=0)) + 1)
-        PackedWeights().put(state, name, value.weights)
-        state.arrays[f"{name}.keys"] = value.keys
-        state.arrays[f"{name}.sizes"] = value.sizes.astype(
-            np.min_scalar_type(int(value.sizes.max(initial=0)))
-        )
-        state.arrays[f"{name}.pieces"] = value.pieces.astype(small)
+        """Add the table, its rows in the order of their keys, which deflates best."""
+        order = np.argsort(value.keys)
+        keys, sizes = value.keys[order], value.sizes[order]
+        places = np.arange(sizes.sum()) + np.repeat(value.starts[order] - np.cumsum(sizes) + sizes, sizes)
+        pieces, weights = value.pieces[places], value.weights[places]
+        PackedWeights().put(state, name, weights)
+        if state.compact:
+            is_kept = state.arrays[f"{name}.codes"] > 0
+            state.arrays[f"{name}.codes"] = state.arrays[f"{name}.codes"][is_kept]
+            pieces = pieces[is_kept]
+            rows = np.repeat(np.arange(len(keys)), sizes)[is_kept]
+            sizes = np.bincount(rows, minlength=len(keys)).astype(sizes.dtype)
+            keys, sizes = keys[sizes > 0], sizes[sizes > 0]
+        state.arrays[f"{name}.gaps"] = np.diff(keys, prepend=keys.dtype.type(0))
+        for key, numbers in (("sizes", sizes), ("pieces", pieces)):
+            state.arrays[f"{name}.{key}"] = numbers.astype(
+                np.min_scalar_type(int(numbers.max(initial=0)) + 1)
+            )
 
     def take(self, state: State, name: str) -> WeightTable:
         """Remove and return the table."""
-        keys, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("keys", "sizes", "pieces"))
+        gaps, sizes, pieces = (Array("u").take(state, f"{name}.{key}") for key in ("gaps", "sizes", "pieces"))
+        keys = np.cumsum(gaps, dtype=np.uint64)
         weights = PackedWeights().take(state, name)
         expect(len(sizes) == len(keys), "a size for each key")
+        expect(len(keys) == 0 or keys[-1] < 1 << 32, "keys of 32 bits")
         total = int(sizes.sum(dtype=np.int64))
         expect(total == len(pieces) == len(weights), "a piece and a weight for each place of a row")
         return _make_table(keys.astype(np.uint32), sizes.astype(np.int32), pieces.astype(np.int32), weights)

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from treewright._typing import Count, FileName, IntArray, NonNegativeInt
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
-from treewright.annotation.conllu import ConlluFormatter, open_conllu
+from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.sentences import SentenceLike, read_trees
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
@@ -153,7 +154,7 @@ class Tagger(Annotator):
     """
 
     finds = "tags"
-    can = frozenset({"language"})
+    can = frozenset({"raw", "language"})
     keeps_input = True
     fields = saved(
         labels_=Value(encode=list, decode=lambda labels: [Label(*label) for label in labels]),
@@ -230,28 +231,37 @@ class Tagger(Annotator):
         """The universal tags that can be given."""
         return sorted({label.upos for label in self.labels_})
 
-    def annotate(self, sentences: Sequence[DepTree], *, k: int = 1) -> list[list[Analysis]]:
+    def annotate(self, sentences: Sequence[SentenceLike], *, k: int = 1) -> list[list[Analysis]]:
         """Return each sentence with its tags."""
         return [[Analysis(tree)] for tree in self.predict(sentences)]
 
     def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
         """Open CoNLL-U or plain text."""
-        return open_conllu(source, request)
+        return open_words(source, request, self.own_tokenizer)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes sentences as CoNLL-U."""
-        columns = ConlluFormatter(target, begun)
-        return lambda number, analyses: columns(number, [each.tree for each in analyses])
+        return ConlluFormatter(target, begun)
 
-    def predict(self, trees: Sequence[DepTree]) -> list[DepTree]:
-        """Return the sentences with other tags, features and lemmas, which are not looked at."""
-        check_trees(trees)
-        tags = self.tag([tree.words for tree in trees])
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
+        """Return sentences with other tags, features and lemmas, which are not looked at.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str or None)
+            Trees, lists of words, or lists of (word, tag) pairs.
+        """
+        self.check_is_fitted()
+        trees = read_trees(sentences, self)
+        tags = self._tag_all([tree.words for tree in trees])
         return [_retagged(tree, each) for tree, each in zip(trees, tags, strict=True)]
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         """Return the tags, features and lemmas of sentences of words."""
         self.check_is_fitted()
+        return self._tag_all([tree.words for tree in read_trees(sentences, self)])
+
+    def _tag_all(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         return [
             tags
             for start in range(0, len(sentences), TAGGED_AT_A_TIME)
@@ -296,7 +306,7 @@ class Tagger(Annotator):
 
     def _learn_tags(self, text: EncodedText, gold: IntArray, kept: Checkpoint | None) -> None:
         def after_epoch(epoch: int, share: float) -> None:
-            report(f"tags, epoch {epoch + 1} of {self.epochs}: {share:.2f}% safe in training")
+            report(f"tags, epoch {epoch + 1}/{self.epochs}: {share:.2f}% safe in training")
 
         n_seen = np.bincount(text.types)[text.types]
         self.classifier_ = self._make_classifier().learn(

@@ -26,7 +26,6 @@ from treewright.web.schemas import (
 N_ALTERNATIVES = 3
 DIGITS = 6
 """Of probabilities, from the first that is not 0 on; more are noise."""
-NO_SPACE = "SpaceAfter=No"
 
 
 def dependency_sentence(
@@ -37,7 +36,7 @@ def dependency_sentence(
     marked: Sequence[int] = (),
 ) -> DependencySentence:
     """Return a parsed sentence with a picture, in which the arcs of some words may be marked."""
-    text = sentence_text(tree)
+    text = tree.text
     return DependencySentence(
         words=tree.words,
         upos=tree.upos,
@@ -150,17 +149,6 @@ def differing_nodes(one: ConstTree, other: ConstTree) -> list[int]:
         else:
             differing.append(node)
     return differing
-
-
-def sentence_text(tree: DepTree) -> str:
-    """Return the sentence as it was written."""
-    if text := tree.metadata.get("text"):
-        return text
-    pieces = [
-        word if NO_SPACE in misc.split("|") else f"{word} "
-        for word, misc in zip(tree.words, tree.misc, strict=True)
-    ]
-    return "".join(pieces).strip()
 
 
 def rounded(probability: float) -> float:

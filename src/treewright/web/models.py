@@ -14,6 +14,7 @@ from treewright.errors import InputError, quote
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.tagging.tagger import Tagger
+from treewright.tagging.tokenizer import Tokenizer
 from treewright.web.answers import (
     constituent_candidate,
     constituent_sentence,
@@ -82,6 +83,7 @@ class ServedModel(ABC):
     def __init__(self, name: str, parser: Annotator, tagger: Tagger | None) -> None:
         self.name = name
         self.class_name = type(parser).__name__
+        self.tokenizer: Tokenizer | None = parser.own_tokenizer
         self._own_tagger: Tagger | None = parser.own_tagger if parser.uses_own_tagger else None
         self._tagger = self._own_tagger or tagger
         self._wants_tags = self._own_tagger is not None or parser.needs_tags

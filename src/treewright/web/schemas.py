@@ -18,7 +18,7 @@ class Question(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class Word(Question):
+class GivenWord(Question):
     """A word, with its tag where it is known."""
 
     word: Plain
@@ -41,7 +41,7 @@ class ParseRequest(Question):
         min_length=1,
         description="Plain text, CoNLL-U or trees in brackets, told by content.",
     )
-    sentences: list[Annotated[list[Word], Field(min_length=1)]] = Field(
+    sentences: list[Annotated[list[GivenWord], Field(min_length=1)]] = Field(
         default_factory=list, min_length=1, description="Sentences as lists of words."
     )
     model: str | None = Field(None, max_length=200, description="Name of the model; the first without it.")

@@ -13,13 +13,13 @@ from treewright.web.models import Fixed, Sentences, ServedModel
 from treewright.web.schemas import (
     ExplainReply,
     FixedArc,
+    GivenWord,
     Health,
     KBestReply,
     KBestRequest,
     Models,
     ParseReply,
     ParseRequest,
-    Word,
 )
 from treewright.web.tags import MISSING
 from treewright.web.texts import Splitter, read_text
@@ -119,7 +119,7 @@ class Service:
             raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
         if not request.text:
             return [read_words(words, model.kind) for words in request.sentences]
-        sentences = read_text(request.text, self._splitter)
+        sentences = read_text(request.text, model.tokenizer or self._splitter)
         if not sentences:
             raise InputError("text has no words; expected at least one")
         return sentences
@@ -141,7 +141,7 @@ class Service:
                 raise InputError(f"sentence {number} has no words; expected at least one")
 
 
-def read_words(words: Sequence[Word], kind: str) -> DepTree:
+def read_words(words: Sequence[GivenWord], kind: str) -> DepTree:
     """Return words with their tags; the tags of a constituency model are those of its treebank."""
     upos = [each.tag or MISSING for each in words]
     xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]

@@ -12,11 +12,10 @@ from treewright.data.bracketed import iter_brackets
 from treewright.data.conllu import iter_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.formats import tell_content
 from treewright.errors import MissingDependencyError
+from treewright.tagging.tokenizer import Tokenizer
 
-BRACKETS = re.compile(r"\s*+\(\s*+[^\s()]*+\s*+\(")
-"""A bracket with at most a label before the next one; prose in parentheses has more, or no second one."""
-FIRST_WORD = re.compile(r"1(-[0-9]+)?\t")
 PARAGRAPH_END = re.compile(r"\n\s*\n")
 ENDS = frozenset(".!?…。！？؟।")
 CLOSING = frozenset("\"'”’»)]")
@@ -50,21 +49,17 @@ class Splitter:
             return list(split_paragraph(self._pipeline, line))
 
 
-def read_text(text: str, splitter: Splitter) -> list[DepTree] | list[ConstTree]:
+def read_text(text: str, splitter: Splitter | Tokenizer) -> list[DepTree] | list[ConstTree]:
     """Read CoNLL-U, trees in brackets, or plain text, whichever it is.
 
     Heads of CoNLL-U may be missing.
     """
-    if FIRST_WORD.match(_first_row(text)):
+    content = tell_content(text)
+    if content == "conllu":
         return list(iter_conllu(_Pasted(text.encode()), require_heads=False))
-    if BRACKETS.match(text):
+    if content == "brackets":
         return list(iter_brackets(_Pasted(text.encode())))
     return list(splitter.split(text))
-
-
-def _first_row(text: str) -> str:
-    """Return the first line that is neither empty nor a comment."""
-    return next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
 
 
 class _Pasted(io.BytesIO):

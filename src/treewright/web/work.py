@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from treewright._validate import check_integer, check_number
+from treewright._typing import Count, NonNegativeInt, Range
+from treewright._validate import check_params
 
 Result = TypeVar("Result")
 
@@ -19,34 +20,32 @@ class ServiceLimits:
     Parameters
     ----------
     max_characters : int
-        Of one request: of its text, or of all its words together.
+        Maximum number of characters of a request.
     max_words : int
-        Of a sentence; the time that parsers need grows with the square or the cube of it.
+        Maximum number of words of a sentence. The time that parsers need grows with the square or the cube
+        of it.
     max_sentences : int
-        Of one request.
+        Maximum number of sentences of a request.
     max_trees : int
-        Of one request, over all sentences.
+        Maximum number of trees of a request, over all sentences.
     seconds : float
-        For one request, waiting included.
+        Maximum time of a request in seconds, waiting included.
     queue : int
-        Requests that may wait while all threads are at work.
+        Maximum number of requests that wait while all threads are at work.
     n_jobs : int
-        Threads.
+        Number of threads that parse.
     """
 
-    max_characters: int = 10_000
-    max_words: int = 150
-    max_sentences: int = 100
-    max_trees: int = 500
-    seconds: float = 20.0
-    queue: int = 32
-    n_jobs: int = 2
+    max_characters: Count = 10_000
+    max_words: Count = 150
+    max_sentences: Count = 100
+    max_trees: Count = 500
+    seconds: Annotated[float, Range(1e-3, 86_400)] = 20.0
+    queue: NonNegativeInt = 32
+    n_jobs: Count = 2
 
     def __post_init__(self) -> None:
-        for name in ("max_characters", "max_words", "max_sentences", "max_trees", "n_jobs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("queue", self.queue)
-        check_number("seconds", self.seconds, low=1e-3, high=86_400)
+        check_params(self)
 
     @property
     def max_bytes(self) -> int:

@@ -6,10 +6,10 @@ import pytest
 import treewright as tw
 from treewright.errors import FormatError, InputError
 from treewright.learn.trees import forest_arrays, join_trees
+from treewright.model import save_state
 from treewright.parsing.constituent import parser as constituent
 from treewright.parsing.constituent.atoms import ATOMS
 from treewright.parsing.constituent.parser import STRATEGIES
-from treewright.persist import save_state
 from treewright.progress import messages_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -23,6 +23,10 @@ ODD_SENTENCES = {
     "an unknown tag": (["The", "Cat", "sat"], ["DT", "ZZ", "VBD"]),
     "brackets": (["(", "a", ")"], ["-LRB-", "NN", "-RRB-"]),
 }
+NEEDS_TAGS = (
+    "and this ConstituentParser needs tags; expected (word, tag) pairs, trees with tags, or a model trained "
+    "with tags='predicted'"
+)
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +261,7 @@ def test_a_parser_with_a_tagger_can_take_the_tags_of_the_input(parsers, treebank
     parser.tags = "gold"
     assert parser.needs_tags
     assert [tree.tags() for tree in parser.predict(treebank[60:])] == [tree.tags() for tree in treebank[60:]]
-    with pytest.raises(InputError, match="sentence 1 has no tags; expected some, or"):
+    with pytest.raises(InputError, match="sentence 1 has no tags, and this ConstituentParser needs"):
         parser.predict([["The", "cat"]])
     parser.tags = "predicted"
     assert parser.kbest(treebank[60:65], k=2) == parsers["predicted"].kbest(treebank[60:65], k=2)
@@ -507,19 +511,23 @@ def test_training_trees_without_anything_to_learn_are_refused(trees, message):
     [
         (
             "The cat sat",
-            "sentence 2 is 'The cat sat'; expected a list of words, of words with tags, or a tree",
+            "sentence 2 is the text 'The cat sat', and a ConstituentParser reads words (a Pipeline reads "
+            "text); expected a tree, a list of words or a list of (word, tag) pairs",
         ),
-        (["The", "cat"], "sentence 2 has no tags; expected some, or a parser that predicts them"),
-        (
-            [("The", "DT"), ("cat", None)],
-            "sentence 2 has words without tags; expected some, or a parser that predicts them",
-        ),
+        (["The", "cat"], f"sentence 2 has no tags, {NEEDS_TAGS}"),
+        ([("The", "DT"), ("cat", None)], f"sentence 2: word 2, 'cat', has no tag, {NEEDS_TAGS}"),
         (
             [("The", 3)],
-            "sentence 2 is \"[('The', 3)]\"; expected a list of words, of words with tags, or a tree",
+            "sentence 2: word 1 is ('The', 3) of type tuple; expected a word or a tuple (word, tag)",
         ),
-        (tw.DepTree(["a"]), "sentence 2 has no tags; expected some, or a parser that predicts them"),
-        (tw.ConstTree("a"), "sentence 2 has no tags; expected some, or a parser that predicts them"),
+        (
+            tw.DepTree(["a"], upos=["X"]),
+            f"sentence 2 has no tags in XPOS, {NEEDS_TAGS}".replace(
+                "trees with tags", "trees with tags in XPOS"
+            ),
+        ),
+        (tw.ConstTree("a"), f"sentence 2 has no tags, {NEEDS_TAGS}"),
+        ([("a b", "X")], "sentence 2 has 'a b'; expected words and tags without white space"),
     ],
 )
 def test_what_is_no_tagged_sentence_is_refused_in_one_line(parser, treebank, sentence, message):
@@ -529,9 +537,9 @@ def test_what_is_no_tagged_sentence_is_refused_in_one_line(parser, treebank, sen
 
 
 def test_a_string_is_refused_also_where_tags_are_predicted(parsers):
-    with pytest.raises(
-        InputError, match="sentence 1 is 'abc'; expected a list of words, of words with tags, or a tree"
-    ):
+    with pytest.raises(InputError, match="sentence 1 is the text 'a b c', and a ConstituentParser"):
+        parsers["predicted"].predict(["a b c"])
+    with pytest.raises(InputError, match=r"one sentence was given, \['abc'\]; expected a list of sentences"):
         parsers["predicted"].predict(["abc"])
 
 
@@ -595,9 +603,11 @@ def test_sentences_may_come_one_by_one(parser, treebank):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ([3], "sentence 1 is '3'; expected a list of words, of words with tags, or a tree"),
-        ([["a", 1]], "sentence 1 is"),
-        (tw.ConstTree.parse("(NN a)"), "one sentence was given"),
+        ([3], "sentence 1 is of type int; expected a tree, a list of words or a list of"),
+        ([["a", 1]], "sentence 1: word 2 is 1 of type int"),
+        (tw.ConstTree.parse("(NN a)"), "one tree was given"),
+        ("The cat", "the sentences are the text 'The cat', and a ConstituentParser reads words"),
+        (None, "the sentences are of type NoneType; expected a list of sentences"),
     ],
 )
 def test_what_is_no_sentence_is_told(parser, wrong, message):

@@ -109,7 +109,7 @@ def test_progress_is_told_after_each_epoch(trees):
     lines = []
     with messages_to(lines.append):
         Labeler(epochs=2, table_bits=12).fit(trees[:5], Encoder.from_trees(trees[:5]))
-    assert [line.split(":")[0] for line in lines] == ["labels, epoch 1 of 2", "labels, epoch 2 of 2"]
+    assert [line.split(":")[0] for line in lines] == ["labels, epoch 1/2", "labels, epoch 2/2"]
 
 
 def test_words_without_a_head_are_refused(trees, labeler):

@@ -236,7 +236,7 @@ def test_the_parsers_of_folds_and_the_models_inside_report_nothing(train, n_jobs
     options = {**OPTIONS, "order": 1, "tags": "predicted", "jackknife": True, "n_jobs": n_jobs}
     with messages_to(lines.append):
         tw.DependencyParser(**options).fit(train[:40])
-    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n} of 3: " for n in (1, 2, 3))]
+    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n}/3: " for n in (1, 2, 3))]
     assert len(lines) == len(begins)
     assert all(line.startswith(begin) for line, begin in zip(lines, begins, strict=True))
 
@@ -337,7 +337,7 @@ def test_training_can_stop_early_and_keeps_the_best(train):
 def test_odd_sentences_are_parsed(parser):
     odd = [
         tw.DepTree([]),
-        tw.DepTree(["hello"]),
+        tw.DepTree(["hello"], upos=["INTJ"]),
         tw.DepTree(["\u2603", "\U0001f600", "zz"], xpos=["NEW", "TAG", "."], feats=["A=b|C=d", "_", "_"]),
         tw.DepTree(["w"] * 150, xpos=["NN"] * 150),
     ]
@@ -360,7 +360,7 @@ def test_own_templates_are_used_and_saved(train, tmp_path):
         ({"order": 4}, "order is 4; expected one of 1, 2, 3"),
         ({"tags": "own"}, "tags is 'own'; expected one of gold, predicted"),
         ({"decoder": "any"}, "decoder is 'any'; expected one of projective, spanning"),
-        ({"decoder": "spanning"}, "decoder is 'spanning' and order 3; expected order 1"),
+        ({"decoder": "spanning"}, "decoder='spanning' and order=3; expected order=1"),
         ({"patience": 2}, "patience counts epochs without a better dev score; expected a dev set"),
         ({"jackknife": True, "folds": 1}, "5 sentences and 1 folds; expected two of each or more"),
         ({"table_bits": 18.5}, "table_bits is 18.5; expected an integer from 10 to 28"),
@@ -431,3 +431,82 @@ def test_a_parser_without_a_tagger_cannot_tag(train, test):
     parser.tags = "predicted"
     with pytest.raises(InputError, match="the parser was trained on gold tags and has no tagger"):
         parser.predict(test)
+
+
+DOORS = ["predict", "kbest", "marginals", "alternatives", "lattices", "annotate"]
+
+
+def pairs_of(tree, column="upos"):
+    return list(zip(tree.words, getattr(tree, column), strict=True))
+
+
+def test_pairs_of_words_and_tags_are_parsed_as_trees_with_universal_tags(parser, test):
+    trees = [tw.DepTree(tree.words, upos=tree.upos) for tree in test[:5]]
+    pairs = [pairs_of(tree) for tree in trees]
+    assert parser.tag_column == "upos"
+    assert parser.predict(pairs) == parser.predict(trees)
+    assert parser.kbest(pairs, 3) == parser.kbest(trees, 3)
+    for found, expected in zip(parser.marginals(pairs), parser.marginals(trees), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert parser.annotate(iter([trees[0], pairs[1]])) == parser.annotate(trees[:2])
+
+
+def test_a_parser_with_a_tagger_takes_words(train, test):
+    parser = tw.DependencyParser(order=1, tags="predicted", **OPTIONS).fit(train)
+    expected = parser.predict([tw.DepTree(tree.words) for tree in test[:5]])
+    assert parser.predict([tree.words for tree in test[:5]]) == expected
+    assert [
+        tree.heads.tolist() for tree in parser.predict([pairs_of(tree) for tree in test[:5]])
+    ] == heads_of(expected)
+    assert parser.predict([[(word, None) for word in tree.words] for tree in test[:5]]) == expected
+
+
+def test_tags_of_pairs_are_those_of_the_only_column_in_training(train, test):
+    only_xpos = [tree.with_tags(upos=["_"] * len(tree)) for tree in train]
+    parser = tw.DependencyParser(order=1, **OPTIONS).fit(only_xpos)
+    assert parser.tag_column == "xpos"
+    (found,) = parser.predict([pairs_of(test[0], "xpos")])
+    assert (found.xpos, set(found.upos)) == (test[0].xpos, {"_"})
+    expected = parser.predict([tw.DepTree(test[0].words, xpos=test[0].xpos)])
+    assert parser.predict([pairs_of(test[0], "xpos")]) == expected
+    only_upos = [tree.with_tags(xpos=["_"] * len(tree)) for tree in train]
+    assert tw.DependencyParser(order=1, **OPTIONS).fit(only_upos).tag_column == "upos"
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        (
+            "The cat sleeps.",
+            "the sentences are the text 'The cat sleeps.', and a DependencyParser reads words",
+        ),
+        (["The cat."], "sentence 1 is the text 'The cat.', and a DependencyParser reads words"),
+        (["The", "cat"], "one sentence was given, ['The', 'cat']; expected a list of sentences: [[...]]"),
+        (tw.DepTree(["a"]), "one tree was given, DepTree('a', n=1); expected a list of sentences: [tree]"),
+        (
+            None,
+            "the sentences are of type NoneType; expected a list of sentences, each a tree, a list of words",
+        ),
+        (
+            [["The", "cat"]],
+            "sentence 1 has no tags, and this DependencyParser needs tags; expected (word, tag)",
+        ),
+        ([tw.DepTree(["The", "cat"])], "sentence 1 has no tags, and this DependencyParser needs tags"),
+        ([[("The", "DET"), ("cat", None)]], "sentence 1: word 2, 'cat', has no tag, and this"),
+        (
+            [[("The", "DT"), ("cat", "NN")]],
+            "sentence 1 has 'DT' for a tag, and none that this DependencyParser",
+        ),
+        ([7], "sentence 1 is of type int; expected a tree, a list of words or a list of (word, tag) pairs"),
+    ],
+)
+def test_what_is_no_list_of_tagged_sentences_is_refused(parser, door, sentences, message):
+    with pytest.raises(InputError) as caught:
+        getattr(parser, door)(sentences)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_treebank_that_is_tagged_in_part_is_parsed(parser, test):
+    untagged = tw.DepTree(test[0].words)
+    assert len(parser.predict([test[1], untagged])) == 2

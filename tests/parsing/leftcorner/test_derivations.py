@@ -8,6 +8,7 @@ from oracle import leftcorner as oracle
 from strategies import const_trees, phrase_trees
 
 import treewright as tw
+from treewright.model import load_state, save_state
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, TagWordVocabulary, encode
 from treewright.parsing.leftcorner.derivations import (
     ATTACH,
@@ -24,7 +25,6 @@ from treewright.parsing.leftcorner.derivations import (
     derive,
     rebuild,
 )
-from treewright.persist import load_state, save_state
 
 REAL = [f"ewt/en_ewt-{part}.mrg" for part in ("train", "dev", "test")]
 REAL += [f"wsj_sample/wsj-{part}.mrg" for part in ("train", "dev", "test")]

@@ -9,11 +9,11 @@ import treewright as tw
 from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.kernels.decisions import candidate_logs
 from treewright.kernels.derived import EfficientTopRerankingKernel, FisherKernel
+from treewright.model import State, save_state
 from treewright.parsing.leftcorner import parser as leftcorner
 from treewright.parsing.leftcorner.decisions import encode
 from treewright.parsing.leftcorner.derivations import derive, rebuild
 from treewright.parsing.leftcorner.parser import Epoch, LeftCornerParser
-from treewright.persist import State, save_state
 from treewright.progress import messages_to
 
 pytest.importorskip("torch")
@@ -345,7 +345,7 @@ def test_a_parser_with_a_tagger_can_take_the_tags_of_the_input(parsers, treebank
     parser.tags = "gold"
     assert parser.needs_tags
     assert [tree.tags() for tree in parser.predict(treebank[60:])] == [tree.tags() for tree in treebank[60:]]
-    with pytest.raises(InputError, match="sentence 1 has no tags; expected some, or"):
+    with pytest.raises(InputError, match="sentence 1 has no tags, and this LeftCornerParser needs"):
         parser.predict([["The", "cat"]])
 
 
@@ -422,8 +422,8 @@ def test_progress_tells_what_there_is_and_each_epoch(treebank):
     with messages_to(lines.append):
         parser = make_parser(epochs=2).fit(treebank[:20])
     assert lines[0].startswith("18 sentences, ")
-    assert lines[1:] == [str(epoch) for epoch in parser.history_]
-    assert str(Epoch(3, 1.5, 80.0, 7.2)) == "epoch 3: loss 1.5000, dev F1 80.00, 7 s"
+    assert lines[1:] == [f"epoch {epoch.number}/2: {epoch}" for epoch in parser.history_]
+    assert str(Epoch(3, 1.5, 80.0, 7.2)) == "loss 1.5000, dev F1 80.00, 7 s"
 
 
 @pytest.mark.slow
@@ -483,10 +483,12 @@ def test_wrong_trees_are_named(treebank):
 
 
 def test_one_sentence_is_no_list(parser, treebank):
-    with pytest.raises(InputError, match=r"one sentence was given, .*; expected a list of them"):
+    with pytest.raises(InputError, match=r"one tree was given, .*; expected a list of sentences"):
         parser.predict(treebank[0])
-    with pytest.raises(InputError, match="sentence 1 is '3'; expected a list of words, of words with"):
+    with pytest.raises(InputError, match="sentence 1 is of type int; expected a tree, a list of words"):
         parser.predict([3])
+    with pytest.raises(InputError, match="the sentences are the text 'The cat', and a LeftCorner"):
+        parser.predict("The cat")
     with pytest.raises(InputError, match="k is 0; expected an integer of at least 1"):
         parser.kbest(treebank[:1], k=0)
 

@@ -1,19 +1,20 @@
 """What constituency parsers and their rerankers do with files: brackets, CoNLL-U or text in, brackets out."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from treewright._typing import Count, FileName
-from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
-from treewright.annotation.raw_text import iter_text
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
+from treewright.annotation.raw_text import split_by_rules
 from treewright.data.bracketed import format_line
 from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
 from treewright.data.formats import open_told
 from treewright.errors import InputError, quote
-from treewright.parsing.sentences import read_treebanks
+from treewright.parsing.sentences import read_treebanks, split_dev
 from treewright.tagging.tagger import Tagger
 
 Sentence: TypeAlias = ConstTree | DepTree
@@ -23,9 +24,10 @@ class ConstituentAnnotator(Annotator):
     """A model that finds constituency trees; subclasses offer `kbest`."""
 
     finds = "constituents"
-    can = frozenset({"k", "tags", "language"})
+    can = frozenset({"k", "tags", "draw", "raw", "language"})
     n_at_once = 100
     n_sent = 50
+    random_state: int
     tagger_: Tagger | None
 
     @staticmethod
@@ -44,6 +46,40 @@ class ConstituentAnnotator(Annotator):
             Maximum number of words per sentence, with punctuation.
         """
         return read_treebanks(train, dev, max_length=max_length)
+
+    def fit(
+        self,
+        trees: Sequence[ConstTree],
+        dev: Sequence[ConstTree] | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        trees : sequence of ConstTree
+        dev : sequence of ConstTree, optional
+            By whose score the best step of training is chosen; without them, by that of a tenth of the
+            trees, which are not learnt from.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
+        """
+        self._check()
+        training, held_out = split_dev(trees, dev, self.random_state)
+        # What is interrupted leaves the model as it was.
+        fresh = self.with_params()
+        fresh._learn(training, held_out, None if checkpoint is None else Path(checkpoint))
+        return self.take_fitted(fresh)
+
+    def _check(self) -> None:
+        """Check the parameters."""
+        raise NotImplementedError
+
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
+        """Learn from trees with words; keep each step in a folder, if there is one."""
+        raise NotImplementedError
 
     @property
     def own_tagger(self) -> Tagger | None:
@@ -74,13 +110,13 @@ class ConstituentAnnotator(Annotator):
 
     @contextmanager
     def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[Sentence]]:
-        if request.language is not None:
+        if request.raw or request.language is not None:
             if self.needs_tags:
                 raise InputError(
                     f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
                     "(--tags predicted in training)"
                 )
-            yield self._checked(iter_text(source, request.language), source)
+            yield self._checked(split_by_rules(source, request.language or "xx"), source)
             return
         with open_told(source) as (form, stream):
             if form.kind == "propositions":
@@ -100,6 +136,8 @@ class ConstituentAnnotator(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes a tree a line, k-best trees with sentence, rank and score before them."""
+        if request.draw:
+            return draw_analyses
         return _show_best if request.k == 1 else _show_list
 
 

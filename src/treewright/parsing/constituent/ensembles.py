@@ -6,9 +6,9 @@ import numpy as np
 
 from treewright.errors import InputError
 from treewright.learn.trees import ForestField, join_trees, split_forest
+from treewright.model import State
 from treewright.native.constituent.agenda import Ensembles, Index
 from treewright.native.learn.boosting import DecisionTree
-from treewright.persist import State
 
 
 class EnsemblesField:

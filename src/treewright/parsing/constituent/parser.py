@@ -1,8 +1,8 @@
 """ConstituentParser: constituency parsing by classification (Turian & Melamed 2006)."""
 
-import os
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RuleName
@@ -36,13 +37,10 @@ from treewright.parsing.constituent.search import FoundParse, Searcher
 from treewright.parsing.constituent.training import SCHEDULE, Learners, PenaltyReport
 from treewright.parsing.sentences import (
     HELD_OUT,
-    Input,
     check_trees,
     find_root,
     learn_tags,
-    list_sentences,
     read_sentences,
-    split_dev,
     with_words,
 )
 from treewright.progress import Task, report, task, track
@@ -136,6 +134,7 @@ class ConstituentParser(ConstituentAnnotator):
     """
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
+    adjustable = ("tags", "max_inferences", "n_jobs")
     fields = saved(
         atoms=Value(str, encode=lambda atoms: ATOMS if atoms is None else atoms),
         root_=Value(str | None),
@@ -193,33 +192,6 @@ class ConstituentParser(ConstituentAnnotator):
         self.atoms = atoms
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def fit(
-        self,
-        trees: Sequence[ConstTree],
-        dev: Sequence[ConstTree] | None = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        trees : sequence of ConstTree
-        dev : sequence of ConstTree, optional
-            By whose score the penalty is chosen; without them, by that of a tenth of the trees, which are not
-            learnt from.
-        checkpoint : path, optional
-            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
-        """
-        self._check()
-        whole, held_out = split_dev(trees, dev, self.random_state)
-        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        # What is interrupted leaves the parser as it was.
-        fresh = self.with_params()
-        fresh._learn(fresh._make_training(whole), held_out, kept)
-        return self.take_fitted(fresh)
 
     def make_training(self, trees: Sequence[ConstTree]) -> TrainingSet:
         """Return the examples that `fit` would learn from if no tree were held out; nothing is learnt."""
@@ -285,10 +257,10 @@ class ConstituentParser(ConstituentAnnotator):
             return ConstTree(ROOT, [tree])
         return tree if tree.label == ROOT else ConstTree(ROOT, tree.children)
 
-    def _learn(self, training: TrainingSet, dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Lower the penalty step by step, until the dev score no longer rises, and keep the best."""
         learners = Learners(
-            training,
+            self._make_training(trees),
             runs=self.runs,
             eta=self.eta,
             sample_size=self.sample_size,
@@ -296,7 +268,7 @@ class ConstituentParser(ConstituentAnnotator):
             slack=self.slack,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            checkpoint=kept,
+            checkpoint=Checkpoint(steps, self.identity(trees, dev)) if steps else None,
         )
         learners.begin(self.lowest_penalty)
         with task("training", total=learners.count_steps(self.lowest_penalty), unit="steps") as counted:
@@ -347,12 +319,12 @@ class ConstituentParser(ConstituentAnnotator):
         self._set_encoder()
         self._set_model()
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` best trees of each sentence, the best first; fewer where a search ends before.
 
@@ -366,10 +338,10 @@ class ConstituentParser(ConstituentAnnotator):
         return self._search(sentences, k, n_jobs=n_jobs, max_inferences=self.max_inferences)
 
     def _search(
-        self, sentences: Sequence[Input], k: int, *, n_jobs: int, max_inferences: int
+        self, sentences: Sequence[SentenceLike], k: int, *, n_jobs: int, max_inferences: int
     ) -> list[list[Parse]]:
-        sentences = list_sentences(sentences)
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        sentences = list_sentences(sentences, self)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         size = max(1, -(-len(read) // n_jobs))
         parts = [read[begin : begin + size] for begin in range(0, len(read), size)]
         with task("parsing", total=len(read)) as counted:

@@ -5,16 +5,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from treewright._naming import named
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
+from treewright.model import State
 from treewright.native.learn.boosting import DecisionTree
 from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
-from treewright.persist import State
 from treewright.scale import map_jobs
 
 STEP = 0.84
 """By which the penalty falls between two looks at dev sentences; larger steps make worse parsers."""
+ROUNDING = 0.005
+"""Share by which two penalties differ that log lines do not tell apart."""
 WARM_UP = 0.001
 """There are no such looks before the penalty is this share of the first."""
 SCHEDULE = (STEP, WARM_UP)
@@ -136,8 +139,8 @@ class Learners:
             raise InputError("the trees tell nothing of what to infer; expected constituents over words")
         if self.penalty <= lowest:
             raise InputError(
-                f"lowest_penalty is {lowest!r}; expected less than {self.penalty:.3g}, from which on nothing "
-                "is learnt from these trees"
+                f"{named('lowest_penalty')} is {lowest!r}; expected less than {self.penalty:.3g}, from which "
+                "on nothing is learnt from these trees"
             )
         if self._checkpoint:
             self._checkpoint.save("start", State("Start", {"penalty": self.penalty}, {}))
@@ -151,7 +154,7 @@ class Learners:
 
     def lower(self, lowest: float) -> None:
         """Go a step down, and grow all ensembles until nothing gains."""
-        self.penalty = max(self.penalty * STEP, lowest)
+        self.penalty = next_penalty(self.penalty, lowest)
         # The slowest first, so that no thread waits long for another at the end.
         order = sorted(self._all, key=lambda learner: -learner.n_examples * len(learner.records))
         what = f"growing trees, penalty {self.penalty:.3g}"
@@ -186,6 +189,18 @@ class Learners:
                 tree._replace(values=tree.values / self._runs) for tree in learner.trees[:size]
             ]
         return forests
+
+
+def next_penalty(penalty: float, lowest: float) -> float:
+    """Return the penalty a step down; one that hardly differs from the lowest is the lowest.
+
+    Examples
+    --------
+    >>> next_penalty(1.0, 0.1), next_penalty(0.1 / STEP * 1.001, 0.1)
+    (0.84, 0.1)
+    """
+    found = penalty * STEP
+    return found if found > lowest * (1 + ROUNDING) else lowest
 
 
 def make_learner(

@@ -1,15 +1,17 @@
 """What dependency parsers and their rerankers do with files: CoNLL-U in and out, k-best trees, confidence."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.annotation.conllu import ConlluFormatter, open_conllu
-from treewright.annotation.contract import Analysis, Annotator, Formatter, Request
+from treewright.annotation.conllu import ConlluFormatter, open_words
+from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
+from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE
@@ -22,23 +24,23 @@ class DependencyAnnotator(Annotator):
     """A model that finds dependency trees; subclasses offer `predict`, `kbest` and `marginals`."""
 
     finds = "dependencies"
-    can = frozenset({"k", "tags", "confidence", "fixed_heads", "language"})
+    can = frozenset({"k", "tags", "confidence", "fixed_heads", "draw", "raw", "language"})
     keeps_input = True
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences."""
         raise NotImplementedError
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Any]]:
         """Return the best trees of each sentence."""
         raise NotImplementedError
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words."""
         raise NotImplementedError
@@ -55,9 +57,29 @@ class DependencyAnnotator(Annotator):
         """Check that sentences have trees with the fixed heads."""
         raise NotImplementedError
 
-    def explain(self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
+    def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won."""
-        return super().explain(trees)
+        return super().explain(sentences)
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        return "upos"
+
+    def read_sentences(self, sentences: Sequence[SentenceLike]) -> list[DepTree]:
+        """Return sentences as trees, with the tags that the model needs.
+
+        Raises
+        ------
+        InputError
+            If they are anything but trees, lists of words or lists of (word, tag) pairs, or have no tags.
+        """
+        self.check_is_fitted()
+        given = list_sentences(sentences, self)
+        trees = read_trees(given, self, tag_column=self.tag_column)
+        if self.needs_tags:
+            check_tags(given, trees, self, known=self.known_tags, tag_column=self.tag_column)
+        return trees
 
     @property
     def has_arc_reasons(self) -> bool:
@@ -69,7 +91,7 @@ class DependencyAnnotator(Annotator):
         return [[[] for _ in tree.words] for tree in trees]
 
     def annotate(
-        self, sentences: Sequence[DepTree], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, k: int = 1, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Analysis]]:
         """Return up to `k` trees of each sentence, the best first.
 
@@ -80,35 +102,28 @@ class DependencyAnnotator(Annotator):
         found = self.kbest(sentences, k, fixed=fixed)
         return [[Analysis(*candidate) for candidate in candidates] for candidates in found]
 
-    def open_sentences(self, source: str, request: Request) -> AbstractContextManager[Iterator[DepTree]]:
-        """Open a file as sentences that have what the parser needs."""
-        return self._open_checked(source, request)
-
     @contextmanager
-    def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
-        if request.fixed_heads and request.language is not None:
+    def open_sentences(self, source: str, request: Request) -> Iterator[Iterator[DepTree]]:
+        """Open a file as sentences that have what the parser needs."""
+        if request.fixed_heads and (request.raw or request.language is not None):
             raise InputError("--fixed-heads with --raw; expected CoNLL-U, which has heads")
-        with open_conllu(source, request) as sentences:
-            checked = self._with_tags(sentences, source)
-            yield self._with_possible_heads(checked, source) if request.fixed_heads else checked
+        with open_words(source, request, self.own_tokenizer) as sentences:
+            yield self._checked(sentences, source, fixed_heads=request.fixed_heads)
 
-    def _with_tags(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
-        """Hand on the sentences if they have the tags that the parser needs."""
+    def _checked(self, sentences: Iterable[DepTree], source: str, *, fixed_heads: bool) -> Iterator[DepTree]:
+        """Hand on sentences that have the tags that the parser needs, and fixed heads of some tree."""
+        needs_tags = self.needs_tags
         for number, tree in enumerate(sentences, start=1):
-            if self.needs_tags and len(tree) and set(tree.upos) == set(tree.xpos) == {"_"}:
+            if needs_tags and tree.words and set(tree.upos) == set(tree.xpos) == {"_"}:
                 raise InputError(
                     f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of "
                     "its own (--tags predicted in training)"
                 )
-            yield tree
-
-    def _with_possible_heads(self, sentences: Iterable[DepTree], source: str) -> Iterator[DepTree]:
-        """Hand on the sentences if the heads that they have are those of some tree."""
-        for number, tree in enumerate(sentences, start=1):
-            try:
-                self.check_fixed([tree], [known_heads(tree)], start=number)
-            except InputError as error:
-                raise InputError(f"{source}: {error}") from error
+            if fixed_heads:
+                try:
+                    self.check_fixed([tree], [known_heads(tree)], start=number)
+                except InputError as error:
+                    raise InputError(f"{source}: {error}") from error
             yield tree
 
     def annotate_batch(self, sentences: Sequence[DepTree], request: Request) -> list[list[Analysis]]:
@@ -128,15 +143,9 @@ class DependencyAnnotator(Annotator):
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
-        columns = ConlluFormatter(target, begun)
-
-        def show(number: int, analyses: list[Analysis]) -> str:
-            if request.k == 1:
-                return columns(number, [_without_announcement(each.tree) for each in analyses])
-            ranked = enumerate(analyses, start=1)
-            return columns(number, [_announced(analysis, rank) for rank, analysis in ranked])
-
-        return show
+        if request.draw:
+            return draw_analyses
+        return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
 
 
 def known_heads(tree: DepTree) -> Mapping[int, int]:
@@ -144,18 +153,16 @@ def known_heads(tree: DepTree) -> Mapping[int, int]:
     return {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
 
 
-def _announced(analysis: Analysis, rank: int) -> DepTree:
-    """Put rank, score and probability into the comments of a tree."""
-    values = (f"{rank}", f"{analysis.score:.4f}", f"{analysis.probability:.6f}")
-    comments = [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
-    bare = _without_announcement(analysis.tree)
-    return bare.with_comments([*bare.comments, *comments])
-
-
-def _without_announcement(tree: DepTree) -> DepTree:
-    """Leave out rank, score and probability that an earlier parse has left."""
-    kept = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
-    return tree.with_comments(kept) if len(kept) < len(tree.comments) else tree
+def _trees_to_write(analyses: list[Analysis], k: int) -> list[DepTree]:
+    """Return trees; k-best ones have rank, score and probability in comments, others those of no parse."""
+    trees = []
+    for rank, (tree, score, probability) in enumerate(analyses, start=1):
+        comments = [one for one in tree.comments if not one.startswith(CANDIDATE_COMMENTS)]
+        if k > 1:
+            values = (f"{rank}", f"{score:.4f}", f"{probability:.6f}")
+            comments += [f"{name} {value}" for name, value in zip(CANDIDATE_COMMENTS, values, strict=True)]
+        trees.append(tree if comments == tree.comments else tree.with_comments(comments))
+    return trees
 
 
 def _with_confidence(tree: DepTree, probabilities: npt.NDArray[np.float64]) -> DepTree:

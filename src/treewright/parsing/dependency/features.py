@@ -11,6 +11,7 @@ both tags, and each pair of morphological features of head and modifier.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -220,6 +221,7 @@ TEMPLATES = Value(
 """Templates as a field of a model; none are the usual ones."""
 
 
+@cache
 def compile_templates(text: str, kind: str) -> PartTemplates:
     """Turn lines of atoms into arrays, for one of KINDS; those of another kind have other keys."""
     parsed = LANGUAGES[kind].parse(text)
@@ -302,19 +304,16 @@ class Encoder(Model):
     @classmethod
     def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
         """Number the attribute values that occur in `trees`."""
-        tokens = Counter(token for tree in trees for token in _tokens(tree))
+        columns = ((tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats) for tree in trees)
+        tokens = Counter(token for each in columns for token in zip(*each, strict=True))
         counts: list[Counter[str]] = [Counter() for _ in range(len(ATTRIBUTES) + 1)]
         for token, n in tokens.items():
-            for counter, value in zip(counts, _attributes(token), strict=False):
+            attributes, morphs = _analyse(token)
+            for counter, value in zip(counts, attributes, strict=False):
                 counter[value] += n
-            for morph in _morphs(token):
+            for morph in morphs:
                 counts[-1][morph] += n
         return cls([Vocabulary.from_counts(counter) for counter in counts])
-
-    @property
-    def has_tags(self) -> bool:
-        """Whether some of the training sentences had tags."""
-        return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""
@@ -327,7 +326,8 @@ class Encoder(Model):
         for tree in trees:
             start = first_row[-1] + ROOT + 1
             values[start - ROOT - 1 : start] = self._special
-            known = [self._lookup(token) for token in _tokens(tree)]
+            tokens = zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+            known = [self._cache.get(token) or self._look_up(token) for token in tokens]
             end = start + len(known)
             if known:
                 values[start:end] = [one[0] for one in known]
@@ -345,35 +345,26 @@ class Encoder(Model):
             heads,
         )
 
-    def _lookup(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        found = self._cache.get(token)
-        if found is None:
-            *attributes, morph = self.vocabularies
-            ids = [
-                vocabulary.id(value) for vocabulary, value in zip(attributes, _attributes(token), strict=True)
-            ]
-            found = ids, [number for one in _morphs(token) if (number := morph.id(one))]
-            if len(self._cache) >= MOST_CACHED:
-                self._cache.clear()
-            self._cache[token] = found
+    def _look_up(self, token: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        """Return the numbers of a token that is not in the cache, and put them there."""
+        *vocabularies, morph = self.vocabularies
+        attributes, morphs = _analyse(token)
+        ids = [vocabulary.id(value) for vocabulary, value in zip(vocabularies, attributes, strict=True)]
+        if len(self._cache) >= MOST_CACHED:
+            self._cache.clear()
+        found = self._cache[token] = ids, [number for one in morphs if (number := morph.id(one))]
         return found
 
 
-def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
-    return zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
-
-
-def _attributes(token: tuple[str, ...]) -> list[str]:
-    """Return the attribute values of a token, in the order of ATTRIBUTES."""
+def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the attribute values of a token, in the order of ATTRIBUTES, and its morphological features."""
     word, lemma, upos, xpos, feats = token
     lower = word.lower()
     pos = upos if upos != "_" else xpos
     tag = xpos if xpos != "_" else upos
-    return [pos, tag, lower, lemma if lemma != "_" else lower, feats, lower[-3:], lower[:3], shape(word)]
-
-
-def _morphs(token: tuple[str, ...]) -> list[str]:
-    return token[4].split("|") if token[4] != "_" else []
+    lemma = lemma if lemma != "_" else lower
+    morphs = feats.split("|") if feats != "_" else []
+    return [pos, tag, lower, lemma, feats, lower[-3:], lower[:3], shape(word)], morphs
 
 
 def shape(word: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
 from treewright.learn.weights import FloatTable, PackedWeights, average, make_table, pack, table_shift, unpack
 from treewright.model import Array, Model, Value, saved
-from treewright.native.dependency.features import ROOT, PartTemplates
+from treewright.native.dependency.features import MAX_EXTRA_KEYS, ROOT
 from treewright.native.dependency.labeling import (
     MAX_HISTORY_KEYS,
     MAX_RELATIVES,
@@ -157,7 +157,8 @@ class Labeler(Model):
         encoder : Encoder
             Made from these or more trees.
         """
-        self._check(trees)
+        check_params(self)
+        _check_heads(trees)
         relations = [relation for tree in trees for relation in tree.deprels]
         if not relations:
             raise InputError("no training sentences with words were given; expected at least one")
@@ -166,8 +167,10 @@ class Labeler(Model):
         gold = np.zeros(len(corpus.heads), dtype=np.int32)
         gold[_word_rows(corpus)] = self.labels_.ids(relations)
         self.n_tags_ = len(encoder.vocabularies[0]) + ROOT + 1
-        self._allowed = _Allowed.from_corpus(corpus, gold, self.n_tags_)
-        self.pairs_ = self._allowed.pairs
+        rows = _word_rows(corpus)
+        codes = np.concatenate(_group_codes(corpus, rows, self.n_tags_))
+        self.pairs_ = np.unique(codes * len(self.labels_) + np.tile(gold[rows], 3))
+        self.restore()
         # Predictions must not change by saving, so the weights are rounded now.
         with task("learning relations", total=self.epochs * corpus.n_sentences) as counted:
             self.weights_ = unpack(pack(self._learn(corpus, gold, counted)))
@@ -182,37 +185,40 @@ class Labeler(Model):
         corpus : Corpus
             The same sentences as arrays; its heads are not looked at.
         """
-        self._check(trees)
+        _check_heads(trees)
         rows = _word_rows(corpus)
         heads = np.full(len(corpus.values), -1, dtype=np.int32)
         heads[rows] = np.concatenate([*(tree.heads for tree in trees), np.empty(0, dtype=np.int32)])
         corpus = corpus._replace(heads=heads)
         found = np.zeros(len(heads), dtype=np.int32)
-        label_corpus(self._model(self.weights_), corpus, self._allowed.groups(corpus), found)
+        label_corpus(self._model(self.weights_), corpus, self._groups(corpus), found)
         labels = iter(np.array(["", *self.labels_.strings], dtype=object)[found[rows]].tolist())
         return [[next(labels) for _ in range(len(tree))] for tree in trees]
 
     def restore(self) -> None:
-        """Make the groups of arcs again."""
-        self._allowed = _Allowed.from_pairs(self.pairs_, self.n_tags_, len(self.labels_))
+        """Make the codes of groups of arcs, and the labels of each, one group after another."""
+        self._codes, starts = np.unique(self.pairs_ // len(self.labels_), return_index=True)
+        self._indptr = np.append(starts, len(self.pairs_)).astype(np.int32)
+        self._labels = (self.pairs_ % len(self.labels_)).astype(np.int32)
 
-    def _check(self, trees: Sequence[DepTree]) -> None:
-        check_params(self)
-        for number, tree in enumerate(trees, start=1):
-            if (tree.heads < 0).any():
-                raise InputError(f"sentence {number} has words without a head; expected whole trees")
+    def _groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
+        """Return the narrowest group of each row that has labels."""
+        rows = _word_rows(corpus)
+        found = np.zeros(len(corpus.heads), dtype=np.int32)
+        for codes in _group_codes(corpus, rows, self.n_tags_):
+            at = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+            is_known = self._codes[at] == codes
+            found[rows[is_known]] = at[is_known]
+        return found
 
     def _model(self, weights: FloatTable) -> LabelModel:
         own = compile_templates(OWN_TEMPLATES, "label")
         child = compile_templates(CHILD_TEMPLATES, "label_child")
         sibling = compile_templates(SIBLING_TEMPLATES, "label_sibling")
-        most = (
-            max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * (_n_templates(child) + _n_templates(sibling))
-        )
-        allowed = self._allowed
-        return LabelModel(
-            own, child, sibling, allowed.indptr, allowed.labels, weights, table_shift(weights), most
-        )
+        of_relatives = max_keys(child) + max_keys(sibling) - 2 * MAX_EXTRA_KEYS
+        most = max_keys(own) + MAX_HISTORY_KEYS + MAX_RELATIVES * of_relatives
+        allowed = (self._indptr, self._labels)
+        return LabelModel(own, child, sibling, *allowed, weights, table_shift(weights), most)
 
     def _learn(self, corpus: Corpus, gold: npt.NDArray[np.int32], counted: Task) -> FloatTable:
         """Return the averaged weights."""
@@ -220,7 +226,7 @@ class Labeler(Model):
         totals = np.zeros(weights.size)
         counts = np.zeros(1 << COUNT_BITS, dtype=np.uint8)
         model = self._model(weights)
-        groups = self._allowed.groups(corpus)
+        groups = self._groups(corpus)
         count_keys(model, corpus, gold, counts)
         rng = np.random.default_rng(self.random_state)
         n_words = int(corpus.sizes.sum())
@@ -233,43 +239,8 @@ class Labeler(Model):
                 n_wrong += learn_labels(model, corpus, groups, gold, counts, totals, block, n_passed)
                 n_passed += int(corpus.sizes[block].sum())
             right = 100 - 100 * n_wrong / n_words
-            report(f"labels, epoch {epoch + 1} of {self.epochs}: {right:.2f}% right in training")
+            report(f"labels, epoch {epoch + 1}/{self.epochs}: {right:.2f}% right in training")
         return average(weights, totals, self.epochs * n_words)
-
-
-class _Allowed(NamedTuple):
-    """Which labels an arc may have: groups of arcs, by tags and order, and the labels seen with each."""
-
-    n_tags: int
-    pairs: npt.NDArray[np.int64]
-    """Codes of groups together with a label."""
-    codes: npt.NDArray[np.int64]
-    indptr: npt.NDArray[np.int32]
-    labels: npt.NDArray[np.int32]
-
-    @classmethod
-    def from_corpus(cls, corpus: Corpus, gold: npt.NDArray[np.int32], n_tags: int) -> "_Allowed":
-        """Collect the labels of each group."""
-        rows = _word_rows(corpus)
-        n_labels = int(gold.max()) + 1
-        codes = np.concatenate(_group_codes(corpus, rows, n_tags))
-        return cls.from_pairs(np.unique(codes * n_labels + np.tile(gold[rows], 3)), n_tags, n_labels)
-
-    @classmethod
-    def from_pairs(cls, pairs: npt.NDArray[np.int64], n_tags: int, n_labels: int) -> "_Allowed":
-        codes, first = np.unique(pairs // n_labels, return_index=True)
-        bounds = np.append(first, len(pairs)).astype(np.int32)
-        return cls(n_tags, pairs, codes, bounds, (pairs % n_labels).astype(np.int32))
-
-    def groups(self, corpus: Corpus) -> npt.NDArray[np.int32]:
-        """Return the narrowest group of each row that has labels."""
-        rows = _word_rows(corpus)
-        found = np.zeros(len(corpus.heads), dtype=np.int32)
-        for codes in _group_codes(corpus, rows, self.n_tags):
-            at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-            is_known = self.codes[at] == codes
-            found[rows[is_known]] = at[is_known]
-        return found
 
 
 def _group_codes(
@@ -294,5 +265,7 @@ def _word_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
     return rows
 
 
-def _n_templates(templates: PartTemplates) -> int:
-    return int(templates.with_distance.size + templates.with_distance.sum())
+def _check_heads(trees: Sequence[DepTree]) -> None:
+    for number, tree in enumerate(trees, start=1):
+        if (tree.heads < 0).any():
+            raise InputError(f"sentence {number} has words without a head; expected whole trees")

@@ -3,14 +3,12 @@
 Koo & Collins (2010): arcs (order 1), pairs and grandchildren (2), grand-siblings and triples (3).
 """
 
-from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
 from treewright._typing import Range
 from treewright.data.deptree import DepTree
 from treewright.learn.weights import FloatTable, PackedWeights, table_shift
 from treewright.model import expect, saved
-from treewright.native.dependency.features import PartTemplates
 from treewright.native.dependency.parts import PartModel, score_parts
 from treewright.native.dependency.pruning import Stage, take_sentence
 from treewright.parsing.contract import Parts, PartScorer, PartScores
@@ -67,16 +65,13 @@ class LinearPartScorer(PartScorer):
         self.order = order
         self.table_bits = table_bits
 
-    @cached_property
-    def _templates(self) -> list[PartTemplates]:
-        return [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
-
     def compiled(self) -> CompiledScorer:
         """Return what compiled loops over whole corpora score with."""
-        arc, pair, grandchild, grand_sibling, triple = self._templates
+        templates = [compile_templates(getattr(self.templates, kind), kind) for kind in PART_KINDS]
+        arc, pair, grandchild, grand_sibling, triple = templates
         shift = table_shift(self.weights_)
         model = PartModel(arc, pair, grandchild, grand_sibling, triple, self.order, shift)
-        return CompiledScorer(model, self.weights_, max_keys(*self._templates))
+        return CompiledScorer(model, self.weights_, max_keys(*templates))
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind."""

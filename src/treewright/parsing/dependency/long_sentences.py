@@ -55,7 +55,9 @@ class Pieces:
         longest: int | None = LONGEST,
     ) -> None:
         self._bounds = [
-            [0, len(tree)] if longest is None or (fixed and fixed[number]) else cut(tree.words, longest)
+            [0, len(tree)]
+            if longest is None or len(tree) <= longest or (fixed and fixed[number])
+            else cut(tree.words, longest)
             for number, tree in enumerate(trees)
         ]
         self.is_whole = all(len(bounds) == 2 for bounds in self._bounds)

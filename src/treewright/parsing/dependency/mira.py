@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
 from treewright.learn.weights import average, make_table, pack, unpack
+from treewright.model import State
 from treewright.native.dependency.corpus import MiraPass, train_pass
 from treewright.native.dependency.pruning import KeptArcs
 from treewright.native.dependency.spanning import train_crossing
@@ -16,7 +17,6 @@ from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.decoders import ChartDecoder
 from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.linear import LinearPartScorer
-from treewright.persist import State
 from treewright.progress import Task, task
 
 
@@ -34,9 +34,9 @@ class EpochReport:
     """Mean over sentences of what the right tree most lacked to its margin before the update."""
 
     def __str__(self) -> str:
-        position = f"epoch {self.epoch} of {self.n_epochs}"
+        position = f"epoch {self.epoch}/{self.n_epochs}"
         if self.n_runs > 1:
-            position = f"run {self.run}/{self.n_runs}, epoch {self.epoch}/{self.n_epochs}"
+            position = f"run {self.run}/{self.n_runs}, {position}"
         return f"{position}: loss {self.loss:.3f}, UAS {self.train_uas:.2f} in training"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import named, setting
 from treewright._typing import (
     Count,
     FileName,
@@ -18,6 +19,7 @@ from treewright._typing import (
     TagSource,
 )
 from treewright._validate import check_integer, check_params
+from treewright.annotation.sentences import UNIVERSAL_TAGS, SentenceLike, TagColumn
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
@@ -41,6 +43,8 @@ from treewright.tagging.tagger import Tagger
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
+LINEAR_ONLY = ("k", "runs", "bound", "table_bits", "templates", "patience")
+"""Parameters of the linear model and its training, which a scorer of the user's does not have."""
 Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
 
 
@@ -138,7 +142,11 @@ class DependencyParser(DependencyAnnotator):
         "lifting": {"decoder": ("projective",)},
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
+        "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
+        "order": [{"scorer": (None,)}, {"decoder": ("spanning",)}],
+        **{name: {"scorer": (None,)} for name in LINEAR_ONLY},
     }
+    adjustable = ("tags", "n_jobs")
     fields = saved(
         scorer=Unfitted(PartScorer, optional=True),
         templates=TEMPLATES,
@@ -251,23 +259,27 @@ class DependencyParser(DependencyAnnotator):
         return self
 
     def predict(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[DepTree]:
         """Parse sentences; their heads and relations are not looked at.
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            Trees, lists of words, or lists of (word, tag) pairs. A tag is the UPOS, or the XPOS if the
+            parser was trained with XPOS alone. A parser trained with gold tags needs tags; trees that have
+            all columns of its training sentences are parsed more accurately than pairs.
         fixed : sequence of mapping of int to int, optional
             For each sentence the heads that words must have, ``{word: head}``: words are counted from 1, and
             0 is the root. The best tree that has these arcs is returned, whatever else becomes of it: a fixed
             head is final, even where a relation says that the arc to it was lifted.
         """
+        trees = self.read_sentences(sentences)
         found = self._spread(lambda batch, fixed: self._parse(batch, 1, fixed), trees, fixed=fixed)
         return [candidates[0].tree for candidates in found]
 
     def kbest(
-        self, trees: Sequence[DepTree], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 10, *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[Candidate]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability.
 
@@ -275,7 +287,8 @@ class DependencyParser(DependencyAnnotator):
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            As in `predict`.
         k : int
         fixed : sequence of mapping of int to int, optional
             As in `predict`. The trees are the best of those with these arcs, and probabilities are among
@@ -283,6 +296,7 @@ class DependencyParser(DependencyAnnotator):
             have thrown out comes back.
         """
         check_integer("k", k, minimum=1)
+        trees = self.read_sentences(sentences)
         return self._spread(
             lambda batch, fixed: self._parse(batch, k, fixed, with_probabilities=True), trees, k, fixed
         )
@@ -295,6 +309,7 @@ class DependencyParser(DependencyAnnotator):
         With `fixed` heads, these are the best trees that have them, as in `kbest`.
         """
         check_integer("k", k, minimum=1)
+        check_trees(trees)
         return self._spread(
             lambda batch, fixed: self._search(batch, k, fixed, with_probabilities=True)[0], trees, k, fixed
         )
@@ -319,32 +334,33 @@ class DependencyParser(DependencyAnnotator):
         ]
 
     def marginals(
-        self, trees: Sequence[DepTree], *, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """Return for each sentence an array (n, n + 1): the probability that a word's head is the column.
 
         With `fixed` heads, as in `kbest`, it is the probability among the trees that have them.
         """
+        return self._spread(self.batch_marginals, self.read_sentences(sentences), fixed=fixed)
 
-        def find(
-            batch: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
-        ) -> list[npt.NDArray[np.float64]]:
-            pieces = Pieces(self._tagged(batch), fixed, longest=self.decoder_.longest)
-            sentences = Batch(pieces.trees, self.encoder_.encode(pieces.trees))
-            squares = self.decoder_.marginals(self.scorer_, sentences, self.scale_, pieces.fixed)[1]
-            whole = pieces.join_squares(squares, single_root=self.decoder_.single_root_)
-            return [square.T[1:] for square in whole]
-
-        return self._spread(find, trees, fixed=fixed)
+    def batch_marginals(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the marginals of trees that have been checked, all at once."""
+        pieces = Pieces(self._tagged(trees), fixed, longest=self.decoder_.longest)
+        sentences = Batch(pieces.trees, self.encoder_.encode(pieces.trees))
+        squares = self.decoder_.marginals(self.scorer_, sentences, self.scale_, pieces.fixed)[1]
+        whole = pieces.join_squares(squares, single_root=self.decoder_.single_root_)
+        return [square.T[1:] for square in whole]
 
     def alternatives(
-        self, trees: Sequence[DepTree], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
     ) -> list[list[list[tuple[int, float]]]]:
         """Return for each sentence and each of its words the most probable heads, the best first.
 
         Parameters
         ----------
-        trees : sequence of DepTree
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            As in `predict`.
         n : int
             Heads of a word at the most; those that no tree has are left out.
         fixed : sequence of mapping of int to int, optional
@@ -355,7 +371,7 @@ class DependencyParser(DependencyAnnotator):
         list of list of list of (int, float)
             Heads, 0 for the root, with their probabilities.
         """
-        return likely_heads(self.marginals(trees, fixed=fixed), n)
+        return likely_heads(self.marginals(sentences, fixed=fixed), n)
 
     def confidence(
         self,
@@ -374,7 +390,7 @@ class DependencyParser(DependencyAnnotator):
             heads[word - 1] = head
         return marginals[np.arange(len(parsed)), heads]
 
-    def lattices(self, trees: Sequence[DepTree]) -> list[Lattice]:
+    def lattices(self, sentences: Sequence[SentenceLike]) -> list[Lattice]:
         """Return for each sentence the parts over the arcs that pruning leaves, with their scores.
 
         Another scorer can take these, or words, and give scores of its own; a sentence whose arcs allow no
@@ -383,7 +399,7 @@ class DependencyParser(DependencyAnnotator):
         self.check_is_fitted()
         if not isinstance(self.decoder_, ProjectiveDecoder):
             raise InputError(f"decoder is {self.decoder!r}; expected 'projective' for lattices")
-        tagged = self._tagged(trees)
+        tagged = self._tagged(self.read_sentences(sentences))
         return self.decoder_.lattices(self.scorer_, Batch(tagged, self.encoder_.encode(tagged)))
 
     def lifted(self, tree: DepTree) -> DepTree:
@@ -406,9 +422,19 @@ class DependencyParser(DependencyAnnotator):
         return list(self.encoder_.vocabularies[0].strings)
 
     @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs: UPOS, or XPOS if training had no other tags."""
+        universal, own = (vocabulary.strings for vocabulary in self.encoder_.vocabularies[:2])
+        if universal != own:
+            return "upos"
+        # Where one column is missing, the other stands in for it. Penn tags have SYM in common with UPOS.
+        return "upos" if 2 * len(UNIVERSAL_TAGS.intersection(own)) >= len(own) else "xpos"
+
+    @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring the tags that the parser was trained with."""
-        return self.tags == "gold" and self.encoder_.has_tags
+        known = self.encoder_.vocabularies[:2]
+        return self.tags == "gold" and any(tag != "_" for each in known for tag in each.strings)
 
     def restore(self) -> None:
         """Let a linear model number the words of sentences as the parser does."""
@@ -421,13 +447,16 @@ class DependencyParser(DependencyAnnotator):
         check_params(self)
         check_trees(trees)
         if self.decoder == "spanning" and self.order != 1:
-            raise InputError(f"decoder is 'spanning' and order {self.order}; expected order 1")
+            found = f"{setting('decoder', self.decoder)} and {setting('order', self.order)}"
+            raise InputError(f"{found}; expected {setting('order', 1)}")
         if self.patience is not None and not dev:
-            raise InputError("patience counts epochs without a better dev score; expected a dev set")
+            raise InputError(
+                f"{named('patience')} counts epochs without a better dev score; expected a dev set"
+            )
         if self.templates is not None and not isinstance(self.templates, TemplateSet):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
-        if self.scorer is not None:
-            self._check_scorer(self.scorer)
+        if self.scorer is not None and not isinstance(self.scorer, PartScorer):
+            raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
@@ -439,16 +468,6 @@ class DependencyParser(DependencyAnnotator):
         for number, tree in enumerate(trees, start=1):
             if (tree.heads < 0).any():
                 raise InputError(f"sentence {number} has words without a head; expected whole trees")
-
-    def _check_scorer(self, scorer: object) -> None:
-        """Check a scorer of the user's, and that no parameter of the linear model is changed beside it."""
-        if not isinstance(scorer, PartScorer):
-            raise InputError(f"scorer is {scorer!r}; expected a PartScorer")
-        defaults = type(self)()
-        for name in ("order", "k", "runs", "bound", "table_bits", "templates", "patience"):
-            is_spanning = name == "order" and self.decoder == "spanning"
-            if getattr(self, name) != getattr(defaults, name) and not is_spanning:
-                raise InputError(f"{name} has no effect with a scorer; expected its default")
 
     def _tagged(self, trees: Sequence[DepTree]) -> Sequence[DepTree]:
         if self.tags == "gold":
@@ -465,16 +484,16 @@ class DependencyParser(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[Result]:
         """Return what `function` finds for each sentence, some sentences at a time, fewer for more trees."""
-        check_trees(trees)
-        self.check_is_fitted()
         self.check_fixed(trees, fixed)
         size = max(1, PARSED_AT_A_TIME // k)
         spans = [slice(start, start + size) for start in range(0, len(trees), size)]
-
-        def work(span: slice) -> list[Result]:
-            return function(trees[span], fixed[span] if fixed is not None else None)
-
-        found = map_jobs(work, spans, n_jobs=self.n_jobs, what="parsing", count=lambda span: len(trees[span]))
+        found = map_jobs(
+            lambda span: function(trees[span], fixed[span] if fixed is not None else None),
+            spans,
+            n_jobs=self.n_jobs,
+            what="parsing",
+            count=lambda span: len(trees[span]),
+        )
         return [each for batch in found for each in batch]
 
     def check_fixed(
@@ -511,8 +530,9 @@ class DependencyParser(DependencyAnnotator):
             (heads[:n, corpus.words_of(number)], scores[number, :n], probabilities[number, :n])
             for number, n in enumerate(n_found)
         ]
-        joined = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
-        best = [Structures(tree, *each) for tree, each in zip(tagged, joined, strict=True)]
+        if not pieces.is_whole:
+            found = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
+        best = [Structures(tree, *each) for tree, each in zip(tagged, found, strict=True)]
         return best, corpus if pieces.is_whole else self.encoder_.encode(tagged)
 
     def _parse(

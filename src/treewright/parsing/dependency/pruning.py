@@ -140,20 +140,17 @@ class Pruner(Model):
         return lost, kept, arcs.codes[_places(arcs.indptr, mine)]
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
-        coarse = compile_templates(self.templates.pruning, "arc")
         # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
-        chosen = (float(self.threshold), self.max_heads)
-        limits = (COARSE_THRESHOLD, COARSE_MAX_HEADS) if self.fine else chosen
-        stages = [
-            Stage(
-                coarse, False, tables[0], table_shift(tables[0]), *limits, max_keys(coarse), self.single_root
-            )
-        ]
+        limits = [(float(self.threshold), self.max_heads)]
+        texts = [self.templates.pruning]
         if self.fine:
-            arc = compile_templates(self.templates.arc, "arc")
-            stages.append(
-                Stage(arc, True, tables[1], table_shift(tables[1]), *chosen, max_keys(arc), self.single_root)
-            )
+            limits.insert(0, (COARSE_THRESHOLD, COARSE_MAX_HEADS))
+            texts.append(self.templates.arc)
+        stages = []
+        for at, (text, (threshold, max_heads)) in enumerate(zip(texts, limits, strict=True)):
+            arc, shift = compile_templates(text, "arc"), table_shift(tables[at])
+            limits_of = (threshold, max_heads, max_keys(arc), self.single_root)
+            stages.append(Stage(arc, at > 0, tables[at], shift, *limits_of))
         return tuple(stages)
 
     def _train(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> tuple[Stage, ...]:

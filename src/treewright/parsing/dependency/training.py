@@ -10,6 +10,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
+from treewright.model import State
 from treewright.native.dependency.pruning import KeptArcs
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
@@ -19,7 +20,6 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mira import EpochReport, HingeTrainer, MiraTrainer
 from treewright.parsing.dependency.pruning import Pruner
-from treewright.persist import State
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife
@@ -125,7 +125,7 @@ class ParserTrainer:
         if self.checkpoint:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
             states = {name: part.get_state() for name, part in parts.items() if part is not None}
-            arrays = {**corpus._asdict(), "indptr": arcs.indptr, "codes": arcs.codes}
+            arrays = {**corpus._asdict(), "first_arc": arcs.indptr, "arcs": arcs.codes}
             values = {"scale": scale, "recall": recall}
             self.checkpoint.save("preparation", State("Preparation", values, arrays, states))
         return PreparedTraining(learnt, lifted, corpus, arcs)
@@ -143,7 +143,7 @@ class ParserTrainer:
         scorer = self._make_scorer(encoder)
         learnt = LearntParser(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
-        arcs = KeptArcs(state.arrays["indptr"], state.arrays["codes"])
+        arcs = KeptArcs(state.arrays["first_arc"], state.arrays["arcs"])
         return PreparedTraining(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
 
     def _make_decoder(self) -> ChartDecoder:

@@ -22,10 +22,9 @@ import numpy.typing as npt
 from scipy.special import expit, log_softmax
 
 from treewright._typing import Booleans
-from treewright.model import Array
+from treewright.model import Array, State
 from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded, SharedDerivations
 from treewright.parsing.leftcorner.derivations import LINKS, N_KINDS, PROJECT, SHIFT, Integers
-from treewright.persist import State
 
 Floats = npt.NDArray[np.floating[Any]]
 Weights = Mapping[str, Floats]

@@ -1,21 +1,22 @@
 """LeftCornerParser: a neural probability model of left-corner derivations (Titov & Henderson 2005)."""
 
-import os
 import time
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_choice, check_integer, check_params
 from treewright._version import __version__
+from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.decisions import DecisionList, GradientList, make_gradient_list
 from treewright.metrics.parseval import parseval
-from treewright.model import Submodel, Value, expect, saved
+from treewright.model import State, Submodel, Value, expect, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.parser import Parse
@@ -27,15 +28,11 @@ from treewright.parsing.leftcorner.traces import trace_candidates
 from treewright.parsing.leftcorner.training import AVERAGED_SHARE, NetworkSettings, Trainer, find_device
 from treewright.parsing.sentences import (
     HELD_OUT,
-    Input,
     check_trees,
     find_root,
     learn_tags,
-    list_sentences,
     read_sentences,
-    split_dev,
 )
-from treewright.persist import State
 from treewright.progress import report, task, track
 from treewright.tagging.tagger import Tagger
 
@@ -58,7 +55,7 @@ class Epoch(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"epoch {self.number}: loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
+        return f"loss {self.loss:.4f}, dev F1 {self.f1:.2f}, {self.seconds:.0f} s"
 
 
 class LeftCornerParser(ConstituentAnnotator):
@@ -136,6 +133,7 @@ class LeftCornerParser(ConstituentAnnotator):
 
     EFFECTIVE_IF: ClassVar = {"folds": {"tags": ("predicted",)}}
     unsaved = ("device", "n_jobs")
+    adjustable = ("tags", "beam", "branching", "max_projections", "device", "n_jobs")
     fields = saved(
         root_=Value(str | None),
         history_=Value(
@@ -193,42 +191,16 @@ class LeftCornerParser(ConstituentAnnotator):
         self.device = device
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        trees: Sequence[ConstTree],
-        dev: Sequence[ConstTree] | None = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        trees : sequence of ConstTree
-        dev : sequence of ConstTree, optional
-            By whose score the best epoch is chosen; without them, by that of a tenth of the trees, which are
-            not learnt from.
-        checkpoint : path, optional
-            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
-            not been interrupted.
-        """
-        self._check()
-        find_device(self.device)
-        whole, held_out = split_dev(trees, dev, self.random_state)
-        kept = Checkpoint(checkpoint, self.identity(trees, dev)) if checkpoint else None
-        # What is interrupted leaves the parser as it was.
-        fresh = self.with_params()
-        fresh._learn(whole, held_out, kept)
-        return self.take_fitted(fresh)
-
     def identity(self, trees: Sequence[ConstTree], dev: Sequence[ConstTree] | None = None) -> str:
         """Return a name for the options and the data of a training, another one after any change."""
         fixed = [__version__, DEV_BEAM, MIN_UNKNOWN, HELD_OUT, AVERAGED_SHARE]
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([*fixed, *options], trees, dev or [])
 
-    def _learn(self, trees: list[ConstTree], dev: Sequence[ConstTree], kept: Checkpoint | None) -> None:
+    def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
+        find_device(self.device)
+        kept = Checkpoint(steps, self.identity(trees, dev)) if steps else None
         derivations = self._make_training(trees)
         trainer = Trainer(Sizes.of(self.vocabulary_), self._settings(), n_jobs=self.n_jobs)
         best: dict[str, Floats] = {}
@@ -254,7 +226,7 @@ class LeftCornerParser(ConstituentAnnotator):
                     parts = {"trainer": trainer.get_state(), "best": State("weights", arrays=best)}
                     history = [list(each) for each in self.history_]
                     kept.save(STEP, State("Epochs", {"history": history}, {}, parts))
-                report(str(self.history_[-1]))
+                report(f"epoch {trainer.epoch}/{self.epochs}: {self.history_[-1]}")
         self.weights_ = best
 
     def _settings(self) -> NetworkSettings:
@@ -306,12 +278,12 @@ class LeftCornerParser(ConstituentAnnotator):
         self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
         self._differentiated: Trainer | None = None
 
-    def predict(self, sentences: Sequence[Input]) -> list[ConstTree]:
+    def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
         return [parses[0].tree for parses in self.kbest(sentences, 1)]
 
     def kbest(
-        self, sentences: Sequence[Input], k: int = 20, *, n_jobs: int | None = None
+        self, sentences: Sequence[SentenceLike], k: int = 20, *, n_jobs: int | None = None
     ) -> list[list[Parse]]:
         """Return the `k` most probable trees of each sentence that the search has found, the best first.
 
@@ -325,8 +297,10 @@ class LeftCornerParser(ConstituentAnnotator):
             check_integer(name, value, minimum=1)
         return self._search(sentences, k, n_jobs=n_jobs, beam=self.beam)
 
-    def _search(self, sentences: Sequence[Input], k: int, *, n_jobs: int, beam: int) -> list[list[Parse]]:
-        sentences = list_sentences(sentences)
+    def _search(
+        self, sentences: Sequence[SentenceLike], k: int, *, n_jobs: int, beam: int
+    ) -> list[list[Parse]]:
+        sentences = list_sentences(sentences, self)
         read = self._read(sentences)
         words = [
             [self.vocabulary_.words.id(*pair) for pair in zip(each.tags, each.words, strict=True)]
@@ -357,9 +331,9 @@ class LeftCornerParser(ConstituentAnnotator):
         """Whether sentences must bring tags."""
         return self.tags == "gold" or self.tagger_ is None
 
-    def _read(self, sentences: Sequence[Input]) -> list[TaggedSentence]:
+    def _read(self, sentences: Sequence[SentenceLike]) -> list[TaggedSentence]:
         """Return the words of sentences with the tags that the parser is to see."""
-        read = read_sentences(sentences, None if self.needs_tags else self.tagger_)
+        read = read_sentences(sentences, self, None if self.needs_tags else self.tagger_)
         if not self.needs_tags:
             return read
         return [

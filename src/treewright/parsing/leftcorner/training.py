@@ -15,10 +15,10 @@ import numpy as np
 
 from treewright._optional import require
 from treewright.errors import InputError
+from treewright.model import State
 from treewright.parsing.leftcorner.decisions import Encoded
 from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
 from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, PackedDerivations, Sizes, pack
-from treewright.persist import State
 from treewright.progress import Task
 from treewright.scale import map_jobs
 

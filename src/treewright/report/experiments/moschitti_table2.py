@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from treewright._typing import Folder
 from treewright.report.experiment import Inputs, experiment
 from treewright.report.moschitti.arguments import read_propbank
 from treewright.report.moschitti.parses import (
@@ -48,9 +49,9 @@ class MoschittiTable2Settings(AdjunctSettings):
         Folder of FrameNet's XML release, for a second table.
     """
 
-    treebank: Path | None = None
+    treebank: Folder | None = None
     constituent_parser: Path | None = None
-    framenet: Path | None = None
+    framenet: Folder | None = None
 
 
 @experiment("moschitti-table2", MoschittiTable2Settings)

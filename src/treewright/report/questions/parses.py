@@ -7,15 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from treewright._typing import Folder
 from treewright.data.bracketed import read_brackets, write_brackets
 from treewright.data.conllu import read_conllu, write_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import FormatError, InputError, quote
-from treewright.model import PARAMS
+from treewright.model import PARAMS, load_state
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.dependency.parser import DependencyParser
-from treewright.persist import load_state
 from treewright.progress import report
 from treewright.report.corpora import (
     ConstituencyTreebank,
@@ -54,7 +54,7 @@ class QuestionSettings(DependencySettings):
     """
 
     systems: tuple[str, ...] | None = None
-    treebank: Path | None = None
+    treebank: Folder | None = None
     constituent_parser: Path | None = None
     dependency_parser: Path | None = None
 

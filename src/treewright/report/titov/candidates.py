@@ -15,15 +15,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from treewright._typing import Count, FloatArray, Range
+from treewright.annotation.sentences import SentenceLike
 from treewright.checkpoint import fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.errors import InputError
 from treewright.kernels.derived import DerivedKernel
-from treewright.model import load
+from treewright.model import identify, load
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
-from treewright.parsing.sentences import Input, with_words
-from treewright.persist import identify
+from treewright.parsing.sentences import with_words
 from treewright.progress import report
 from treewright.report.corpora import ConstituencyTreebank
 from treewright.report.experiment import Inputs, ThreadedSettings, given_options
@@ -110,7 +110,7 @@ class ListedSentences(NamedTuple):
         """Return one candidate of each sentence."""
         return [each.trees[place] for each, place in zip(self.lists, places, strict=True)]
 
-    def parses(self, sentences: Sequence[Input]) -> list[list[Parse]]:
+    def parses(self, sentences: Sequence[SentenceLike]) -> list[list[Parse]]:
         """Return what the one parser of these lists has found for some of the sentences."""
         known = dict(zip(self.gold, self.lists, strict=True))
         lists = [known[each] for each in sentences if isinstance(each, ConstTree)]
@@ -215,7 +215,7 @@ class ListReranker(ConstituentReranker):
         return [each.trees.index(best.tree) for each, (best,) in zip(lists, ranked, strict=True)]
 
     def _parse(
-        self, parsers: Sequence[AnyParser], sentences: Sequence[Input], n_jobs: int | None = None
+        self, parsers: Sequence[AnyParser], sentences: Sequence[SentenceLike], n_jobs: int | None = None
     ) -> list[ParseList]:
         if not self.known:
             return super()._parse(parsers, sentences, n_jobs)

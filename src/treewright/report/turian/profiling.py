@@ -7,10 +7,10 @@ import numpy as np
 from treewright.errors import InputError
 from treewright.learn.boosting import BoostedTrees
 from treewright.learn.trees import TreeBuilder
+from treewright.model import load_state, save_state
 from treewright.parsing.constituent.inferences import LabelExamples, TrainingSet
 from treewright.parsing.constituent.parser import ConstituentParser
 from treewright.parsing.constituent.training import MOST_TREES, make_learner
-from treewright.persist import load_state, save_state
 from treewright.progress import report, silenced
 from treewright.report.separate_process import Values
 from treewright.report.turian.bench import ConstituentBench, ParserSystem

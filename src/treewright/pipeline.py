@@ -1,0 +1,288 @@
+"""Pipeline: from text to trees, in one file.
+
+A pipeline holds a tokenizer, and a dependency parser or reranker with a tagger of its own. Text goes through
+all of them; sentences that are words already, as in CoNLL-U, go to the tagger.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import FileName
+from treewright._validate import check_params
+from treewright.annotation.contract import Request
+from treewright.data.conllu import format_tree, read_conllu
+from treewright.data.deptree import DepTree
+from treewright.data.remote import find_treebank
+from treewright.errors import InputError
+from treewright.model import Submodel, Unfitted, saved
+from treewright.parsing.dependency.annotator import DependencyAnnotator
+from treewright.parsing.dependency.constraints import FixedHeads
+from treewright.parsing.dependency.parser import DependencyParser
+from treewright.progress import prefixed, report
+from treewright.rerank.reranker import DependencyReranker
+from treewright.scale import Client
+from treewright.tagging.tagger import Tagger
+from treewright.tagging.tokenizer import Tokenizer
+
+
+class Document(Sequence[DepTree]):
+    """A text as the trees of its sentences.
+
+    Attributes
+    ----------
+    text : str
+        The text; ``TokenRange`` in the column MISC of the trees says where in it a word stands.
+    sentences : list of DepTree
+
+    Examples
+    --------
+    >>> doc = nlp("Birds sing. Fish swim.")  # doctest: +SKIP
+    >>> [word.lemma for sentence in doc for word in sentence]  # doctest: +SKIP
+    ['bird', 'sing', '.', 'fish', 'swim', '.']
+    """
+
+    def __init__(self, text: str, sentences: Sequence[DepTree]) -> None:
+        self.text = text
+        self.sentences = list(sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, index: int) -> DepTree: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[DepTree]: ...
+    def __getitem__(self, index: int | slice) -> DepTree | list[DepTree]:
+        """Return a sentence, or some of them."""
+        return self.sentences[index]
+
+    def __iter__(self) -> Iterator[DepTree]:
+        return iter(self.sentences)
+
+    def __repr__(self) -> str:
+        n_words = sum(map(len, self.sentences))
+        return f"<Document of {len(self)} sentences, {n_words} words>"
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.sentences))
+
+    def to_conllu(self) -> str:
+        """Return the sentences in CoNLL-U."""
+        return "".join(map(format_tree, self.sentences))
+
+
+class Pipeline(DependencyAnnotator):
+    """A tokenizer, a tagger and a dependency parser, trained on one treebank and saved in one file.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer, optional
+        Its parameters are used.
+    parser : DependencyParser or DependencyReranker, optional
+        Its parameters are used; it has a tagger of its own (``tags="predicted"``). A reranker decides
+        only if its gain on the dev set is significant, as its `significance_level` says.
+
+    Attributes
+    ----------
+    tokenizer_ : Tokenizer
+    parser_ : DependencyParser or DependencyReranker
+
+    Examples
+    --------
+    >>> nlp = tw.Pipeline().fit(tw.make_treebank(200).dependencies)  # doctest: +SKIP
+    >>> doc = nlp("The dog sees a cat. It sleeps.")  # doctest: +SKIP
+    """
+
+    fields = saved(
+        tokenizer=Unfitted(Tokenizer, optional=True),
+        parser=Unfitted(DependencyParser, DependencyReranker, optional=True),
+        tokenizer_=Submodel(Tokenizer),
+        parser_=Submodel(DependencyParser, DependencyReranker),
+    )
+    tokenizer_: Tokenizer
+    parser_: DependencyParser | DependencyReranker
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Tokenizer | None = None,
+        parser: DependencyParser | DependencyReranker | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.parser = parser
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None
+    ) -> tuple[list[DepTree], list[DepTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Treebank: CoNLL-U, a folder with its parts, or a name such as UD_Hungarian-Szeged (fetched).
+        dev : str, optional
+            Treebank to score after each epoch (by default the dev part of a folder or name).
+        """
+        found = find_treebank(train)
+        if found.train is None:
+            raise InputError(f"{train} has no training part; expected a treebank that has one")
+        development = dev or found.dev
+        return read_conllu(found.train), read_conllu(development) if development else None
+
+    def fit(
+        self,
+        trees: Sequence[DepTree],
+        dev: Sequence[DepTree] | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
+    ) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            With ``# text`` or ``SpaceAfter=No``, from which the tokenizer learns.
+        dev : sequence of DepTree, optional
+            Scored after each epoch, used to calibrate probabilities and to decide whether the reranker is
+            used.
+        checkpoint : path, optional
+            A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
+        client : distributed.Client, optional
+            A cluster that learns from the folds; the model is the same.
+        """
+        check_params(self)
+        parser = self.parser or DependencyParser(tags="predicted")
+        first = parser.parser if isinstance(parser, DependencyReranker) else parser
+        if first is not None and first.tags != "predicted":
+            raise InputError(f"tags is {first.tags!r}; expected 'predicted', since text has no tags")
+        folders = [None if checkpoint is None else Path(checkpoint, name) for name in ("tokenizer", "parser")]
+        tokenizer = (self.tokenizer or Tokenizer()).with_params()
+        with prefixed("tokenizer: "):
+            tokenizer.fit(trees, dev, checkpoint=folders[0])
+        fitted = parser.with_params().fit(trees, dev, checkpoint=folders[1], client=client)
+        if isinstance(fitted, DependencyReranker) and not fitted.is_trusted_:
+            report("the reranker does not gain significantly on dev and is left out")
+            fitted = fitted.parser_
+        self.tokenizer_, self.parser_ = tokenizer, fitted
+        return self
+
+    def __call__(self, text: str) -> Document:
+        """Return the parsed sentences of a text."""
+        if not isinstance(text, str):
+            raise InputError(f"text is a {type(text).__name__}; expected a str")
+        return Document(text, self.predict(text))
+
+    def predict(
+        self,
+        sentences: Any,  # noqa: ANN401
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
+    ) -> list[DepTree]:
+        """Parse a text, or sentences of words.
+
+        Parameters
+        ----------
+        sentences : str, or sequence of DepTree or list of str
+        fixed : sequence of mapping of int to int, optional
+            As in `DependencyParser.predict`.
+        """
+        return self.parser_.predict(self._split(sentences), fixed=fixed)
+
+    def kbest(
+        self,
+        sentences: Any,  # noqa: ANN401
+        k: int = 10,
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
+    ) -> list[list[Any]]:
+        """Return the `k` best trees of each sentence, the best first, each with its probability."""
+        return self.parser_.kbest(self._split(sentences), k, fixed=fixed)
+
+    def marginals(
+        self,
+        sentences: Any,  # noqa: ANN401
+        *,
+        fixed: Sequence[FixedHeads] | None = None,
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the probabilities of the heads of all words, as `DependencyParser.marginals` does."""
+        return self.parser_.marginals(self._split(sentences), fixed=fixed)
+
+    def _split(self, sentences: Any) -> Any:  # noqa: ANN401
+        self.check_is_fitted()
+        return self.tokenizer_.split(sentences) if isinstance(sentences, str) else sentences
+
+    def confidence(
+        self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the probability of the head of each word of a tree."""
+        return self.parser_.confidence(parsed, marginals, fixed=fixed)
+
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
+    ) -> None:
+        """Check that sentences have trees with the fixed heads."""
+        self.parser_.check_fixed(trees, fixed, start=start)
+
+    def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
+        """Return why the best trees won, for pipelines with a reranker."""
+        return self.parser_.explain(self._split(trees), fixed=fixed)
+
+    @property
+    def explains(self) -> bool:  # type: ignore[override]
+        """Whether `explain` has reasons for a choice."""
+        return self.parser_.explains
+
+    @property
+    def has_arc_reasons(self) -> bool:
+        """Whether `arc_reasons` has features to show."""
+        return self.parser_.has_arc_reasons
+
+    def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[Any]]]:
+        """Return for the arc to each word of each tree the features that speak for it."""
+        return self.parser_.arc_reasons(trees, n=n)
+
+    @property
+    def own_tokenizer(self) -> Tokenizer:
+        """The tokenizer inside the pipeline."""
+        return self.tokenizer_
+
+    @property
+    def own_tagger(self) -> Tagger:
+        """The tagger inside the pipeline."""
+        found = self.parser_.own_tagger
+        if found is None:
+            raise InputError("the parser of this pipeline has no tagger; expected one")
+        return found
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring tags."""
+        return self.parser_.needs_tags
+
+    @property
+    def known_tags(self) -> Sequence[str]:
+        """The tags that the pipeline was trained with."""
+        return self.parser_.known_tags
+
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a pipeline whose parser differs in some parameters; this one stays as it is."""
+        other = super().using()
+        other.parser_ = self.parser_.using(**params)
+        return other
+
+    def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
+        """Return a pipeline that does what is wanted; this one stays as it is."""
+        return super().prepare_for(request).using(n_jobs=n_jobs)
+
+    def check_fitted_state(self) -> None:
+        """Check that the parser has a tagger."""
+        if self.parser_.own_tagger is None:
+            raise InputError("the parser of the pipeline has no tagger; expected one")

@@ -1,0 +1,621 @@
+"""Tokenizer: tokens, sentences and multiword tokens, learnt from a treebank."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import Booleans, Count, FileName, Integers, NonNegativeInt
+from treewright._validate import check_params
+from treewright._version import __version__
+from treewright.checkpoint import Checkpoint, fingerprint
+from treewright.data.conllu import read_conllu
+from treewright.data.deptree import DepTree, ExtraLine, check_trees
+from treewright.errors import InputError
+from treewright.model import Array, Model, Record, Submodel, Value, expect, saved
+from treewright.native.tagging.boundaries import (
+    FIRST,
+    LOWER,
+    N_CHARACTER_ATTRIBUTES,
+    N_TOKEN_ATTRIBUTES,
+    PADDING,
+    Characters,
+    Lexicon,
+    fill_characters,
+    fill_sentence_keys,
+    fill_token_keys,
+    fill_tokens,
+    fill_words,
+    find_sentence_ends,
+    find_token_ends,
+    list_tokens,
+)
+from treewright.progress import report
+from treewright.tagging.boundaries import (
+    KIND_NUMBERS,
+    N_KINDS,
+    BoundaryClassifier,
+    encode_characters,
+    index_table,
+)
+from treewright.tagging.multiword import MultiwordSplitter
+from treewright.tagging.surface import (
+    Surface,
+    TreebankText,
+    begins_paragraph,
+    escape,
+    join_sentences,
+    surface_tokens,
+)
+
+TOKEN_TEMPLATES = """
+c.kind c+1.kind
+c.point c+1.point
+c.folded
+c+1.folded
+c.folded c+1.folded
+c-1.folded c.folded
+c+1.folded c+2.folded
+c-1.folded c.folded c+1.folded
+c.folded c+1.folded c+2.folded
+c-1.folded c.folded c+1.folded c+2.folded
+c-2.folded c-1.folded c.folded
+c+1.folded c+2.folded c+3.folded
+c-2.folded c-1.folded c.folded c+1.folded
+c.folded c+1.folded c+2.folded c+3.folded
+c-2.folded c-1.folded c.folded c+1.folded c+2.folded
+c-1.folded c.folded c+1.folded c+2.folded c+3.folded
+c-1.kind c.kind c+1.kind c+2.kind
+c-2.kind c-1.kind c.kind c+1.kind c+2.kind c+3.kind
+c.kind c+1.kind c+2.kind c+3.kind
+c-2.kind c-1.kind c.kind c+1.kind
+c.begun
+c.begun c+1.folded
+c.begun c+1.kind
+c.begun c+1.rest
+c+1.rest
+c.begun c+1.folded c+1.next
+c.begun_shape c+1.rest_shape
+c.begun_shape c+1.rest_shape c+1.next
+c.begun_shape c+1.rest
+c.begun c+1.rest_shape
+c.begun_size c.kind c+1.kind
+c.begun_size c.begun_shape c+1.folded
+c+1.rest_shape c+1.next c.kind
+c-1.folded c+1.folded
+c.folded c+2.folded
+c.word_end c+1.word_begin c.word_over
+c.word_end c.begun_size c.word_over
+c.word_over c.folded c+1.folded
+c+1.word_begin c.folded
+c.word_end c+1.folded
+c.word_end c.begun_size c+1.word_begin c+1.kind
+"""
+"""Features of a character by which tokens end."""
+SENTENCE_TEMPLATES = """
+t.gap t.since
+t.lower
+t.form t.gap
+t.form t+1.first t.gap
+t.form t+1.shape t.gap
+t.form t+1.form
+t.lower t+1.lower
+t.shape t+1.shape t.gap
+t.shape t+1.shape t.gap t+2.shape
+t-1.shape t.shape t+1.shape t.gap
+t-1.shape t.shape t+1.shape t+2.shape
+t-1.lower t.lower
+t-1.lower t.lower t+1.shape
+t-1.shape t.lower t+1.shape
+t-1.shape t.lower t+1.lower
+t.last t+1.first
+t.last t.gap t+1.form
+t+1.form t.gap
+t+1.lower
+t+1.form t+2.shape
+t+1.lower t+2.lower
+t+1.form t.shape
+t+1.form t+2.form t.shape
+t+1.suffix t+1.shape
+t.suffix t.shape t+1.shape
+t+2.form
+t+2.lower t+1.shape
+t+3.lower
+t-1.lower
+t-2.lower
+t.since t.form
+t.since t.shape t+1.shape
+t.open t.form
+t.open t.shape t+1.shape
+t.start t.shape t+1.shape
+t.since t.start t.shape
+t.size t.form t+1.size
+t+1.class t+1.first
+t+1.class t+1.first t.gap
+t+1.class t+1.shape t.shape t.gap
+t+1.class t+1.first t.first t.gap
+t+1.class t+1.first t+2.first t.first
+t+1.class t+1.first t.lower
+t+1.class t+1.first t+2.class t+2.first
+t.class t.first t+1.class t+1.first
+t-1.class t-1.first t.class t.first t+1.class t+1.first
+t.ahead t.shape t+1.shape
+t.ahead t.since t.first t+1.first
+t.ahead t.first t+1.first t+1.class
+t.ahead t.form
+t+1.ahead t+1.form
+t.previous t.first t+1.first
+t.previous t.first t+1.first t+1.class
+t.previous t.form
+t.previous t.since t.first t+1.first
+t.previous t.since
+t.suffix t+1.first
+t.suffix t+1.class t+1.first
+t-1.first t.first t+1.first t+2.first t+3.first
+t-2.first t-1.first t.first t+1.first t+2.first t+3.first
+t+1.first t+2.first t+3.first t+4.first t.first
+t-1.lower t+1.lower
+t.lower t+2.lower
+t+1.lower t+2.lower t+3.lower
+t+1.shape t+2.shape t+3.shape
+t.since t+1.form
+t.since t.first t+1.class t+1.first
+t.open t.since t.first t+1.first
+t-1.form t.first t+1.first
+t.last t+1.last
+t.size t+1.size t.first t+1.first
+t.start t.since t+1.shape
+"""
+"""Features of a token by which sentences end."""
+MIN_COUNT = 2
+BLOCK = 1 << 15
+"""Characters that are looked at together."""
+MARGIN = 1 << 10
+"""Characters at the end of a block, if more follow, that may change what is before them."""
+MIN_CASED, FREQUENT = 3, 20
+"""How often a word must be inside sentences to have a class, and to be frequent."""
+CASE_SHARES = [0.02, 0.2, 0.8, 0.98]
+"""Of capitals among the occurrences of a word inside sentences, between one class and the next."""
+MIN_UNSPACED_SHARE = 0.2
+"""Of the places between characters without a space at which tokens end, above which words are known."""
+MIN_JOINED = 1000
+MAX_SPLIT_SHARE = 0.0005
+"""Two kinds of characters that were next to each other so often and hardly ever in two tokens always join."""
+UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
+"""What stands in a word for characters that CoNLL-U cannot hold."""
+
+
+class Spans(NamedTuple):
+    """Tokens and sentences of a block of text."""
+
+    begins: Integers
+    stops: Integers
+    sentence_ends: Booleans
+    paragraph_ends: Booleans
+
+    @classmethod
+    def single(cls, size: int) -> "Spans":
+        """Return one token of the first characters."""
+        return cls(np.array([0]), np.array([size]), np.array([True]), np.array([False]))
+
+    def before(self, n_tokens: int) -> "Spans":
+        """Return the first tokens."""
+        first = slice(n_tokens)
+        return Spans(
+            self.begins[first], self.stops[first], self.sentence_ends[first], self.paragraph_ends[first]
+        )
+
+    def cut(self) -> "Spans":
+        """Return the same tokens, where a sentence ends after the last one."""
+        if not len(self.begins):
+            return self
+        ends = self.sentence_ends.copy()
+        ends[-1] = True
+        return self._replace(sentence_ends=ends)
+
+
+class _Buffer:
+    """A text that comes in pieces, of which a block is looked at at a time."""
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces = iter(pieces)
+        self._text = ""
+        self._at = 0
+        self._is_over = False
+        self.offset = 0
+        """Where in the text the block begins."""
+
+    def look(self) -> str:
+        """Return the next characters."""
+        if not self._is_over and len(self._text) - self._at <= BLOCK:
+            collected = [self._text[self._at :]]
+            size = len(collected[0])
+            while size <= BLOCK and not self._is_over:
+                piece = next(self._pieces, None)
+                self._is_over = piece is None
+                collected.append(piece or "")
+                size += len(collected[-1])
+            self._text, self._at = "".join(collected), 0
+        return self._text[self._at : self._at + BLOCK]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the text ends with the block."""
+        return self._is_over and len(self._text) - self._at <= BLOCK
+
+    def skip(self, n_characters: int) -> None:
+        """Go on."""
+        self._at += n_characters
+        self.offset += n_characters
+
+
+class Tokenizer(Model):
+    """Splits text into sentences, tokens and words.
+
+    A blank line ends a sentence. Other white space between tokens is all alike, unless the training data has
+    line breaks in SpacesAfter.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the training text.
+    random_state : int
+        Seed of the random numbers.
+
+    Attributes
+    ----------
+    tokens_ : BoundaryClassifier
+        Decides after which characters a token ends.
+    sentences_ : BoundaryClassifier
+        Decides after which tokens a sentence ends.
+    multiwords_ : MultiwordSplitter or None
+        None if there were no multiword tokens in the training data.
+    joined_ : ndarray of bool, shape (n_kinds, n_kinds)
+        Kinds of characters between which a token never ends.
+    has_spaces_ : bool
+        Whether a token may have spaces in it.
+    has_lines_ : bool
+        Whether line breaks are told from spaces.
+    cased_ : Lexicon
+        Frequent words in lower case, by how often they have capitals inside sentences.
+    words_ : ndarray of uint32
+        Frequent words of a language without spaces.
+    """
+
+    fields = saved(
+        tokens_=Submodel(BoundaryClassifier),
+        sentences_=Submodel(BoundaryClassifier),
+        multiwords_=Submodel(MultiwordSplitter, optional=True),
+        joined_=Array("b", n_dimensions=2),
+        has_spaces_=Value(bool),
+        has_lines_=Value(bool),
+        cased_=Record(Lexicon, keys=Array("u", low=1, is_increasing=True), classes=Array("u", low=1)),
+        words_=Array("u", low=1, is_increasing=True),
+    )
+
+    def __init__(self, *, epochs: Count = 10, random_state: NonNegativeInt = 0) -> None:
+        self.epochs = epochs
+        self.random_state = random_state
+
+    @staticmethod
+    def read_training(
+        train: FileName, dev: FileName | None = None
+    ) -> tuple[list[DepTree], list[DepTree] | None]:
+        """Read what `fit` learns from.
+
+        Parameters
+        ----------
+        train : str
+            Sentences in CoNLL-U.
+        dev : str, optional
+            Sentences to score at the end.
+        """
+        development = read_conllu(dev, require_heads=False) if dev else None
+        return read_conllu(train, require_heads=False), development
+
+    def fit(
+        self,
+        trees: Sequence[DepTree],
+        dev: Sequence[DepTree] | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from the tokens of sentences, the white space between them, and multiword tokens.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Sentences in the order of their text. White space is that of ``# text``, or of SpaceAfter and
+            SpacesAfter in the last column.
+        dev : sequence of DepTree, optional
+            Not used yet.
+        checkpoint : path, optional
+            A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
+            not been interrupted.
+        """
+        check_params(self)
+        check_trees(trees)
+        sentences = [surface_tokens(tree) for tree in trees if len(tree)]
+        if not sentences:
+            raise InputError("no training sentences with words were given; expected at least one")
+        gold = join_sentences(sentences, [begins_paragraph(tree) for tree in trees if len(tree)])
+        options = [__version__, self.epochs, self.random_state, gold.text, gold.token_ends.nonzero()]
+        kept = Checkpoint(checkpoint, fingerprint(options, trees)) if checkpoint else None
+        self._learn_ends(sentences, gold, kept)
+        self._learn_multiwords(sentences)
+        return self
+
+    def _learn_ends(
+        self, sentences: Sequence[Sequence[Surface]], gold: TreebankText, kept: Checkpoint | None
+    ) -> None:
+        tokens = [token for sentence in sentences for token in sentence]
+        text = encode_characters(gold.text)
+        self.has_spaces_ = any(any(map(str.isspace, token.form)) for token in tokens)
+        self.has_lines_ = any("\n" in token.spaces for token in tokens)
+        self.joined_ = _find_joined(text, gold.token_ends)
+        begins, stops = _list_tokens(text, gold.token_ends)
+        self._learn_words(text, begins, stops, gold)
+        attributes = self._character_attributes(text)
+        self.tokens_ = BoundaryClassifier(TOKEN_TEMPLATES, "c")
+        places, keys = fill_token_keys(
+            text, self.tokens_.rules, self.joined_, self.has_spaces_, gold.token_ends, attributes
+        )
+        self._learn(self.tokens_, keys, gold.token_ends[places], "token ends", kept)
+        attributes, is_last = self._token_attributes(text, begins, stops)
+        self.sentences_ = BoundaryClassifier(SENTENCE_TEMPLATES, "t")
+        keys = fill_sentence_keys(text, stops, self.sentences_.rules, attributes, gold.sentence_ends)
+        is_open = ~is_last
+        self._learn(self.sentences_, keys[is_open], gold.sentence_ends[is_open], "sentence ends", kept)
+
+    def _learn(
+        self,
+        classifier: BoundaryClassifier,
+        keys: npt.NDArray[np.uint64],
+        gold: Booleans,
+        what: str,
+        kept: Checkpoint | None,
+    ) -> None:
+        def after_epoch(epoch: int, loss: float) -> None:
+            report(f"{what}, epoch {epoch + 1} of {self.epochs}: loss {loss:.5f}")
+
+        classifier.learn(
+            keys,
+            gold,
+            epochs=self.epochs,
+            random_state=self.random_state,
+            min_count=MIN_COUNT,
+            rate=0.2,
+            penalty=1e-5,
+            smallest=0.02,
+            what=f"learning {what}",
+            after_epoch=after_epoch,
+            checkpoint=kept,
+        )
+
+    def _learn_multiwords(self, sentences: Sequence[Sequence[Surface]]) -> None:
+        counts: dict[str, Counter[tuple[str, ...]]] = {}
+        for sentence in sentences:
+            for token in sentence:
+                counts.setdefault(token.form, Counter())[token.words] += 1
+        self.multiwords_: MultiwordSplitter | None = None
+        if any(token.is_multiword for sentence in sentences for token in sentence):
+            tags = _most_frequent_tags(sentences)
+            self.multiwords_ = MultiwordSplitter(random_state=self.random_state).fit(counts, tags)
+            report(f"multiword tokens: {len(self.multiwords_.splittings_) - 1} ways to make words of them")
+
+    def split(self, text: str) -> list[DepTree]:
+        """Return the sentences of a text.
+
+        Each has its text in a comment, its multiword tokens, and, in the last column, the white space after
+        each token (SpaceAfter or SpacesAfter) and where the token is in the text (TokenRange).
+        """
+        return list(self.iter_split([text]))
+
+    def iter_split(self, pieces: Iterable[str]) -> Iterator[DepTree]:
+        """Yield the sentences of a text that comes in pieces; where it is cut into them does not matter.
+
+        Memory does not depend on the size of the text: a sentence of more than 30,000 characters
+        is cut.
+        """
+        self.check_is_fitted()
+        buffer = _Buffer(pieces)
+        n_sentences = 0
+        begins_paragraph = True
+        while block := buffer.look():
+            found, used = self._find_settled(block, is_final=buffer.is_final)
+            for tree, ends_paragraph in self._make_trees(block, found, used, buffer.offset):
+                n_sentences += 1
+                tree.comments.insert(0, f"# sent_id = {n_sentences}")
+                if begins_paragraph:
+                    tree.comments.insert(0, "# newpar")
+                begins_paragraph = ends_paragraph
+                yield tree
+            buffer.skip(used)
+
+    def _find_settled(self, block: str, *, is_final: bool) -> tuple["Spans", int]:
+        """Return the sentences of a block that do not depend on what follows it, and how far they reach.
+
+        White space after a sentence belongs to it. If no sentence is settled, one ends where it need not.
+        """
+        found = self._find_ends(encode_characters(block))
+        if is_final:
+            return found, len(block)
+        limit = len(block) - MARGIN
+        following = found.begins[1:]
+        settled = np.flatnonzero(found.sentence_ends[:-1] & (following <= limit))
+        if len(settled):
+            return found.before(settled[-1] + 1), int(following[settled[-1]])
+        n_whole = int(np.searchsorted(found.stops, limit, side="right"))
+        n_begun = int(np.searchsorted(found.begins, limit, side="right"))
+        if n_begun > n_whole:  # a token goes on beyond the limit
+            begin = int(found.begins[n_whole])
+            if n_whole == 0 and begin == 0:
+                return Spans.single(limit), limit
+            return found.before(n_whole).cut(), begin
+        return found.before(n_whole).cut(), limit
+
+    def _make_trees(
+        self, block: str, found: "Spans", used: int, offset: int
+    ) -> Iterator[tuple[DepTree, bool]]:
+        """Yield sentences, and whether each is the last of its paragraph."""
+        begins, stops = found.begins.tolist(), found.stops.tolist()
+        if not begins:
+            return
+        forms = [block[begin:stop] for begin, stop in zip(begins, stops, strict=True)]
+        gaps = [block[stop:begin] for stop, begin in zip(stops, [*begins[1:], used], strict=True)]
+        is_odd = self.has_spaces_ or "\0" in block
+        if is_odd:
+            forms = [form.translate(UNWRITABLE) for form in forms]
+        marks = {gap: _mark_gap(gap) for gap in set(gaps)}
+        starts, ends = (found.begins + offset).tolist(), (found.stops + offset).tolist()
+        misc = [
+            f"{marks[gap]}TokenRange={start}:{end}"
+            for gap, start, end in zip(gaps, starts, ends, strict=True)
+        ]
+        if begins[0] > 0:
+            misc[0] = f"SpacesBefore={escape(block[: begins[0]])}|{misc[0]}"
+        known = self.multiwords_.split(forms) if self.multiwords_ else {}
+        words = [known[form] for form in forms] if known else []
+        first = 0
+        lasts = np.flatnonzero(found.sentence_ends).tolist()
+        for last, ends_paragraph in zip(lasts, found.paragraph_ends[lasts].tolist(), strict=True):
+            own = slice(first, last + 1)
+            if is_odd:
+                spaced = (" " if gap else "" for gap in gaps[own])
+                text = "".join(form + gap for form, gap in zip(forms[own], spaced, strict=True)).rstrip(" ")
+            else:
+                text = " ".join(block[begins[first] : stops[last]].split())
+            comments = [f"# text = {text}"]
+            if known and any(words[own]):
+                tree = _expand(forms[own], words[own], misc[own], comments)
+            else:
+                tree = DepTree(forms[own], misc=misc[own], comments=comments)
+            yield tree, ends_paragraph
+            first = last + 1
+
+    def check_fitted_state(self) -> None:
+        """Check that there is an answer for each pair of kinds."""
+        expect(self.joined_.shape == (N_KINDS, N_KINDS), "an answer for each pair of kinds")
+        expect(len(self.cased_.keys) == len(self.cased_.classes), "a class for each word")
+        expect(self.tokens_.unit == "c" and self.sentences_.unit == "t", "a classifier of either unit")
+
+    def restore(self) -> None:
+        """Make the tables of words."""
+        self._cased = _make_lexicon(self.cased_)
+        self._words = _make_lexicon(Lexicon(self.words_, np.ones(len(self.words_), dtype=np.uint8)))
+
+    def _learn_words(self, text: Characters, begins: Integers, stops: Integers, gold: TreebankText) -> None:
+        """Find the frequent words."""
+        self.words_ = np.zeros(0, dtype=np.uint32)
+        self.cased_ = Lexicon(self.words_, np.zeros(0, dtype=np.uint8))
+        self.restore()
+        attributes, _ = self._token_attributes(text, begins, stops)
+        own = attributes[PADDING : PADDING + len(begins)]
+        keys, which, counts = np.unique(own[:, LOWER], return_inverse=True, return_counts=True)
+        is_inside = ~np.concatenate([[True], gold.sentence_ends[:-1]])
+        is_upper = own[:, FIRST] == KIND_NUMBERS["upper"]
+        n_inside = np.bincount(which[is_inside], minlength=len(keys))
+        n_upper = np.bincount(which[is_inside & is_upper], minlength=len(keys))
+        has_class = (n_inside >= MIN_CASED) & (keys > 0)
+        share = n_upper / np.maximum(n_inside, 1)
+        classes = 1 + 2 * np.searchsorted(CASE_SHARES, share) + (n_inside >= FREQUENT)
+        self.cased_ = Lexicon(keys[has_class].astype(np.uint32), classes[has_class].astype(np.uint8))
+        is_letter = text.kinds >= KIND_NUMBERS["upper"]
+        n_inner = np.count_nonzero(is_letter[:-1] & is_letter[1:])
+        if np.count_nonzero(gold.token_ends[:-1] & is_letter[1:]) > MIN_UNSPACED_SHARE * n_inner:
+            self.words_ = keys[(counts >= MIN_COUNT) & (keys > 0)].astype(np.uint32)
+        self.restore()
+
+    def _character_attributes(self, text: Characters) -> npt.NDArray[np.uint32]:
+        attributes = _make_attributes(len(text.points), N_CHARACTER_ATTRIBUTES)
+        fill_characters(text, attributes)
+        if len(self.words_):
+            fill_words(text, self._words, attributes)
+        return attributes
+
+    def _find_ends(self, text: Characters) -> Spans:
+        """Return the tokens and sentences of a text."""
+        attributes = self._character_attributes(text)
+        token_ends = np.zeros(len(text.points), dtype=np.bool_)
+        find_token_ends(text, self.tokens_.model, self.joined_, self.has_spaces_, attributes, token_ends)
+        begins, stops = _list_tokens(text, token_ends)
+        attributes, is_last = self._token_attributes(text, begins, stops)
+        sentence_ends = np.zeros(len(stops), dtype=np.bool_)
+        find_sentence_ends(text, stops, self.sentences_.model, attributes, is_last, sentence_ends)
+        return Spans(begins, stops, sentence_ends, is_last)
+
+    def _token_attributes(
+        self, text: Characters, begins: Integers, stops: Integers
+    ) -> tuple[npt.NDArray[np.uint32], Booleans]:
+        attributes = _make_attributes(len(stops), N_TOKEN_ATTRIBUTES)
+        is_last = np.zeros(len(stops), dtype=np.bool_)
+        fill_tokens(text, begins, stops, self._cased, self.has_lines_, attributes, is_last)
+        return attributes, is_last
+
+
+def _make_attributes(n_units: int, n_attributes: int) -> npt.NDArray[np.uint32]:
+    return np.zeros((n_units + 2 * PADDING, n_attributes), dtype=np.uint32)
+
+
+def _make_lexicon(words: Lexicon) -> Lexicon:
+    """Return a table of words."""
+    table, slots = index_table(words.keys.astype(np.uint32))
+    classes = np.zeros(len(table), dtype=np.uint8)
+    classes[slots] = words.classes
+    return Lexicon(table, classes)
+
+
+def _list_tokens(text: Characters, ends: Booleans) -> tuple[Integers, Integers]:
+    begins = np.empty(len(ends), dtype=np.int64)
+    stops = np.empty(len(ends), dtype=np.int64)
+    n_tokens = list_tokens(text, ends, begins, stops)
+    return begins[:n_tokens], stops[:n_tokens]
+
+
+def _find_joined(text: Characters, ends: Booleans) -> Booleans:
+    """Return the kinds of characters that are next to each other in one token, but hardly ever in two."""
+    pairs = text.kinds[:-1].astype(np.int64) * N_KINDS + text.kinds[1:]
+    counts = np.bincount(pairs, minlength=N_KINDS**2)
+    splits = np.bincount(pairs[ends[:-1]], minlength=N_KINDS**2)
+    is_joined: Booleans = (counts >= MIN_JOINED) & (splits <= MAX_SPLIT_SHARE * counts)
+    return is_joined.reshape(N_KINDS, N_KINDS)
+
+
+def _most_frequent_tags(sentences: Sequence[Sequence[Surface]]) -> dict[str, str]:
+    """Return the part of speech of each token, in lower case, that is one word."""
+    counts: dict[str, Counter[str]] = {}
+    for sentence in sentences:
+        for token in sentence:
+            if not token.is_multiword:
+                counts.setdefault(token.form.lower(), Counter())[token.upos] += 1
+    return {form: max(count, key=count.__getitem__) for form, count in counts.items()}
+
+
+def _mark_gap(gap: str) -> str:
+    """Return what the last column says of the white space after a token."""
+    if gap == " ":
+        return ""
+    return f"SpacesAfter={escape(gap)}|" if gap else "SpaceAfter=No|"
+
+
+def _expand(
+    forms: list[str], expansions: list[tuple[str, ...] | None], misc: list[str], comments: list[str]
+) -> DepTree:
+    """Return a sentence with multiword tokens."""
+    words: list[str] = []
+    columns: list[str] = []
+    extra_lines = []
+    for form, expansion, last in zip(forms, expansions, misc, strict=True):
+        if expansion is None:
+            words.append(form)
+            columns.append(last)
+        else:
+            begin, stop = len(words) + 1, len(words) + len(expansion)
+            line = "\t".join([f"{begin}-{stop}", form, *["_"] * 7, last])
+            extra_lines.append(ExtraLine(len(words), line))
+            words += expansion
+            columns += ["_"] * len(expansion)
+    return DepTree(words, misc=columns, comments=comments, extra_lines=extra_lines)
