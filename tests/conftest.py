@@ -49,20 +49,16 @@ def compiled_once(tmp_path_factory):
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
-    folder, compile_now, held = tmp_path_factory.getbasetemp().parent, Dispatcher.compile, set()
+    from treewright.native.code_cache import CodeCache
+
+    folder, compile_now = tmp_path_factory.getbasetemp().parent, Dispatcher.compile
 
     def compile_or_wait(dispatcher, signature):
-        function = dispatcher.py_func
-        name = f"{function.__module__}.{function.__qualname__}.lock"
-        if not name.startswith("treewright.") or name in held:
+        if not isinstance(dispatcher._cache, CodeCache):
             return compile_now(dispatcher, signature)
-        # Functions that are called are locked within those that call them, so that nobody waits in a circle.
-        with global_compiler_lock, FileLock(folder / name):
-            held.add(name)
-            try:
-                return compile_now(dispatcher, signature)
-            finally:
-                held.remove(name)
+        function = dispatcher.py_func
+        with global_compiler_lock, FileLock(folder / f"{function.__module__}.{function.__qualname__}.lock"):
+            return compile_now(dispatcher, signature)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dispatcher, "compile", compile_or_wait)

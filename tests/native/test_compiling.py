@@ -4,10 +4,11 @@ import subprocess
 import sys
 
 import numba
+import numpy as np
 import pytest
+from numba.core import event
 
-from treewright.native import compiling
-from treewright.native.data.projective import is_under
+from treewright.native.compiling import in_place
 
 PROGRAM = """
 import numpy as np
@@ -62,32 +63,41 @@ def test_a_chosen_folder_that_cannot_be_written_is_not_used(tmp_path):
     assert str(tmp_path / "file") not in said
 
 
-def test_any_change_of_the_source_asks_for_new_code(tmp_path):
-    names = []
-    for content in ("a = 1", "a = 2", "a = 1"):
-        (tmp_path / "one.py").write_text(content)
-        names.append(compiling.fingerprint(tmp_path))
-    (tmp_path / "folder").mkdir()
-    for new in ("two.py", "folder/two.py"):
-        (tmp_path / new).write_text("")
-        names.append(compiling.fingerprint(tmp_path))
-    assert names[0] == names[2]
-    assert len(set(names)) == 4
-
-
-@COMPILES
-def test_code_of_other_packages_is_kept_elsewhere():
-    ours, theirs = is_under.stats.cache_path, numba.njit(cache=True)(one).stats.cache_path
-    assert compiling.FINGERPRINT in ours
-    assert compiling.FINGERPRINT not in theirs
-
-
-def one():
-    return 1
-
-
 @COMPILES
 def test_other_packages_compile_in_silence(caplog):
     with caplog.at_level(logging.DEBUG, logger="treewright"):
         assert numba.njit(lambda: 2)() == 2
     assert caplog.records == []
+
+
+@in_place
+def add_up(start, step, numbers):
+    total = start
+    for number in numbers:
+        total += step * number
+    return total
+
+
+@in_place
+def add_up_twice(numbers, sums):
+    sums[0] = add_up(0, 1, numbers)
+    sums[1] = add_up(numbers[0], 2, numbers)
+
+
+@COMPILES
+def test_short_integers_and_those_in_the_source_compile_no_function_again():
+    heard = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            heard.append(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event):
+            pass
+
+    add_up_twice._cache.disable()
+    sums = np.zeros(2, np.int64)
+    with event.install_listener("numba:compile", Listener()):
+        add_up_twice(np.arange(4, dtype=np.int32), sums)
+    assert sums.tolist() == [6, 12]
+    assert heard == ["add_up_twice", "add_up"]

@@ -1,22 +1,20 @@
 """The decorators of all compiled functions: cached on disk, with a log line when they compile."""
 
-import functools
-import hashlib
 import logging
-from pathlib import Path
 
 import numba
 from numba.core import event
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core.types import Integer, int64, unliteral
 
-from treewright._cache import cache_folder
+from treewright.native.code_cache import CodeCache
+from treewright.native.code_libraries import EntryCompiler
 
 logger = logging.getLogger("treewright")
 
 
 def compiled(function):
     """Compile `function` at its first call with each new set of argument types; threads may share it."""
-    return numba.njit(cache=True, nogil=True)(function)
+    return _compile_when_called(function)
 
 
 def in_place(function):
@@ -24,64 +22,35 @@ def in_place(function):
     # Without `_nrt=False`, Numba counts references to each array of each tuple that is handed over. CPU time
     # with and without counting, on sentences of `make_treebank`, best of 15: Gram matrix of 400 with subset
     # trees 47 and 11 ms, of 200 with partial trees 22 and 14 ms; parsing 400 with order 3 178 and 136 ms.
-    return numba.njit(cache=True, nogil=True, _nrt=False)(function)
+    return _compile_when_called(function, _nrt=False)
 
 
 def inlined(function):
     """Compile a small function into those that call it, which saves handing over a tuple of arrays."""
-    return numba.njit(cache=True, nogil=True, _nrt=False, inline="always")(function)
+    return _compile_when_called(function, _nrt=False, inline="always")
 
 
-def fingerprint(folder):
-    """Return a name for the source code in `folder` and below it, another one after any change."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+def _compile_when_called(function, **options):
+    """Return `function` for calls from Python, whose code is kept on disk, and from compiled code."""
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
+    entry = numba.njit(pipeline_class=EntryCompiler, **options)(function)
+    if not numba.config.DISABLE_JIT:
+        entry._cache = CodeCache(function)
+        called = numba.njit(no_cpython_wrapper=True, **options)(function)
+        entry.get_overload = called.get_overload
+        entry.get_call_template = lambda types, keywords: called.get_call_template(
+            [_widened(each) for each in types], {name: _widened(each) for name, each in keywords.items()}
+        )
+    return entry
 
 
-FINGERPRINT = fingerprint(Path(__file__).parent)
+def _widened(kind):
+    """Return the type that an argument is handed over with: int64 for short integers and those in the source.
 
-
-class _SourceStateLocator(_CacheLocator):
-    """Tells Numba where to keep the machine code of this package: in a folder for this state of its source.
-
-    Numba alone would go on using a function after a change in another that it calls. The folder is in
-    $NUMBA_CACHE_DIR if that is set, else in treewright's cache folder, which can always be written.
+    Numba would compile a function again for each of them.
     """
-
-    def __init__(self, function, file):
-        folder = _code_folder(numba.config.CACHE_DIR)
-        self._path = folder / self.get_suitable_cache_subpath(file)
-        self._line = function.__code__.co_firstlineno
-
-    @classmethod
-    def from_function(cls, function, file):
-        if not function.__module__.startswith(f"{__package__}."):
-            return None
-        locator = cls(function, file)
-        try:
-            locator.ensure_cache_path()
-        except OSError:  # Numba then asks the next locator
-            return None
-        return locator
-
-    def get_cache_path(self):
-        return str(self._path)
-
-    def get_source_stamp(self):
-        return FINGERPRINT
-
-    def get_disambiguator(self):
-        return str(self._line)
-
-
-@functools.cache
-def _code_folder(chosen):
-    return Path(chosen, FINGERPRINT) if chosen else cache_folder("numba", FINGERPRINT)
-
-
-CacheImpl._locator_classes.insert(0, _SourceStateLocator)
+    kind = unliteral(kind)
+    return int64 if isinstance(kind, Integer) and kind.signed else kind
 
 
 class _CompilationNotice(event.Listener):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.native.compiling import compiled, in_place
-from treewright.native.dependency.eisner import EXCLUDED, root_as_word
+from treewright.native.dependency.eisner import EXCLUDED, drop_root_word, root_as_word
 
 
 class Contraction(NamedTuple):
@@ -232,8 +232,7 @@ def matrix_tree_marginals(score, single_root, marginal):
     wider = root_as_word(score)
     found = np.empty(wider.shape)
     log_sum = _rooted_marginals(wider, found)
-    marginal[:, :] = found[1:, 1:]
-    marginal[:, 0] = 0.0
+    drop_root_word(found, marginal)
     return log_sum
 
 

@@ -140,7 +140,8 @@ def _make_room(graph, count, more_nodes, more_edges):
 @compiled
 def _grown(array, size):
     grown = np.empty(size, array.dtype)
-    grown[: array.size] = array
+    for at in range(array.size):
+        grown[at] = array[at]
     return grown
 
 

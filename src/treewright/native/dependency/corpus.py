@@ -164,7 +164,8 @@ def update_weights(model, sentence, right, heads, options, step, weights, totals
 @compiled
 def _doubled(array):
     longer = np.empty(2 * array.size, array.dtype)
-    longer[: array.size] = array
+    for at in range(array.size):
+        longer[at] = array[at]
     return longer
 
 
@@ -190,7 +191,9 @@ def parse_corpus(stages, model, corpus, weights, numbers, single_root, heads, sc
 def store_trees(corpus, number, trees, heads):
     """Copy the trees of a sentence (k, words and the root) to its rows in `heads` (k, rows)."""
     row = corpus.first_row[number] + ROOT
-    heads[:, row : row + trees.shape[1]] = trees
+    for rank in range(trees.shape[0]):
+        for word in range(trees.shape[1]):
+            heads[rank, row + word] = trees[rank, word]
 
 
 @compiled

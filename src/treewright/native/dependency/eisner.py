@@ -43,8 +43,7 @@ def arc_marginals(score, single_root, marginal):
     wider = root_as_word(score)
     found = np.empty(wider.shape)
     log_sum = _rooted_marginals(wider, found)
-    marginal[:, :] = found[1:, 1:]
-    marginal[:, 0] = 0.0
+    drop_root_word(found, marginal)
     return log_sum
 
 
@@ -56,8 +55,19 @@ def root_as_word(score):
     """
     wider = np.full((score.shape[0] + 1, score.shape[0] + 1), EXCLUDED)
     wider[0, 1] = 0.0
-    wider[1:, 2:] = score[:, 1:]
+    for head in range(score.shape[0]):
+        for word in range(1, score.shape[0]):
+            wider[head + 1, word + 1] = score[head, word]
     return wider
+
+
+@in_place
+def drop_root_word(found, marginal):
+    """Fill the marginals of arcs from those by which the root is a word."""
+    for head in range(marginal.shape[0]):
+        marginal[head, 0] = 0.0
+        for word in range(1, marginal.shape[0]):
+            marginal[head, word] = found[head + 1, word + 1]
 
 
 @compiled
@@ -70,13 +80,20 @@ def _rooted_marginals(score, marginal):
         total = _fill_inside(potential, spans)
         if total >= SMALLEST_SUM:
             break
-        potential *= 2.0
+        _double(potential)
         log_scale -= n * np.log(2.0)
     if SMALLEST_SUM <= total <= 1 / SMALLEST_SUM:
         _fill_marginals(potential, spans, total, marginal)
         if _adds_up(marginal):
             return np.log(total) + log_scale
     return _log_marginals(score, marginal)
+
+
+@in_place
+def _double(potential):
+    for head in range(potential.shape[0]):
+        for word in range(potential.shape[1]):
+            potential[head, word] *= 2.0
 
 
 @compiled

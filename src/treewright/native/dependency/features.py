@@ -88,22 +88,22 @@ def distance_bin(distance):
 
 
 @in_place
-def _near(part):
+def _near(situation):
     """Return the share of a part's directions in its keys."""
-    return np.uint64(part[SITUATION]) * PRIME
+    return np.uint64(situation) * PRIME
 
 
 @in_place
-def _far(part):
+def _far(situation, distance):
     """Return the share of a part's directions and distance."""
-    return np.uint64(part[SITUATION] + 16 * (part[DISTANCE] + 1)) * PRIME
+    return np.uint64(situation + 16 * (distance + 1)) * PRIME
 
 
 @in_place
 def fill_keys(templates, sentence, part, keys):
     """Fill the keys of a part's features; return how many there are."""
     n_keys = 0
-    near, far = _near(part), _far(part)
+    near, far = _near(part[SITUATION]), _far(part[SITUATION], part[DISTANCE])
     for template in range(templates.seed.size):
         key = templates.seed[template]
         for atom in range(templates.first_atom[template], templates.first_atom[template + 1]):
@@ -126,7 +126,8 @@ def score_columns(templates, values, parts, weights, shift, scores):
     n_parts = parts.shape[1]
     near, far = np.empty(n_parts, np.uint64), np.empty(n_parts, np.uint64)
     for at in range(n_parts):
-        near[at], far[at] = _near(parts[:, at]), _far(parts[:, at])
+        near[at] = _near(parts[SITUATION, at])
+        far[at] = _far(parts[SITUATION, at], parts[DISTANCE, at])
     keys = np.empty(n_parts, np.uint64)
     shares = np.empty(values.shape[0], np.uint64)
     scores[:] = 0.0
@@ -163,7 +164,8 @@ def _add_shares(templates, values, atom, shares):
 def fill_arc_keys(templates, sentence, part, keys):
     """Fill the keys of an arc: its templates, the tags in between, and pairs of morphological features."""
     n_keys = fill_keys(templates, sentence, part, keys)
-    return n_keys + _fill_built_in_keys(templates, sentence, part, keys[n_keys:])
+    head, modifier, situation = part[HEAD], part[MODIFIER], part[SITUATION]
+    return n_keys + _fill_built_in_keys(templates, sentence, head, modifier, situation, keys[n_keys:])
 
 
 @compiled
@@ -171,22 +173,23 @@ def add_built_in(templates, sentence, parts, weights, shift, scores):
     """Add the scores of the built-in features of many arcs, one a column of `parts`."""
     keys = np.empty(MAX_EXTRA_KEYS, np.uint64)
     for at in range(parts.shape[1]):
-        n_keys = _fill_built_in_keys(templates, sentence, parts[:, at], keys)
+        head, modifier, situation = parts[HEAD, at], parts[MODIFIER, at], parts[SITUATION, at]
+        n_keys = _fill_built_in_keys(templates, sentence, head, modifier, situation, keys)
         scores[at] += sum_weights(weights, shift, keys, n_keys)
 
 
 @in_place
-def _fill_built_in_keys(templates, sentence, part, keys):
-    n_keys = _fill_between_keys(templates.between, sentence, part, keys)
-    return n_keys + _fill_morph_keys(templates.morphs, sentence, part, keys[n_keys:])
+def _fill_built_in_keys(templates, sentence, head, modifier, situation, keys):
+    n_keys = _fill_between_keys(templates.between, sentence, head, modifier, situation, keys)
+    return n_keys + _fill_morph_keys(templates.morphs, sentence, head, modifier, situation, keys[n_keys:])
 
 
 @in_place
-def _fill_between_keys(numbers, sentence, part, keys):
+def _fill_between_keys(numbers, sentence, head, modifier, situation, keys):
     """Fill a key for each different tag between head and modifier."""
-    low = min(part[HEAD], part[MODIFIER]) + 1
-    high = min(max(part[HEAD], part[MODIFIER]), low + MAX_BETWEEN)
-    base = _with_tags(numbers, sentence, part, BETWEEN_TAG)
+    low = min(head, modifier) + 1
+    high = min(max(head, modifier), low + MAX_BETWEEN)
+    base = _with_tags(numbers, sentence, head, modifier, situation, BETWEEN_TAG)
     n_keys = 0
     for row in range(low, high):
         if sentence.same_before[row] < low:
@@ -196,12 +199,12 @@ def _fill_between_keys(numbers, sentence, part, keys):
 
 
 @in_place
-def _fill_morph_keys(numbers, sentence, part, keys):
+def _fill_morph_keys(numbers, sentence, head, modifier, situation, keys):
     """Fill a key for each morphological feature of one word, alone and with each of the other."""
-    first_h, first_m = sentence.first_morph[part[HEAD]], sentence.first_morph[part[MODIFIER]]
-    last_h = min(sentence.first_morph[part[HEAD] + 1], first_h + MAX_MORPHS)
-    last_m = min(sentence.first_morph[part[MODIFIER] + 1], first_m + MAX_MORPHS)
-    base = _with_tags(numbers, sentence, part, TAG)
+    first_h, first_m = sentence.first_morph[head], sentence.first_morph[modifier]
+    last_h = min(sentence.first_morph[head + 1], first_h + MAX_MORPHS)
+    last_m = min(sentence.first_morph[modifier + 1], first_m + MAX_MORPHS)
+    base = _with_tags(numbers, sentence, head, modifier, situation, TAG)
     n_keys = 0
     for below in range(first_m, last_m):
         keys[n_keys] = base + np.uint64(sentence.morphs[below]) * numbers[4]
@@ -216,11 +219,11 @@ def _fill_morph_keys(numbers, sentence, part, keys):
 
 
 @in_place
-def _with_tags(numbers, sentence, part, attribute):
+def _with_tags(numbers, sentence, head, modifier, situation, attribute):
     """Return the sum of a seed, the directions, and the tags of head and modifier."""
-    head = np.uint64(sentence.values[part[HEAD], attribute])
-    modifier = np.uint64(sentence.values[part[MODIFIER], attribute])
-    return numbers[0] + _near(part) + head * numbers[1] + modifier * numbers[2]
+    above = np.uint64(sentence.values[head, attribute])
+    below = np.uint64(sentence.values[modifier, attribute])
+    return numbers[0] + _near(situation) + above * numbers[1] + below * numbers[2]
 
 
 @in_place

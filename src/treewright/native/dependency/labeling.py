@@ -140,7 +140,7 @@ def fill_label_keys(model, tree, labels, word, keys):
 
     `labels` are those predicted so far.
     """
-    part = np.zeros(PART_SIZE, np.int64)
+    part = np.zeros(PART_SIZE, np.int32)
     place_word(part, tree, word)
     n_keys = fill_arc_keys(model.own, tree.sentence, part, keys)
     n_keys = _fill_history_keys(tree, labels, word, keys, n_keys)

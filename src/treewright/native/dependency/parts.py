@@ -73,7 +73,10 @@ class PartModel(NamedTuple):
 def number_arcs(keep):
     """Return the heads and modifiers of the arcs that are true in `keep`, and where each group begins."""
     n = keep.shape[0] - 1
-    n_arcs = keep[:, 1:].sum()
+    n_arcs = 0
+    for word in range(n + 1):
+        for other in range(1, n + 1):
+            n_arcs += keep[word, other]
     head = np.empty(n_arcs, np.int32)
     modifier = np.empty(n_arcs, np.int32)
     first_arc = np.zeros(2 * n + 3, np.int32)
@@ -269,10 +272,13 @@ def list_grand_siblings(parts, pairs):
         start = parts.first_grand_sibling[head]
         for at in range(parts.first_in[head], parts.first_in[head + 1]):
             grandparent = parts.head[parts.arcs_in[at]]
-            mine = columns[:, start : start + last - first]
-            mine[:, :] = pairs[:, first:last]
-            mine[GRANDPARENT, :] = ROOT + grandparent
-            mine[SITUATION, :] += np.int32(2 if grandparent < head else 0)
+            side = 2 if grandparent < head else 0
+            for row in range(PART_SIZE):
+                for pair in range(first, last):
+                    columns[row, start + pair - first] = pairs[row, pair]
+            for column in range(start, start + last - first):
+                columns[GRANDPARENT, column] = ROOT + grandparent
+                columns[SITUATION, column] += side
             start += last - first
     return columns
 

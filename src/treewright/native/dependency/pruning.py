@@ -99,7 +99,9 @@ def filter_arcs(stage, sentence, keep):
     score_arcs(stage, sentence, keep, score)
     arc_marginals(score, stage.single_root, marginal)
     for modifier in range(1, n + 1):
-        best = marginal[:, modifier].max()
+        best = 0.0
+        for head in range(n + 1):
+            best = max(best, marginal[head, modifier])
         n_kept = 0
         for head in range(n + 1):
             if keep[head, modifier]:
@@ -161,7 +163,7 @@ def learn_stage(stage, corpus, gold, kept, squares, order, rate):
 
     `squares` are sums of squared gradients by slot. Where `kept` has no codes, all arcs compete.
     """
-    part = np.zeros(PART_SIZE, np.int64)
+    part = np.zeros(PART_SIZE, np.int32)
     keys = np.empty(stage.max_keys, np.uint64)
     loss = 0.0
     for number in order:
