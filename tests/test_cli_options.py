@@ -363,8 +363,6 @@ def test_a_flag_that_negates_is_named_as_it_is_given():
         ),
         ("demo --seed -1", "--seed is '-1'; expected an integer of at least 0"),
         ("fetch en_ewt --release new", "--release is 'new'; expected a number as text, such as '2.14'"),
-        ("explain m x --language en", "--language has no effect without --raw; expected --raw"),
-        ("parse m x --language en", "--language has no effect without --raw; expected --raw"),
         (
             "convert x.conllu y.conllu --projectivize path --deprojectivize",
             "--projectivize and --deprojectivize are both given; expected one of them",

@@ -317,8 +317,6 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, folder):
         fail("parse", model, source, "--tags", "x")
         == "treewright: --tags is 'x'; expected one of gold, predicted"
     )
-    message = fail("parse", model, source, "--language", "en")
-    assert message == "treewright: --language has no effect without --raw; expected --raw"
 
 
 def test_a_damaged_model_is_one_line(fail, folder, tmp_path):
