@@ -73,8 +73,16 @@ def parameters_of(kind):
 @pytest.mark.parametrize("name", train.KINDS)
 def test_every_parameter_of_a_model_is_an_option_with_its_default(name):
     kind, found = train.KINDS[name], options_of("train", name)
-    for parameter, (default, hint) in parameters_of(train.locate(kind.model)).items():
-        assert found[spell(parameter, default, NAMES)] == show(default, hint)
+    for parameter, (default, hint) in parameters_of(train.locate(kind.parser or kind.model)).items():
+        if not (kind.parser and parameter == "tags"):
+            assert found[spell(parameter, default, NAMES)] == show(default, hint)
+
+
+def test_every_parameter_of_a_tokenizer_is_an_option_of_a_pipeline_with_its_default():
+    found = options_of("train", "pipeline")
+    for parameter, (default, hint) in parameters_of(tw.Tokenizer).items():
+        names = NAMES | train.TOKENIZER_SPELLINGS
+        assert found[spell(parameter, default, names)] == show(default, hint)
 
 
 @pytest.mark.parametrize("name", [name for name, kind in train.KINDS.items() if kind.reranker])
@@ -103,7 +111,7 @@ def test_every_parameter_of_a_tree_kernel_is_an_option_of_kernel(kernel):
             assert found[spell(parameter, default, NAMES)] == show(default, hint)
 
 
-@pytest.mark.parametrize("name", train.KINDS)
+@pytest.mark.parametrize("name", [name for name, kind in train.KINDS.items() if not kind.parser])
 def test_without_options_a_model_has_its_defaults(name, tmp_path, monkeypatch):
     kind = train.locate(train.KINDS[name].model)
     fitted = []

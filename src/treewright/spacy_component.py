@@ -352,6 +352,9 @@ class SpacyTokenizer:
         tokens, spaces = require("spacy.util", "spacy").get_words_and_spaces(words, text)
         is_start = iter(starts)
         sent_starts = [not token.isspace() and next(is_start) for token in tokens]
+        if sent_starts and not sent_starts[0]:  # white space before the first word belongs to its sentence
+            sent_starts[sent_starts.index(True) if True in sent_starts else 0] = False
+            sent_starts[0] = True
         kind = require("spacy.tokens", "spacy").Doc
         doc: Doc = kind(self.vocab, words=tokens, spaces=spaces, sent_starts=sent_starts)
         return doc

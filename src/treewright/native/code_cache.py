@@ -1,5 +1,6 @@
 """Where machine code is kept: in the user's cache, or in a wheel with code for common processors."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -118,6 +119,11 @@ class CodeCache(FunctionCache):
         super().__init__(function)
         folder = SHIPPED / place_of(function)
         self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, FINGERPRINT)
+
+    def save_overload(self, sig, data):
+        """Keep code, unless the disk is full or cannot be written: it is then compiled again another time."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
     def load_overload(self, sig, target_context):
         """Return the code for argument types, None if there is none."""
