@@ -114,7 +114,7 @@ def test_without_options_a_model_has_its_defaults(name, tmp_path, monkeypatch):
 
     fit.__signature__ = inspect.signature(kind.fit)
     monkeypatch.setattr(kind, "fit", fit)
-    monkeypatch.setattr(kind, "save", lambda self, path: None)
+    monkeypatch.setattr(kind, "save", lambda self, path, *, compact: None)
     monkeypatch.setattr(kind, "read_training", staticmethod(kind.read_training))
     bank = tw.make_treebank(5, random_state=0)
     tw.write_brackets(bank.constituents, tmp_path / "bank.mrg")
