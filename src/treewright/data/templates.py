@@ -12,7 +12,8 @@ one thing, there are no roles and atoms are attributes alone, as in ``predicate 
 module                                    features of
 ========================================  ===========================================================
 `treewright.parsing.dependency.features`  parts of dependency trees, and their labels
-`treewright.tagging.classifier`           words, for tags and lemmas
+`treewright.tagging.classifier`           words, for tags, lemmas and multiword tokens
+`treewright.tagging.boundaries`           characters and tokens, for ends of tokens and sentences
 `treewright.data.arcs`                    arcs, for dependency tree kernels and subtree mining
 `treewright.rerank.templates`             whole dependency trees
 `treewright.srl.features`                 arguments; more in `srl.identification` and `srl.predicates`

@@ -247,6 +247,7 @@ class MultiwordSplitter(Model):
     def check_fitted_state(self) -> None:
         """Check that the classifier chooses among the splittings."""
         expect(len(self.classifier_.pieces) == len(self.splittings_), "a piece for each splitting")
+        expect(not self.classifier_.moving, "features that look at no other tokens")
         expect(len(self.stems_.forms) == len(self.stems_.classes), "a part of speech for each stem")
         expect(
             all(0 <= number < len(self.splittings_) for number in self.exceptions_.values()),

@@ -388,7 +388,7 @@ class Tokenizer(Model):
             random_state=self.random_state,
             min_count=MIN_COUNT,
             rate=0.2,
-            penalty=1e-5,
+            penalty=3e-3,
             smallest=0.02,
             what=f"learning {what}",
             after_epoch=after_epoch,
