@@ -42,6 +42,7 @@ from treewright.kernels.svm import RowCache, classification_problem, regression_
 from treewright.model import Array, Classes, expect, saved
 from treewright.persist import State
 from treewright.progress import track
+from treewright.scale import one_blas_thread
 
 N_FOLDS = 5
 """Parts of the training data for decision values that probabilities are learnt from."""
@@ -477,6 +478,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return state
 
 
+@one_blas_thread
 def _inverse_root(values: FloatArray) -> FloatArray:
     """Return the inverse square root of a symmetric matrix, on the part of the space where it has one."""
     if not np.isfinite(values).all():

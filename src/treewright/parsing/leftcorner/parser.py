@@ -36,6 +36,7 @@ from treewright.parsing.sentences import (
 )
 from treewright.persist import State
 from treewright.progress import report, task, track
+from treewright.scale import one_blas_thread
 from treewright.tagging.tagger import Tagger
 
 SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
@@ -192,6 +193,7 @@ class LeftCornerParser(ConstituentAnnotator):
         self.device = device
         self.n_jobs = n_jobs
 
+    @one_blas_thread
     def fit(
         self,
         trees: Sequence[ConstTree],
@@ -300,6 +302,7 @@ class LeftCornerParser(ConstituentAnnotator):
         sizes = Sizes.of(self.vocabulary_)
         expect(found == sizes.shapes(self.units, self.embedding, self.cell), "weights of the vocabulary")
 
+    @one_blas_thread
     def restore(self) -> None:
         """Make the network."""
         self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
@@ -389,6 +392,7 @@ class LeftCornerParser(ConstituentAnnotator):
     def _rebuild(self, decisions: Sequence[Decision], sentence: TaggedSentence) -> ConstTree:
         return rebuild(self.vocabulary_.decode(decisions, sentence.tags, sentence.words))
 
+    @one_blas_thread
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         """Return the logarithm of the probability of each tree with its words, tags being those it has.
 
@@ -402,6 +406,7 @@ class LeftCornerParser(ConstituentAnnotator):
         logs[places] = self._network.score([encode(derivations[at], self.vocabulary_) for at in places])
         return logs
 
+    @one_blas_thread
     def trace(
         self,
         candidates: Sequence[Parse | ConstTree] | Parse | ConstTree,
