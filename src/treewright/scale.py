@@ -1,9 +1,10 @@
 """How work is spread: over threads, or over the workers of a Dask cluster."""
 
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ContextDecorator, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
@@ -31,6 +32,100 @@ SAME = ("treewright", "numpy", "numba")
 """Packages of which workers must have the version that is here, so that results are the same."""
 SECONDS_DEAF = 0.2
 """On some systems waiting cannot be interrupted, so there is none without an end."""
+BLAS_SOURCES = ("scipy.linalg", "torch")
+"""Modules that load a BLAS library of their own, when they are first imported."""
+
+
+class _OneBlasThread(ContextDecorator):
+    """Limits linear algebra to one thread, since sums of floats depend on how threads divide them.
+
+    A context manager and a decorator, for functions, not for generators. It can be nested, and entered by any
+    number of threads at a time. Most libraries have one setting for the whole process; it is restored when
+    the last thread leaves. OpenMP and PyTorch have one for each thread, which that thread restores.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._own = threading.local()
+        self._sources: tuple[bool, ...] | None = None
+        self._libraries: list[Any] = []
+        self._n_inside = 0
+        self._n_threads: dict[str, tuple[Any, int]] = {}
+
+    def __enter__(self) -> None:
+        own = self._own
+        depth = getattr(own, "depth", 0)
+        if not depth:
+            own.sources, own.n_threads = None, {}
+        sources = tuple(name in sys.modules for name in BLAS_SOURCES)
+        if own.sources != sources:
+            with self._lock:
+                self._n_inside += not depth
+                self._find_libraries(sources)
+                self._limit(own.n_threads)
+            own.sources = sources
+        own.depth = depth + 1
+
+    def __exit__(self, *error: object) -> None:
+        own = self._own
+        own.depth -= 1
+        if own.depth:
+            return
+        with self._lock:
+            self._n_inside -= 1
+            _restore_threads(own.n_threads)
+            if not self._n_inside:
+                _restore_threads(self._n_threads)
+
+    def _find_libraries(self, sources: tuple[bool, ...]) -> None:
+        """Look for libraries, which takes milliseconds, if there can be others than before."""
+        if self._sources == sources:
+            return
+        from threadpoolctl import ThreadpoolController
+
+        self._libraries = ThreadpoolController().lib_controllers
+        self._sources = sources
+
+    def _limit(self, own: dict[str, tuple[Any, int]]) -> None:
+        """Limit the libraries, and note what they had: `own` is what the current thread alone has."""
+        # PyTorch first: it would not limit its BLAS if it found that OpenMP is limited.
+        torch = sys.modules.get("torch")
+        if hasattr(torch, "set_num_threads"):
+            _limit_threads(torch, "torch", own)
+        for library in self._libraries:
+            if library.user_api == "openmp":
+                _limit_threads(library, library.filepath, own)
+        for library in self._libraries:
+            if library.user_api == "blas":
+                _limit_threads(library, library.filepath, self._n_threads)
+
+
+def _limit_threads(library: Any, name: str, before: dict[str, tuple[Any, int]]) -> None:  # noqa: ANN401
+    n_threads = library.get_num_threads()
+    if n_threads is not None and n_threads != 1:
+        before.setdefault(name, (library, n_threads))
+        _set_threads(library, 1)
+
+
+def _restore_threads(before: dict[str, tuple[Any, int]]) -> None:
+    for library, n_threads in before.values():
+        _set_threads(library, n_threads)
+    before.clear()
+
+
+def _set_threads(library: Any, n_threads: int) -> None:  # noqa: ANN401
+    # threadpoolctl 3.8 ignores all threads but the first that sets a number, until that is cleared.
+    clear = getattr(library, "clear_controlling_thread", None)
+    if clear is None:
+        library.set_num_threads(n_threads)
+        return
+    clear(force=True)
+    library.set_num_threads(n_threads)
+    clear(force=True)
+
+
+one_blas_thread = _OneBlasThread()
+"""Used wherever dense linear algebra decides a result, so that it is the same with any number of threads."""
 
 
 def map_jobs(
@@ -48,7 +143,8 @@ def map_jobs(
 
     In threads, compiled code runs side by side and shares its arrays. On a cluster, each worker has a copy of
     the function and of all that it knows, and nobody sees what is changed there. An error ends the work and
-    comes out as it was raised, once no thread works on; Ctrl-C comes out at once.
+    comes out as it was raised, once no thread works on; Ctrl-C comes out at once. BLAS has one thread in each
+    job, wherever it is done.
 
     Parameters
     ----------
@@ -85,7 +181,8 @@ def map_jobs(
         if client is not None:
             return _map_remotely(function, items, client, finish)
         if n_jobs == 1 or len(items) < 2:
-            return [finish(item, function(item)) for item in items]
+            with one_blas_thread:
+                return [finish(item, function(item)) for item in items]
         return _map_in_threads(lambda item: finish(item, function(item)), items, min(n_jobs, len(items)))
 
 
@@ -112,8 +209,9 @@ def _map_in_threads(work: Callable[[Item], Result], items: Sequence[Item], n_thr
     def serve() -> None:
         _failures.set((*_failures.get(), errors))
         try:
-            while not errors and (number := next(numbers, None)) is not None:
-                results[number] = work(items[number])
+            with one_blas_thread:
+                while not errors and (number := next(numbers, None)) is not None:
+                    results[number] = work(items[number])
         except BaseException as error:
             errors.append(error)
         finally:
@@ -163,7 +261,7 @@ def iter_jobs(
         As of `map_jobs`.
     """
     if client is None:
-        yield from map(function, items)
+        yield from map(one_blas_thread(function), items)
         return
     with _Run[Result](client, function) as run:
         for item in items:
@@ -204,7 +302,8 @@ class _Sent:
 
 def _call(function: Callable[[Any], Any], content: bytes) -> bytes:
     """Do a job, on a worker, whose item and result are pickled: of these Dask would look into collections."""
-    return _pickle(function(pickle.loads(content)))
+    with one_blas_thread:
+        return _pickle(function(pickle.loads(content)))
 
 
 @dataclass

@@ -26,6 +26,7 @@ from treewright.kernels.base import Kernel, PackedExamples
 from treewright.kernels.compose import VectorKernel
 from treewright.kernels.decisions import DecisionList, GradientList, candidate_logs
 from treewright.kernels.prefixes import log_normalizer
+from treewright.scale import one_blas_thread
 
 AnyList = DecisionList | GradientList
 SMALLEST_REST = 1e-12
@@ -132,6 +133,7 @@ class DerivedKernel(Kernel):
                 raise InputError(f"list {number} is {found}; expected {expected}, as the first")
             yield each
 
+    @one_blas_thread
     def _list_features(self, candidates: AnyList) -> Any:  # noqa: ANN401
         if isinstance(candidates, GradientList):
             scores, slopes = self._combine_gradients(candidates)

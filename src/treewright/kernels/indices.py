@@ -30,6 +30,7 @@ from treewright.native.kernels.sst import (
     add_subset_trees,
     evaluate_subset_trees,
 )
+from treewright.scale import one_blas_thread
 
 FIRST_VALUES = 1 << 12
 """Room for the values of a pair of trees, until one takes more."""
@@ -374,6 +375,7 @@ class Words(NamedTuple):
     vectors: npt.NDArray[np.float32] | None
     matrix: npt.NDArray[np.float32] | None
 
+    @one_blas_thread
     def table(self, numbers: Sequence[int]) -> npt.NDArray[np.float32]:
         """Return the similarities of some words."""
         if self.matrix is not None:

@@ -13,6 +13,7 @@ from treewright.data.interop import from_nltk
 from treewright.data.labelled_trees import to_constituents
 from treewright.data.svmlight import SparseVector, stack_vectors
 from treewright.errors import FormatError, InputError, quote
+from treewright.scale import one_blas_thread
 
 Key: TypeAlias = int | str | tuple[int | str, ...]
 """A position, a key or the name of an attribute, or several, each in what the one before has found."""
@@ -96,6 +97,7 @@ def square_rows(matrix: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
     return np.asarray(np.einsum("ij,ij->i", matrix, matrix), dtype=np.float64)
 
 
+@one_blas_thread
 def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
     """Return the product of two matrices, each dense or sparse, as a dense one."""
     product = a @ b

@@ -51,7 +51,7 @@ from treewright.kernels.support import (
 from treewright.model import Array, Classes, Model, Unfitted, expect, saved
 from treewright.native.kernels.fragments import Measures
 from treewright.progress import report
-from treewright.scale import map_jobs
+from treewright.scale import map_jobs, one_blas_thread
 
 Result = TypeVar("Result")
 TREES_AT_A_TIME = 4096
@@ -144,6 +144,7 @@ class LinearizedTreeClassifier(DecisionClassifier, TransformerMixin, Model, Base
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @one_blas_thread
     def fit(
         self,
         trees: Any,  # noqa: ANN401

@@ -41,6 +41,7 @@ from treewright.kernels.support import (
 from treewright.kernels.svm import RowCache, classification_problem, regression_problem
 from treewright.model import Array, Classes, State, expect, saved
 from treewright.progress import track
+from treewright.scale import one_blas_thread
 
 N_FOLDS = 5
 """Parts of the training data for decision values that probabilities are learnt from."""
@@ -476,6 +477,7 @@ class TreeKernelNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return state
 
 
+@one_blas_thread
 def _inverse_root(values: FloatArray) -> FloatArray:
     """Return the inverse square root of a symmetric matrix, on the part of the space where it has one."""
     if not np.isfinite(values).all():

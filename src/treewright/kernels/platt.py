@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import FloatArray, Integers
+from treewright.scale import one_blas_thread
 
 MAX_STEPS = 100
 SMALLEST_GRADIENT = 1e-8
@@ -11,6 +12,7 @@ SMALLEST_STEP = 1e-10
 RIDGE = 1e-12
 
 
+@one_blas_thread
 def fit_sigmoid(decisions: FloatArray, is_positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
     """Return the slope and offset of the sigmoid that makes probabilities of decision values.
 

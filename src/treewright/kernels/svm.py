@@ -22,7 +22,7 @@ from treewright.native.kernels.svm import (
     store_working,
 )
 from treewright.progress import report, task
-from treewright.scale import map_jobs
+from treewright.scale import map_jobs, one_blas_thread
 
 BYTES_PER_VALUE = 4
 WORKING_SIZE = 64
@@ -195,6 +195,7 @@ def regression_problem(
     )
 
 
+@one_blas_thread
 def solve(
     problem: DualProblem,
     cache: RowCache,

@@ -9,6 +9,7 @@ from treewright._typing import FloatArray, Integers
 from treewright._validate import check_integer
 from treewright.errors import InputError
 from treewright.progress import track
+from treewright.scale import one_blas_thread
 
 
 class KernelBlocks(Protocol):
@@ -52,6 +53,7 @@ class KernelPerceptron:
         self.cache_memory = cache_memory
         self.random_state = random_state
 
+    @one_blas_thread
     def fit(
         self,
         kernel: KernelBlocks,
@@ -85,6 +87,7 @@ class KernelPerceptron:
         self.support_, self.coef_ = ranking.average()
         return self
 
+    @one_blas_thread
     def score(self, block: FloatArray) -> FloatArray:
         """Return the scores of rows, without base scores.
 

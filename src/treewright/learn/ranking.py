@@ -15,6 +15,7 @@ from treewright.native.learn.perceptron import Weights
 from treewright.native.learn.proximal import Alternatives, Design
 from treewright.native.learn.ranking import rank_epoch
 from treewright.progress import task, track
+from treewright.scale import one_blas_thread
 
 SMALLEST_TRUST = 1e-12
 MOST_COPIED = 300_000_000
@@ -153,6 +154,7 @@ class LogLinearRanker:
         check_number("penalty", self.penalty, low=0, high=1e12)
         check_integer("max_iter", self.max_iter, minimum=1)
 
+    @one_blas_thread
     def _maximize(self, likelihood: "_Likelihood", coef_init: FloatArray | None) -> Self:
         sizes = likelihood.sizes
         start = np.zeros(len(sizes)) if coef_init is None else np.asarray(coef_init) / sizes

@@ -23,6 +23,7 @@ from treewright.learn.lists import (
 )
 from treewright.learn.voted import check_row_count
 from treewright.progress import task
+from treewright.scale import one_blas_thread
 
 LEAST, MOST = 1e-12, 1e12
 
@@ -69,6 +70,7 @@ class StructuredSVM:
         self.tol = tol
         self.random_state = random_state
 
+    @one_blas_thread
     def fit(
         self,
         rows: RowSource,
@@ -96,6 +98,7 @@ class StructuredSVM:
         self.coef_ = search.weights
         return self
 
+    @one_blas_thread
     def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
         """Return the score of each row."""
         if rows.shape[1] != len(self.coef_):

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
 from treewright._validate import check_integer
+from treewright.scale import one_blas_thread
 
 CONTEXT_POWER = 0.75
 """Of the counts of contexts, so that rare ones tell less."""
@@ -26,6 +27,7 @@ NOWHERE = -1
 Floats = npt.NDArray[np.float64]
 
 
+@one_blas_thread
 def learn_vectors(
     sentences: Sequence[Sequence[str]],
     *,

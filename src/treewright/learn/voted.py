@@ -28,6 +28,7 @@ from treewright.learn.lists import (
     products,
 )
 from treewright.progress import track
+from treewright.scale import one_blas_thread
 
 
 class Update(NamedTuple):
@@ -188,6 +189,7 @@ class VotedPerceptron(_Voted):
     [-0.5, 0.5]
     """
 
+    @one_blas_thread
     def fit(
         self,
         rows: RowSource,
@@ -216,6 +218,7 @@ class VotedPerceptron(_Voted):
             self.support_rows_ = _take_rows(rows, self.support_)
         return self
 
+    @one_blas_thread
     def kernel_scores(self, rows: Any) -> FloatArray:  # noqa: ANN401
         """Return the scores of rows or, with `voting`, their inner products with the support."""
         if rows.shape[1] != len(self.coef_):
@@ -248,6 +251,7 @@ class KernelVotedPerceptron(_Voted):
         Of the mean of the weights after each comparison.
     """
 
+    @one_blas_thread
     def fit(
         self,
         kernel: KernelBlocks,
@@ -268,6 +272,7 @@ class KernelVotedPerceptron(_Voted):
         self.coef_ = self.updates_.coefficients(len(self.support_))
         return self
 
+    @one_blas_thread
     def kernel_scores(self, block: FloatArray) -> FloatArray:
         """Return what has been learnt of rows, from their kernel values with the support.
 
@@ -390,6 +395,7 @@ def _retrace(updates: list[Update], n_steps: int) -> tuple[Integers, UpdateHisto
     return support, UpdateHistory(right, wrong, amounts, lives)
 
 
+@one_blas_thread
 def count_votes(history: UpdateHistory, block: FloatArray, base_scores: FloatArray) -> FloatArray:
     """Return the shares of the votes that the candidates of one list have from all weights passed through.
 

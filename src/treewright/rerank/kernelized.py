@@ -19,7 +19,7 @@ from treewright.model import Array, Coded, Model, State, saved
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows
-from treewright.scale import Client, map_jobs
+from treewright.scale import Client, map_jobs, one_blas_thread
 
 SUPPORT_COLUMNS = ("words", "upos", "xpos")
 DECAY = 0.001
@@ -130,6 +130,7 @@ class KernelScorer(Model):
     def choose(self, number: int) -> None:
         """Do nothing, as there is but one choice."""
 
+    @one_blas_thread
     def score(self, lists: CandidateLists) -> FloatArray:
         """Return the score of each candidate by each of the perceptrons."""
         trees = [lists.candidate(number) for number in range(lists.n_candidates)]

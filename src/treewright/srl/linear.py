@@ -12,6 +12,7 @@ from treewright._typing import FloatArray
 from treewright.errors import InputError, quote
 from treewright.model import Array, Model, Value, expect, saved
 from treewright.progress import task
+from treewright.scale import one_blas_thread
 
 MOST_ROUNDS = 300
 """Over the examples, at the most; the machines for the roles of the English Web Treebank take 149."""
@@ -50,6 +51,7 @@ class LinearMachine(Model):
         self.C = C
         self.random_state = random_state
 
+    @one_blas_thread
     def fit(self, rows: csr_matrix, labels: list[str]) -> Self:
         """Learn from rows of features and their classes."""
         self.classes_ = sorted(set(labels))

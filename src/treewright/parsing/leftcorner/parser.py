@@ -34,6 +34,7 @@ from treewright.parsing.sentences import (
     read_sentences,
 )
 from treewright.progress import report, task, track
+from treewright.scale import one_blas_thread
 from treewright.tagging.tagger import Tagger
 
 SEARCH_COUNTS = ("beam", "branching", "max_projections", "n_jobs")
@@ -197,6 +198,7 @@ class LeftCornerParser(ConstituentAnnotator):
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([*fixed, *options], trees, dev or [])
 
+    @one_blas_thread
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
         find_device(self.device)
@@ -273,6 +275,7 @@ class LeftCornerParser(ConstituentAnnotator):
         sizes = Sizes.of(self.vocabulary_)
         expect(found == sizes.shapes(self.units, self.embedding, self.cell), "weights of the vocabulary")
 
+    @one_blas_thread
     def restore(self) -> None:
         """Make the network."""
         self._network = Network(self.weights_, Sizes.of(self.vocabulary_), cell=self.cell)
@@ -362,6 +365,7 @@ class LeftCornerParser(ConstituentAnnotator):
     def _rebuild(self, decisions: Sequence[Decision], sentence: TaggedSentence) -> ConstTree:
         return rebuild(self.vocabulary_.decode(decisions, sentence.tags, sentence.words))
 
+    @one_blas_thread
     def log_probabilities(self, trees: Sequence[ConstTree]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         """Return the logarithm of the probability of each tree with its words, tags being those it has.
 
@@ -375,6 +379,7 @@ class LeftCornerParser(ConstituentAnnotator):
         logs[places] = self._network.score([encode(derivations[at], self.vocabulary_) for at in places])
         return logs
 
+    @one_blas_thread
     def trace(
         self,
         candidates: Sequence[Parse | ConstTree] | Parse | ConstTree,

@@ -6,8 +6,7 @@ derivatives go the same way backwards by hand: at each time one product gives th
 that were linked to, and those of the weights are one product over all times at the end.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from treewright.parsing.leftcorner.decisions import Encoded
 from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
 from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, PackedDerivations, Sizes, pack
 from treewright.progress import Task
-from treewright.scale import map_jobs
+from treewright.scale import map_jobs, one_blas_thread
 
 Tensor = Any
 DECAYED = ("input", "links", "output")
@@ -166,6 +165,7 @@ class Trainer:
             )
         return self._torch.optim.SGD(groups, lr=settings.learning_rate, momentum=0.9)
 
+    @one_blas_thread
     def run_epoch(self, derivations: Sequence[Encoded], counted: Task | None = None) -> float:
         """Go through all derivations once, and count them; return the mean loss of a decision.
 
@@ -175,25 +175,14 @@ class Trainer:
         generator = np.random.default_rng([self._settings.random_state, self.epoch])
         batches = make_batches(derivations, self._settings.batch_size, generator)
         total = 0.0
-        with self._one_thread():
-            for number, batch in enumerate(batches):
-                self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)
-                seeds = generator.integers(1 << 62, size=N_SHARES).tolist()
-                total += self._learn([derivations[at] for at in batch], seeds)
-                if counted is not None:
-                    counted.advance(len(batch))
+        for number, batch in enumerate(batches):
+            self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)
+            seeds = generator.integers(1 << 62, size=N_SHARES).tolist()
+            total += self._learn([derivations[at] for at in batch], seeds)
+            if counted is not None:
+                counted.advance(len(batch))
         self.epoch += 1
         return total / sum(len(each.kinds) for each in derivations)
-
-    @contextmanager
-    def _one_thread(self) -> Iterator[None]:
-        """Keep PyTorch from dividing products that are too small for it."""
-        n_threads = self._torch.get_num_threads()
-        self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(n_threads)
 
     def _set_rates(self, share: float) -> None:
         for group, is_decaying in zip(self._optimizer.param_groups, (True, False), strict=True):
@@ -376,13 +365,13 @@ class Trainer:
                 loss = loss + lose(3 + tag, rows, packed.words[rows] - self._sizes.indptr[tag])
         return loss
 
+    @one_blas_thread
     def gradient(self, derivation: Encoded) -> tuple[float, Floats]:
         """Return the logarithm of the probability of a derivation and its derivatives by all weights.
 
         The weights are in the order of their names.
         """
-        with self._one_thread():
-            loss, slopes = self.differentiate(pack([derivation]))
+        loss, slopes = self.differentiate(pack([derivation]))
         return -loss, np.concatenate([-slopes[name].cpu().numpy().ravel() for name in sorted(slopes)])
 
     def set_weights(self, weights: dict[str, Floats]) -> None:
