@@ -11,6 +11,7 @@ from treewright.annotation.contract import Request
 from treewright.annotation.files import annotate_file
 from treewright.commands.signatures import Chosen, Options, takes
 from treewright.commands.work import begin_growing, check_results, open_cluster, running
+from treewright.data.files import check_folder
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def parse(
     is_text = request.raw or language is not None
     inputs = {"MODEL": model, "INPUT": source if is_text else None, "--predicates-from": known}
     check_results({"--output": output}, inputs)
+    check_folder(output)
     checkpoint = begin_growing(output, [source, known], resume=how.values["resume"])
     loaded = check_annotator(model, load(model))
     if not loaded.keeps_input:
@@ -94,7 +96,7 @@ def explain(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
     ],
-    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show per sentence.")] = 10,
+    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for and against.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
     raw: Annotated[
@@ -104,7 +106,7 @@ def explain(
 ) -> None:
     """Show why a reranker preferred a tree.
 
-    Prints the best candidates, and the features that decided between the first two.
+    Prints the best candidates, the features for the winner, and those for the second candidate, with totals.
 
     Example: `treewright explain parser.tw sentence.conllu`
     """
