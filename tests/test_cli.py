@@ -161,7 +161,33 @@ def test_a_failed_conversion_leaves_the_old_output(fail, tmp_path):
 
 def test_an_unwritable_output_names_the_output(fail, gold, tmp_path):
     out = tmp_path / "none" / "out.conllu"
-    assert fail("convert", gold, out) == f"treewright: {out}: No such file or directory"
+    assert fail("convert", gold, out) == missing_folder(out)
+
+
+def missing_folder(path):
+    """Return the line that names a folder which is not there."""
+    return f"treewright: {path}: the folder {path.parent} does not exist; make it, or give another name"
+
+
+def test_a_missing_folder_is_named_before_anything_is_read(fail, tmp_path):
+    out = tmp_path / "nowhere" / "result"
+    for command in (
+        ("parse", "no.tw", "no.conllu", "--output", out),
+        ("train", "dependency", "no.conllu", "--model", out),
+        ("train", "roles", "no.mrg", "--props", "no.props", "--model", out),
+        ("mine", "no.svmlight", "--out", out),
+        ("mine", "no.svmlight", "--out", tmp_path / "found.tsv", "--model", out),
+        ("kernel", "no.mrg", "--out", out),
+        ("kernel", "no.mrg", "--out", tmp_path / "gram.npy", "--labels", out),
+        ("evaluate", "no.conllu", "no.conllu", "--plot", out),
+    ):
+        assert fail(*command) == missing_folder(out)
+    assert not list(tmp_path.iterdir())
+
+
+def test_python_names_a_missing_folder_too(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        tw.write_conllu([], tmp_path / "nowhere" / "out.conllu")
 
 
 def test_an_unknown_output_format_says_how_to_name_it(fail, gold, tmp_path):
@@ -203,6 +229,32 @@ def test_lifting_needs_heads_and_names_the_sentence(fail, tmp_path):
 )
 def test_wrong_usage_is_one_line(fail, arguments, part):
     assert part in fail(*arguments)
+
+
+def test_fetch_lists_treebanks_with_short_name_and_language():
+    lines = run("fetch", "--list").splitlines()
+    assert len(lines) > 300
+    assert ["UD_Hungarian-Szeged", "hu_szeged", "Hungarian"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("text", ["hungarian", "hu", "hu_szeged", "UD_Hungarian-Szeged", "SZEGED"])
+def test_fetch_lists_treebanks_of_a_language_or_with_a_part_of_a_name(text):
+    assert run("fetch", "--list", text) == "UD_Hungarian-Szeged  hu_szeged  Hungarian\n"
+
+
+def test_fetch_finds_languages_of_two_words():
+    assert all("Ancient Greek" in line for line in run("fetch", "--list", "ancient greek").splitlines())
+
+
+def test_fetch_lists_nothing_in_one_line(fail):
+    expected = "expected a language or a part of a name, such as English or EWT"
+    found = f"treewright: no treebank has 'Hungrian' in its name; {expected}"
+    assert fail("fetch", "--list", "Hungrian") == f"{found}; did you mean UD_Hungarian-Szeged?"
+
+
+def test_fetch_without_a_name_says_how_to_find_one(fail):
+    expected = "expected a name such as UD_English-EWT (treewright fetch --list shows all)"
+    assert fail("fetch") == f"treewright: no treebank was named; {expected}"
 
 
 def test_fetch_takes_a_language_code(fail):

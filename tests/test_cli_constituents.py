@@ -1,6 +1,7 @@
 """Training and using a constituency parser from the command line."""
 
 import json
+import re
 
 import pytest
 from commands import run
@@ -47,7 +48,9 @@ def test_training_leaves_a_model_and_nothing_else(folder):
 def test_training_says_how_it_goes(folder, tmp_path):
     shown = run(*TRAIN, folder / "train.mrg", "--model", tmp_path / "m", "--lowest-penalty", 20).stderr
     assert "54 sentences, " in shown  # a tenth of them is held out
-    assert "dev F1" in shown
+    steps = re.findall(r"^penalty (\S+): .* dev F1 (\S+)$", shown, flags=re.MULTILINE)
+    penalty, score = max(steps, key=lambda step: float(step[1]))
+    assert f"chosen: penalty {penalty} with dev F1 {score}, the best of {len(steps)} penalties\n" in shown
     assert shown.endswith(f"written: {tmp_path / 'm'}\n")
 
 

@@ -6,6 +6,7 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright._optional import install_command
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 
 TRAIN = ("train", "leftcorner")
@@ -178,7 +179,7 @@ def test_help_and_what_is_missing_need_no_pytorch(fail, data, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "torch", None)
     assert "--learning-rate" in run(*TRAIN, "--help").stdout
     message = fail(*TRAIN, data / "train.mrg", "--model", tmp_path / "m")
-    assert message == ("treewright: torch is not installed; it comes with: pip install 'treewright[neural]'")
+    assert message == f"treewright: torch is not installed; install it with: {install_command('neural')}"
     assert not list(tmp_path.iterdir())
 
 

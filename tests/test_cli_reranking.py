@@ -1,10 +1,16 @@
 """Reranking from the command line: training, parsing, reasons, and the papers' experiments."""
 
+import io
+
 import pytest
 from commands import run
+from rich.console import Console
 
 import treewright as tw
+from treewright.parsing.dependency.parser import Candidate
 from treewright.report.experiment import list_experiments
+from treewright.report.reranking import show_comparisons
+from treewright.rerank.reasons import Comparison
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +62,7 @@ def test_a_reranker_without_a_significant_gain_decides_nothing(folder, model):
     assert not tw.load(model).is_trusted_
     shown = run("explain", model, folder / "test.conllu", "--sentences", "8").stdout
     assert "the parser's score decided" in shown
-    assert "What decided" not in shown
+    assert "For tree 1" not in shown
 
 
 def test_reasons_are_shown_in_words(folder, model, tmp_path):
@@ -66,8 +72,26 @@ def test_reasons_are_shown_in_words(folder, model, tmp_path):
     options = ["--sentences", "8", "--reasons", "2"]
     shown = run("explain", tmp_path / "trusted.tw", folder / "test.conllu", *options).stdout
     assert "Sentence 8: " in shown
-    assert "What decided between 1 and 2" in shown
+    assert "For tree 1, against tree 2: " in shown
     assert "→" in shown
+
+
+def test_features_for_the_winner_come_first_and_both_sides_have_totals():
+    tree = tw.DepTree(["a", "b"], [0, 1])
+    candidates = [Candidate(tree, score, 0.5) for score in (3.0, 2.0)]
+    reasons = [("against one", -2.0), ("for one", 1.5), ("for two", 1.25), ("for three", 0.5)]
+    console = Console(file=io.StringIO(), width=80)
+    show_comparisons(console, [Comparison(candidates, [1.0, 1.0], [2.0, 1.0], reasons)], n_reasons=2)
+    shown = [line.strip() for line in console.file.getvalue().splitlines()]
+    places = [
+        shown.index("For tree 1, against tree 2: 3 features, total 3.250, of which the weightiest 2"),
+        shown.index("1.500   for one"),
+        shown.index("1.250   for two"),
+        shown.index("For tree 2, against tree 1: 1 feature, total 2.000"),
+        shown.index("2.000   against one"),
+    ]
+    assert places == sorted(places)
+    assert not any("for three" in line for line in shown)
 
 
 def test_a_parser_alone_has_no_reasons(folder, tmp_path, fail):

@@ -12,6 +12,7 @@ import pytest
 from commands import run
 
 import treewright as tw
+from treewright._optional import install_command
 
 pytest.importorskip("fastapi", reason="the service needs the extra web")
 pytest.importorskip("uvicorn", reason="the service needs the extra web")
@@ -121,4 +122,4 @@ def test_a_tagger_that_is_none_is_one_line(fail, model):
 def test_a_missing_extra_is_named(fail, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     message = fail("serve", model)
-    assert message == "treewright: fastapi is not installed; it comes with: pip install 'treewright[web]'"
+    assert message == f"treewright: fastapi is not installed; install it with: {install_command('web')}"

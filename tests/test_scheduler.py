@@ -13,6 +13,7 @@ from commands import run
 
 import treewright as tw
 from treewright import _cache, checkpoint, scale
+from treewright._optional import install_command
 from treewright.commands import work
 from treewright.kernels import gram
 from treewright.mining import polynomial
@@ -170,4 +171,4 @@ def test_what_is_no_address_is_one_line(folder, fail, tmp_path):
 def test_without_the_extra_a_scheduler_needs_it(folder, fail, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     line = fail("mine", folder / "data.svmlight", "--out", tmp_path / "f", "--scheduler", "tcp://127.0.0.1:9")
-    assert line.endswith("distributed is not installed; it comes with: pip install 'treewright[cluster]'")
+    assert line.endswith(f"distributed is not installed; install it with: {install_command('cluster')}")

@@ -15,7 +15,7 @@ import pytest
 
 from treewright.data import remote
 from treewright.data.conllu import read_conllu
-from treewright.data.languages import CODES, REPOSITORIES, TRAIN_PIECES, resolve_name
+from treewright.data.languages import CODES, REPOSITORIES, TRAIN_PIECES, resolve_name, suggest_names
 from treewright.data.remote import ATTEMPTS, TreebankFiles, fetch_treebank
 from treewright.errors import FetchError, InputError
 from treewright.progress import listening
@@ -593,6 +593,31 @@ def test_misspelt_name_gets_suggestions(fetch, server, name):
     with pytest.raises(InputError, match=r"did you mean .*(UD_English-EWT|en_ewt)\b.*\?"):
         fetch(name)
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("UD_Hungarian-Seged", "did you mean UD_Hungarian-Szeged?"),
+        ("hungarian", "did you mean UD_Hungarian-Szeged?"),
+        ("Hungrian", "did you mean UD_Hungarian-Szeged?"),
+        ("en-ewt", "did you mean en_ewt?"),
+        ("English", "did you mean one of the 14 treebanks of English? (treewright fetch --list English)"),
+        ("ancient greek", "did you mean UD_Ancient_Greek-Perseus or UD_Ancient_Greek-PROIEL or "),
+    ],
+)
+def test_languages_and_near_names_lead_to_treebanks(name, suggestion):
+    assert suggest_names(name).startswith(f"; {suggestion}")
+
+
+@pytest.mark.parametrize("name", ["UD_English-EWT", "en_ewt", "", "zzz"])
+def test_there_is_no_suggestion_for_what_is_known_or_like_nothing(name):
+    assert suggest_names(name) == ""
+
+
+def test_a_near_name_is_suggested_when_the_server_cannot_be_reached(tmp_path):
+    with pytest.raises(FetchError, match=r"did you mean UD_Hungarian-Szeged\?$"):
+        fetch_treebank("UD_Hungarian-Seged", base_url="http://127.0.0.1:9", cache=tmp_path / "cache")
 
 
 def test_unknown_language_asks_for_a_code(fetch):

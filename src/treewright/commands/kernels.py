@@ -18,6 +18,7 @@ from treewright.commands.work import (
     running,
     say,
 )
+from treewright.data.files import check_folder
 from treewright.errors import InputError
 from treewright.kernels.base import KERNELS
 from treewright.kernels.convolution import TreeKernel
@@ -104,6 +105,8 @@ def kernel(
     inputs = {option: path for option, path in settings.files().items() if option != "--labels"}
     check_results({"--labels": labels, "--out": out}, {"DATA": source, **inputs})
     check_writable(out)
+    if labels is not None:
+        check_folder(labels)
     normalize, centre = parameters.values["normalize"], parameters.values["centre"]
     if logs and normalize:
         raise InputError("--logs and --normalize are both given; expected one of them")

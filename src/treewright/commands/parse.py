@@ -11,7 +11,7 @@ from treewright.annotation.contract import Request
 from treewright.annotation.files import annotate_file
 from treewright.commands.signatures import Chosen, Options, takes
 from treewright.commands.work import begin_checkpoint, check_results, open_cluster, running
-from treewright.data.files import is_special
+from treewright.data.files import check_folder, is_special
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def parse(
     is_text = request.raw or language is not None
     inputs = {"MODEL": model, "INPUT": source if is_text else None, "--predicates-from": known}
     check_results({"--output": output}, inputs)
+    check_folder(output)
     names = [name for name in (output, source, known) if name is not None]
     no_file = next((name for name in names if name == "-" or is_special(name)), None)
     resume = how.values["resume"]
@@ -100,7 +101,7 @@ def explain(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
     ],
-    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show per sentence.")] = 10,
+    reasons: Annotated[int, typer.Option(min=1, help="Number of features to show for and against.")] = 10,
     candidates: Annotated[int, typer.Option(min=1, help="Number of candidates to show per sentence.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, help="Number of sentences to explain.")] = 10,
     raw: Annotated[
@@ -110,7 +111,7 @@ def explain(
 ) -> None:
     """Show why a reranker preferred a tree.
 
-    Prints the best candidates, and the features that decided between the first two.
+    Prints the best candidates, the features for the winner, and those for the second candidate, with totals.
 
     Example: `treewright explain parser.tw sentence.conllu`
     """

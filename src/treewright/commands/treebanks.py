@@ -9,10 +9,11 @@ from rich.console import Console
 from treewright._typing import Count, FileName, LiftingScheme, NonNegativeInt
 from treewright._validate import GIVEN, effective_if
 from treewright.commands.signatures import Chosen, Options, takes
+from treewright.commands.work import check_writable
 from treewright.data.formats import FormatName
 from treewright.data.heads import RuleName
 from treewright.data.remote import fetch_treebank
-from treewright.errors import InputError
+from treewright.errors import InputError, quote
 
 
 def offer_treebanks(incomplete: str) -> list[str]:
@@ -155,6 +156,8 @@ def evaluate(
 
     chosen.refuse_without_effect()
     values = dict(chosen.values)
+    if values["plot"]:
+        check_writable(Path(values["plot"]))
     relations, plot, as_json = values.pop("relations"), values.pop("plot"), values.pop("json")
     penn, no_punctuation = values.pop("penn_punctuation"), values.pop("no_punctuation")
     values["by_characters"] = values.pop("conll2018")
@@ -193,17 +196,39 @@ def fetch(
         typer.Argument(
             metavar="NAME",
             autocompletion=offer_treebanks,
-            help="A treebank, as UD_English-EWT or en_ewt.",
+            help="A treebank, as UD_English-EWT or en_ewt; with --list, a language or a part of a name.",
         ),
-    ],
+    ] = "",
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List the treebanks that can be fetched, with short name and language."),
+    ] = False,
+    *,
     chosen: Chosen,
 ) -> None:
     """Download a Universal Dependencies treebank.
 
     Files that are there are not downloaded again. Prints the paths of all files.
 
-    Example: `treewright fetch UD_Hungarian-Szeged`
+    Example: `treewright fetch UD_Hungarian-Szeged` (`treewright fetch --list Hungarian` shows its names)
     """
+    from treewright.data.languages import LIST_COMMAND, list_treebanks, suggest_names
+
+    if listed:
+        chosen.refuse("with --list; expected it without")
+        found = list_treebanks(name)
+        if not found:
+            remedy = suggest_names(name) or f" ({LIST_COMMAND} shows all)"
+            expected = "expected a language or a part of a name, such as English or EWT"
+            raise InputError(f"no treebank has {quote(name)} in its name; {expected}{remedy}")
+        widths = [max(map(len, column)) for column in zip(*found, strict=True)]
+        for each in found:
+            print("  ".join(text.ljust(width) for text, width in zip(each, widths, strict=True)).rstrip())
+        return
+    if not name:
+        raise InputError(
+            f"no treebank was named; expected a name such as UD_English-EWT ({LIST_COMMAND} shows all)"
+        )
     for path in fetch_treebank(name, **chosen.values):
         if path:
             print(path)

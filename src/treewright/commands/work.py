@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from treewright._optional import require
 from treewright._typing import Address
 from treewright.commands.console import say as say
-from treewright.data.files import Target, is_same_file, is_special
+from treewright.data.files import Target, check_folder, is_same_file, is_special
 from treewright.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def check_writable(path: Path) -> None:
         raise InputError(f"{path} is a folder; expected the name of a file")
     if is_special(path):
         return
+    check_folder(path)
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass

@@ -170,6 +170,14 @@ def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
     return track(items, f"writing{name}")
 
 
+def check_folder(path: Target) -> None:
+    """Refuse a file to be written in a folder that does not exist."""
+    folder = Path(path).parent
+    if not _is_standard(path) and not folder.exists():
+        found = f"the folder {folder} does not exist; make it, or give another name"
+        raise FileNotFoundError(errno.ENOENT, found, os.fspath(path))
+
+
 def is_special(path: Target) -> bool:
     """Tell whether `path` is there and is no regular file: a pipe, a device, a socket, a folder."""
     return os.path.exists(path) and not os.path.isfile(path)
@@ -312,6 +320,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         return
     place = path.resolve() if path.is_symlink() else path
     mode = place.stat().st_mode & 0o777 if place.exists() else 0o666
+    check_folder(path)
     with naming(path), ExitStack() as stack:
         try:
             descriptor, temporary = stack.enter_context(temporary_file(place, mode=0o600 | mode))

@@ -359,7 +359,7 @@ def _fill_part(source: _Source, name: str, part: Path) -> bool:
 def _unreachable(source: _Source, name: str, reason: str) -> FetchError:
     resume = "call again to resume, " if _resuming_headers(source.folder / f"{name}.part") else ""
     remedy = f"check the connection, {resume}or put the file at {source.folder / name} yourself"
-    return FetchError(f"{source.url(name)}: {reason}; {remedy}")
+    return FetchError(f"{source.url(name)}: {reason}; {remedy}{suggest_names(source.repository)}")
 
 
 def _request_rest(source: _Source, name: str, part: Path) -> bool:

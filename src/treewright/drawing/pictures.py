@@ -165,7 +165,7 @@ def draw(
     tree : DepTree, ConstTree or candidate
         Of a candidate of a parser, its tree.
     path : path-like, optional
-        Ends in ``.svg``, ``.png`` (for which Matplotlib is needed: ``pip install 'treewright[report]'``) or
+        Ends in ``.svg``, ``.png`` (which needs Matplotlib, of the extra ``report``) or
         ``.txt``. The file appears whole or not at all.
     marked : collection of int
         Words, counted from 1, or nodes, counted from 0 in post-order, to point out.

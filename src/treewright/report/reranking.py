@@ -24,7 +24,10 @@ def show_comparisons(
         if len(comparison.candidates) == 1:
             console.print("There is no other tree.\n")
         elif comparison.reasons:
-            console.print(reason_table(comparison, n_reasons))
+            for rank in (1, 2):
+                if reasons := reasons_for(comparison, rank):
+                    console.print(describe_reasons(reasons, rank, n_reasons), soft_wrap=True)
+                    console.print(reason_table(reasons[:n_reasons]))
         else:
             console.print("No feature tells the first two apart: the parser's score decided.\n")
 
@@ -54,11 +57,24 @@ def describe_difference(best: DepTree, other: DepTree) -> str:
     )
 
 
-def reason_table(comparison: Comparison, n_reasons: int) -> Table:
-    """Return the weightiest features that only one of the first two candidates has."""
-    title = f"What decided between 1 and 2 ({len(comparison.reasons)} features, the weightiest first)"
-    table = Table("speaks for", "weight", "feature", box=SIMPLE_HEAD, title=title, title_justify="left")
-    for text, weight in comparison.reasons[:n_reasons]:
-        table.add_row("1" if weight > 0 else "2", f"{abs(weight):.3f}", Text(text))
-    table.columns[1].justify = "right"
+def reasons_for(comparison: Comparison, rank: int) -> list[tuple[str, float]]:
+    """Return the features that speak for one of the first two candidates, with positive weights."""
+    sign = 1 if rank == 1 else -1
+    return [(text, sign * weight) for text, weight in comparison.reasons if sign * weight > 0]
+
+
+def describe_reasons(reasons: Sequence[tuple[str, float]], rank: int, n_reasons: int) -> str:
+    """Say how many features speak for a candidate, how much all of them weigh, and how many are shown."""
+    total, n_features = sum(weight for _, weight in reasons), len(reasons)
+    shown = f", of which the weightiest {n_reasons}" if n_features > n_reasons else ""
+    counted = f"{n_features} feature{'s' if n_features > 1 else ''}"
+    return f"For tree {rank}, against tree {3 - rank}: {counted}, total {total:.3f}{shown}"
+
+
+def reason_table(reasons: Sequence[tuple[str, float]]) -> Table:
+    """Return features with their weights."""
+    table = Table("weight", "feature", box=SIMPLE_HEAD)
+    for text, weight in reasons:
+        table.add_row(f"{weight:.3f}", Text(text))
+    table.columns[0].justify = "right"
     return table

@@ -281,6 +281,10 @@ class ConstituentParser(ConstituentAnnotator):
                 counted.advance()
         self.history_ = learners.history
         best = max(self.history_, key=lambda step: step.f1)
+        report(
+            f"chosen: penalty {best.penalty:.3g} with dev F1 {best.f1:.2f}, the best of "
+            f"{len(self.history_)} penalties"
+        )
         self.forests_ = learners.forests(best.sizes)
 
     def _predict_quickly(self, dev: Sequence[ConstTree]) -> list[ConstTree]:

@@ -63,7 +63,7 @@ class LeftCornerParser(ConstituentAnnotator):
     """A constituency parser that knows how probable each tree is, together with its words.
 
     A tree is made by left-corner decisions, whose probabilities a Simple Synchrony Network computes of the
-    whole history. Training needs PyTorch (``pip install 'treewright[neural]'``), parsing does not.
+    whole history. Training needs PyTorch (the extra ``neural``), parsing does not.
 
     Parameters
     ----------
