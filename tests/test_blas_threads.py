@@ -18,6 +18,7 @@ from treewright.kernels.indices import Words
 from treewright.kernels.inputs import multiply
 from treewright.kernels.machines import _inverse_root
 from treewright.kernels.platt import fit_sigmoid
+from treewright.kernels.support import multiply as multiply_kernel
 from treewright.learn.kernel import KernelPerceptron
 from treewright.learn.ranking import LogLinearRanker
 from treewright.learn.structured import StructuredSVM
@@ -157,6 +158,24 @@ def test_results_do_not_depend_on_threads_of_blas(compute):
         with threadpool_limits(n_threads, user_api="blas"):
             found.append(compute())
     np.testing.assert_equal(*found)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 40])
+def test_kernel_products_do_not_depend_on_jobs(n_columns):
+    values, factors = random_numbers(500, 2000), random_numbers(2000, n_columns)
+
+    class Packed:
+        def __len__(self):
+            return len(factors)
+
+        def compare(self, examples):
+            return values[examples]
+
+    first, *others = (
+        multiply_kernel(Packed(), list(range(500)), factors, n_jobs=n_jobs) for n_jobs in (1, 2, 3, 7)
+    )
+    for other in others:
+        np.testing.assert_array_equal(first, other)
 
 
 @pytest.fixture

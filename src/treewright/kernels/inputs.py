@@ -18,6 +18,8 @@ from treewright.scale import one_blas_thread
 Key: TypeAlias = int | str | tuple[int | str, ...]
 """A position, a key or the name of an attribute, or several, each in what the one before has found."""
 TREES = "a ConstTree, a DepTree, an nltk.Tree or a string of brackets"
+ROWS_TOGETHER = 32
+"""Rows of a dense product that are computed together: BLAS sums a row in an order that depends on others."""
 
 
 def as_tree(example: object, *, centre: str = "relation") -> ConstTree:
@@ -99,9 +101,18 @@ def square_rows(matrix: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
 
 @one_blas_thread
 def multiply(a: Any, b: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
-    """Return the product of two matrices, each dense or sparse, as a dense one."""
-    product = a @ b
-    return np.asarray(product.toarray() if issparse(product) else product, dtype=np.float64)
+    """Return the product of two matrices, each dense or sparse, as a dense one.
+
+    Rows of a dense product are the same in each part of `a` that begins at a multiple of ROWS_TOGETHER.
+    """
+    if issparse(a) or issparse(b):
+        product = a @ b
+        return np.asarray(product.toarray() if issparse(product) else product, dtype=np.float64)
+    found = np.empty((a.shape[0], b.shape[1]))
+    for begin in range(0, len(found), ROWS_TOGETHER):
+        rows = slice(begin, begin + ROWS_TOGETHER)
+        found[rows] = a[rows] @ b
+    return found
 
 
 def find_parts(examples: Iterable[Any], key: Key) -> tuple[npt.NDArray[np.bool_], list[Any]]:

@@ -27,6 +27,8 @@ from treewright.kernels.examples import (
     kernel_state,
     take_examples,
 )
+from treewright.kernels.inputs import ROWS_TOGETHER
+from treewright.kernels.inputs import multiply as multiply_rows
 from treewright.kernels.svm import RowCache, Solution, solve
 from treewright.model import Array, Model, State, Value, expect, identify, saved
 from treewright.native.kernels.svm import DualProblem
@@ -319,11 +321,11 @@ def multiply(packed: PackedExamples, examples: Any, factors: FloatArray, *, n_jo
     """Return the kernel's values of examples with those that are packed, times a matrix, batch by batch."""
     n_examples = count_examples(examples)
     size = max(1, min(BATCH_VALUES // len(packed), -(-n_examples // n_jobs)))
+    size = -(-size // ROWS_TOGETHER) * ROWS_TOGETHER  # so that results do not depend on n_jobs
     batches = [slice(begin, begin + size) for begin in range(0, n_examples, size)]
 
     def multiply_batch(batch: slice) -> FloatArray:
-        products: FloatArray = packed.compare(take_examples(examples, batch)) @ factors
-        return products
+        return multiply_rows(packed.compare(take_examples(examples, batch)), factors)
 
     products = map_jobs(
         multiply_batch,
