@@ -173,7 +173,7 @@ def track_writing(items: Iterable[Item], target: Target) -> Iterator[Item]:
 def check_folder(path: Target) -> None:
     """Refuse a file to be written in a folder that does not exist."""
     folder = Path(path).parent
-    if not _is_standard(path) and not folder.exists():
+    if os.fspath(path) != STANDARD and not folder.exists():
         found = f"the folder {folder} does not exist; make it, or give another name"
         raise FileNotFoundError(errno.ENOENT, found, os.fspath(path))
 
