@@ -51,6 +51,13 @@ def call_parsers() -> None:
     tw.projectivize(tw.DepTree(["a", "b", "c", "d"], [3, 4, 0, 3]))
 
 
+def call_pipeline() -> None:
+    """Parse text with the English model of the package."""
+    import treewright as tw
+
+    tw.load("en")("The old gardener saw a heron. It flew away.")
+
+
 def call_demo() -> None:
     """Train and use a reranker."""
     from treewright.cli import app
@@ -95,7 +102,7 @@ def call_constituents() -> None:
     tw.ConstituentParser().fit(trees, trees[:5]).predict(trees[:5])
 
 
-CALLS = (call_parsers, call_demo, call_mining, call_kernels, call_constituents)
+CALLS = (call_pipeline, call_parsers, call_demo, call_mining, call_kernels, call_constituents)
 
 
 def compile_for(processor: str, folder: Path) -> None:

@@ -41,6 +41,7 @@ TRAINING = [
 WORKS = {
     "import": "import treewright.native.compiling",
     "parse": COMMAND.format(["treewright", "parse", "model.tw", "one.conllu", "--output", "parsed.conllu"]),
+    "english": COMMAND.format(["treewright", "parse", "en", "one.txt", "--output", "english.conllu"]),
     "classifier": CLASSIFIER,
     "kernel": COMMAND.format(["treewright", "kernel", "trees.mrg", "--out", "gram.npy"]),
     "train": COMMAND.format(["treewright", *TRAINING, "--epochs", "1", "--runs", "1"]),
@@ -88,6 +89,7 @@ def prepare(folder, model, sentences):
     """Write the files of all pieces of work into `folder`."""
     import treewright as tw
 
+    (folder / "one.txt").write_text("The old gardener saw a heron.\n", encoding="utf-8")
     bank = tw.make_treebank(60)
     trees = bank.dependencies
     tw.write_conllu(trees, folder / "trees.conllu")
