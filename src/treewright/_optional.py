@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -50,7 +51,7 @@ def install_command(extra: str) -> str:
     return f"{_quote(_shorten(Path(sys.executable)))} -m pip install {options}{_quote(requirement)}"
 
 
-def _read_origin() -> dict[str, dict[str, str]]:
+def _read_origin() -> dict[str, Any]:
     """Return where the package was installed from, as PEP 610 records it; nothing for a package index."""
     try:
         record = distribution(PACKAGE).read_text("direct_url.json")
