@@ -359,4 +359,4 @@ def test_a_model_that_parses_nothing_is_one_line(fail, folder, tmp_path):
 def test_propositions_are_no_sentences_to_parse(fail, folder, tmp_path):
     (tmp_path / "in.props").write_text("fox -\n")
     message = fail("parse", folder / "parser.tw", tmp_path / "in.props")
-    assert message.endswith("in.props looks like props; expected brackets or CoNLL-U")
+    assert message.endswith("in.props looks like PropBank columns; expected trees in brackets or CoNLL-U")

@@ -195,10 +195,10 @@ def test_predicates_are_for_roles_only(fail, folder, tmp_path):
     assert message == f"treewright: {expected}"
 
 
-@pytest.mark.parametrize(("name", "form"), [("test.conllu", "conllu"), ("test.props", "props")])
+@pytest.mark.parametrize(("name", "form"), [("test.conllu", "CoNLL-U"), ("test.props", "PropBank columns")])
 def test_roles_need_trees(fail, folder, name, form):
     message = fail("parse", folder / "roles.tw", folder / name)
-    assert message == f"treewright: {folder / name} looks like {form}; expected brackets"
+    assert message == f"treewright: {folder / name} looks like {form}; expected trees in brackets"
 
 
 @pytest.mark.parametrize("name", ["INPUT", "--predicates-from", "MODEL"])
@@ -279,7 +279,8 @@ def test_evaluate_refuses_options_that_roles_do_not_have(fail, folder):
     assert message == "treewright: --max-length is for brackets; found semantic roles"
     assert "punctuation is no matter of semantic roles" in fail("evaluate", gold, gold, "--no-punctuation")
     message = fail("evaluate", gold, folder / "test.mrg")
-    assert message.endswith("test.mrg looks like brackets, " + f"{gold} like props; expected one format")
+    found = f"test.mrg looks like trees in brackets, {gold} like PropBank columns"
+    assert message.endswith(f"{found}; expected one format")
 
 
 NO_PREDICATE = "1\tfoxes\tNNS\t-\t-\n\n"

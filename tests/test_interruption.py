@@ -91,7 +91,6 @@ def test_termination_is_an_interrupt():
     ("name", "values", "line"),
     [
         ("demo", {"out": "folder"}, "treewright demo --resume"),
-        ("demo", {"out": None}, None),
         ("parse", {"output": "parsed.conllu"}, "treewright parse --resume"),
         ("parse", {"output": "-"}, None),
     ],

@@ -17,6 +17,7 @@ from treewright._validate import check_params
 from treewright.annotation.contract import Request
 from treewright.data.conllu import format_tree, read_conllu
 from treewright.data.deptree import DepTree
+from treewright.data.formats import check_kind
 from treewright.data.remote import find_treebank
 from treewright.errors import InputError
 from treewright.model import Submodel, Unfitted, saved
@@ -133,6 +134,9 @@ class Pipeline(DependencyAnnotator):
         if found.train is None:
             raise InputError(f"{train} has no training part; expected a treebank that has one")
         development = dev or found.dev
+        check_kind(found.train, "dependencies")
+        if development:
+            check_kind(development, "dependencies")
         return read_conllu(found.train), read_conllu(development) if development else None
 
     def fit(

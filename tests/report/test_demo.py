@@ -1,29 +1,110 @@
+import html
 import io
+import re
+import shlex
+import sys
 
 import pytest
 from commands import run as run_command
 from rich.console import Console
 
 import treewright as tw
+from treewright._optional import install_command
 from treewright.checkpoint import Checkpoint
-from treewright.report.demo import find_patterns, learn, run_demo
+from treewright.report.demo import claim_folder, find_patterns, learn, run_demo, save_page
+from treewright.report.pages import GENERATOR, Provenance, is_page
+from treewright.report.tables import Column, Findings, Table
 
 
-def run(out=None, **options):
+def run(out, **options):
     console = Console(file=io.StringIO(), record=True, width=100)
     run_demo(console, n_sentences=100, out=out, **options)
     return console.file.getvalue()
 
 
-@pytest.mark.slow
-def test_the_demo_shows_trees_scores_and_what_was_found_again():
-    shown = run()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Run the demonstration; return its folder and what it has shown."""
+    out = tmp_path_factory.mktemp("made") / "a demo"
+    return out, run(out)
+
+
+def test_the_demo_shows_trees_scores_and_what_was_found_again(made):
+    _, shown = made
     assert "└─" in shown
     assert "►" in shown
     for name in ("next word", "majority head tag", "third-order parser", "reranked"):
         assert name in shown
     assert "reranked - parser:" in shown
     assert "planted patterns that decide more than 3 times" in shown
+
+
+def test_the_demo_keeps_its_treebank_and_its_model(made):
+    out, _ = made
+    trees = tw.read_conllu(out / "treebank.conllu", single_root=True)
+    constituents = tw.read_brackets(out / "treebank.mrg")
+    sentences = tw.read_props(out / "treebank.props")
+    assert len(trees) == len(constituents) == len(sentences) == 100
+    assert [tree.words for tree in tw.read_conllu(out / "test.conllu")] == [tree.words for tree in trees[85:]]
+    assert tw.load(out / "model.tw").predict(trees[:1])[0].words == trees[0].words
+
+
+def test_the_demo_ends_with_three_commands_that_work(made):
+    _, shown = made
+    lines = shown[shown.index("Try next:") :].splitlines()[2:]
+    commands = [shlex.split(line) for line in lines]
+    assert [command[:2] for command in commands] == [
+        ["treewright", name] for name in ("parse", "evaluate", "explain")
+    ]
+    printed = [run_command(*command[1:]).stdout for command in commands]
+    (score,) = re.findall(r"reranked +([0-9.]+)", shown)
+    assert re.search(rf"Unlabeled attachment \(UAS\) +{score} ", printed[1])
+    assert "Sentence 1: " in printed[2]
+
+
+def test_the_page_of_the_demo_is_made_as_those_of_experiments(made):
+    out, _ = made
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert GENERATOR in page
+    assert page.count("<svg") == 2
+    assert "All experiments" not in page
+    for part in ("majority head tag", "reranked - parser:", "How this was made", "Versions and machine"):
+        assert part in page
+    command = shlex.join(["treewright", "demo", "--sentences", "100", "--seed", "0", "--out", str(out)])
+    assert command in html.unescape(page)
+
+
+def test_without_the_extra_the_page_is_plain_and_says_how_to_get_another(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    console = Console(file=io.StringIO(), record=True, width=100)
+    console.print("what was shown")
+    findings = Findings("A title", [Table("", [Column("a", "A")], [])], "<svg></svg>", "", {})
+    save_page(console, findings, Provenance("", "", {}), tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "what was shown" in page
+    assert is_page(tmp_path / "report.html")
+    told = f"report.html is plain text: jinja2 is not installed; install it with: {install_command('report')}"
+    assert told in console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["report.html", "model.tw", "treebank.conllu"])
+def test_the_demo_writes_over_nothing_that_is_not_its_own(fail, tmp_path, name):
+    (tmp_path / name).write_text("precious")
+    expected = f"{tmp_path / name} is not of a demonstration; expected another folder (--out)"
+    assert fail("demo", "--out", tmp_path) == f"treewright: {expected}"
+    assert (tmp_path / name).read_text() == "precious"
+
+
+def test_a_file_is_no_folder_for_the_demo(fail, tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    assert fail("demo", "--out", path) == f"treewright: --out is {path}, which is a file; expected a folder"
+
+
+def test_a_demo_may_be_made_anew_in_its_folder_beside_other_files(made):
+    out, _ = made
+    (out / "notes.txt").touch()
+    claim_folder(out)
 
 
 @pytest.mark.slow
@@ -41,19 +122,8 @@ def test_planted_patterns_are_found_word_for_word():
 
 
 @pytest.mark.slow
-def test_the_demo_is_the_same_for_the_same_seed():
-    assert run(random_state=3) == run(random_state=3) != run(random_state=4)
-
-
-def test_the_demo_writes_its_treebank_and_a_page(tmp_path):
-    run(out=tmp_path / "demo")
-    trees = tw.read_conllu(tmp_path / "demo" / "treebank.conllu", single_root=True)
-    constituents = tw.read_brackets(tmp_path / "demo" / "treebank.mrg")
-    sentences = tw.read_props(tmp_path / "demo" / "treebank.props")
-    assert len(trees) == len(constituents) == len(sentences) == 100
-    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
-    assert "majority head tag" in page
-    assert tw.load(tmp_path / "demo" / "model.tw").predict(trees[:1])[0].words == trees[0].words
+def test_the_demo_is_the_same_for_the_same_seed(tmp_path):
+    assert run(tmp_path, random_state=3) == run(tmp_path, random_state=3) != run(tmp_path, random_state=4)
 
 
 @pytest.mark.slow
@@ -79,8 +149,3 @@ def test_a_demo_that_was_cut_off_goes_on_to_the_same_model(fail, monkeypatch, tm
     run_command(*options, "--resume")
     assert (out / "model.tw").read_bytes() == (tmp_path / "whole" / "model.tw").read_bytes()
     assert not left.exists()
-
-
-def test_a_demo_that_writes_nothing_cannot_go_on(fail):
-    message = "--resume without --out; expected the folder of the demonstration that goes on"
-    assert fail("demo", "--resume") == f"treewright: {message}"

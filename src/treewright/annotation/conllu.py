@@ -10,8 +10,11 @@ from treewright.annotation.raw_text import split_by_rules
 from treewright.data.conllu import CONLLU, declared_layout, format_tree, iter_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.files import iter_text, source_name
-from treewright.data.formats import open_text_or_trees
+from treewright.data.formats import NO_TEXT, TITLES, open_text_or_trees
 from treewright.errors import InputError
+
+OTHERS = {"brackets": TITLES["constituents"], "props": TITLES["propositions"], "binary": NO_TEXT}
+"""What cannot be read as words, by what it looks like."""
 
 
 @contextmanager
@@ -29,11 +32,10 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
             yield split_by_rules(stream, "xx")
         elif content == "conllu":
             yield iter_conllu(stream, require_heads=False)
-        elif content == "brackets":
-            raise InputError(
-                f"{source_name(source)} looks like trees in brackets; expected CoNLL-U or plain text"
-            )
-        elif any(iter_text(stream)):
+        elif content in OTHERS:
+            found = f"{source_name(source)} looks like {OTHERS[content]}"
+            raise InputError(f"{found}; expected CoNLL-U or plain text")
+        elif any(text.strip() for text in iter_text(stream)):
             raise InputError(
                 f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "
                 "CoNLL-U, a pipeline such as 'en', or --raw (needs the extra spacy)"

@@ -4,7 +4,6 @@ from rich.console import Console
 
 from treewright.commands.signatures import Chosen, Options, takes
 from treewright.commands.work import begin_checkpoint, running
-from treewright.errors import InputError
 from treewright.report.demo import MODEL, run_demo
 
 SETTINGS = ("out", "n_sentences", "random_state", "n_jobs")
@@ -17,16 +16,13 @@ SETTINGS = ("out", "n_sentences", "random_state", "n_jobs")
 def demo(chosen: Chosen, how: Chosen) -> None:
     """Train on a made-up treebank and show the results.
 
-    Trains a tagger, a parser and a reranker.
+    Trains a tagger, a parser and a reranker. Keeps treebank, model and a page in a folder, and ends with
+    commands to try on them.
 
     Example: `treewright demo --out demo`
     """
     from treewright.checkpoint import Checkpoint
 
-    out, resume = chosen.values["out"], how.values["resume"]
-    if resume and out is None:
-        raise InputError("--resume without --out; expected the folder of the demonstration that goes on")
-    checkpoint = begin_checkpoint(out / MODEL, resume=resume) if out is not None else None
+    checkpoint = begin_checkpoint(chosen.values["out"] / MODEL, resume=how.values["resume"])
     run_demo(Console(record=True), checkpoint=checkpoint, **chosen.values)
-    if checkpoint is not None:
-        Checkpoint.remove(checkpoint)
+    Checkpoint.remove(checkpoint)

@@ -45,6 +45,7 @@ def mine(
     import numpy as np
 
     from treewright.checkpoint import Checkpoint
+    from treewright.data.formats import refuse_trees
     from treewright.data.svmlight import read_svmlight
     from treewright.report.mining import MiningLines, write_conjunctions
 
@@ -59,6 +60,7 @@ def mine(
         if path is not None:
             check_writable(path)
     found = ConjunctionMiner(**miner.values | (PAPER_SETTINGS if paper else {}))
+    refuse_trees(source, "samples, a label and features per line")
     samples = read_svmlight(source)
     with (
         open_cluster(how.values["scheduler"]) as client,

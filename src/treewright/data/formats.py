@@ -1,7 +1,8 @@
 """The file formats by name, and telling them from a file's name or content."""
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO, Any, Literal, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from treewright.data.conllu import (
     write_conllu,
     write_conllx,
 )
-from treewright.data.files import BLANKS, Source, Target, open_begun
+from treewright.data.files import BLANKS, Source, Target, open_begun, source_name
 from treewright.data.propbank import ABSENT, CELL, N_FIXED_COLUMNS, iter_props, write_props
 from treewright.errors import InputError
 
@@ -25,6 +26,8 @@ CONLLU_COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b"
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t|[^\t]*\t[^\t]*\t[^\t]*\t)")
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
 """How a line of k-best trees in brackets begins, as constituency parsers write them."""
+N_COLUMNS, LEAST_COLUMNS = 10, 8
+"""Columns of CoNLL-U, and those of a row without tabs that is taken for one of CoNLL-U nevertheless."""
 MOST_COMMENTS = 1 << 20
 """Bytes of comments after which no row is waited for."""
 
@@ -55,6 +58,11 @@ FORMATS = {
 }
 
 
+TITLES = {"dependencies": "CoNLL-U", "constituents": "trees in brackets", "propositions": "PropBank columns"}
+"""What files of each kind are called in messages."""
+PLAIN_TEXT, NO_TEXT = "plain text", "a binary file"
+
+
 def find_format(name: str) -> Format:
     """Return the format called `name`."""
     if name not in FORMATS:
@@ -69,19 +77,31 @@ def format_of_name(path: str) -> Format | None:
 
 
 @contextmanager
-def open_told(path: str, format_name: str | None = None) -> Iterator[tuple[Format, Source]]:
-    """Open a file with its format: the one given, or told by the name, or else by content."""
+def open_told(
+    path: str, format_name: str | None = None, *, kinds: Sequence[str] = tuple(TITLES), remedy: str = ""
+) -> Iterator[tuple[Format, Source]]:
+    """Open a file with its format: the one given, or told by the name, or else by content.
+
+    Files of other `kinds` are refused; with plain text, `remedy` says what else can be done.
+    """
     told = find_format(format_name) if format_name else format_of_name(path)
-    if told:
-        yield told, path
-    else:
-        with open_by_content(path) as opened:
+    if told is None:
+        with open_by_content(path, kinds=kinds, remedy=remedy) as opened:
             yield opened
+        return
+    if told.kind not in kinds:
+        raise _unexpected(path, TITLES[told.kind], kinds)
+    yield told, path
 
 
 @contextmanager
-def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
-    """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U."""
+def open_by_content(
+    path: str, *, kinds: Sequence[str] = tuple(TITLES), remedy: str = ""
+) -> Iterator[tuple[Format, Source]]:
+    """Open a file and tell by its beginning whether it holds brackets, PropBank columns or CoNLL-U.
+
+    Anything else is refused, and so are other `kinds`. An empty file is of the first of them.
+    """
     with open_begun(path, _tells_format) as (begin, stream):
         row = _first_row(begin.split(b"\n"))
         if CANDIDATE.match(row or b""):
@@ -89,23 +109,77 @@ def open_by_content(path: str) -> Iterator[tuple[Format, Source]]:
                 f"{path} has k-best trees in brackets, with sentence, rank and score before each; expected "
                 "one tree per sentence"
             )
-        is_props = _is_props(row)
-        name = "brackets" if _is_bracket(begin) else "props" if is_props else "conllu"
-        yield FORMATS[name], stream
+        found = _tell_kind(begin, row)
+        if found is None:
+            found = kinds[0]
+        if found not in kinds:
+            raise _unexpected(path, TITLES.get(found, found), kinds, remedy if found == PLAIN_TEXT else "")
+        yield next(one for one in FORMATS.values() if one.kind == found), stream
 
 
-Content = Literal["conllu", "brackets", "text"]
+def check_kind(path: str | os.PathLike[str], kind: str) -> None:
+    """Refuse a file that by its name or its beginning holds something else; pipes are not looked at."""
+    if os.path.isfile(path):
+        with open_told(os.fspath(path), kinds=[kind]):
+            pass
+
+
+def _tell_kind(begin: bytes, row: bytes | None) -> str | None:
+    """Return the kind of trees in a file that begins so, or what it is instead; None if it is empty."""
+    if _is_bracket(begin):
+        return "constituents"
+    if row is None:
+        return None
+    if _is_props(row):
+        return "propositions"
+    text = row.decode("latin-1")
+    is_spaced = text[:1].isdecimal() and len(text.split()) >= LEAST_COLUMNS  # whose reader asks for tabs
+    if is_spaced or CONLLU_ROW.match(text) or GLOBAL_COLUMNS.match(text) or tell_content(text) == "conllu":
+        return "dependencies"
+    return NO_TEXT if b"\0" in begin else PLAIN_TEXT
+
+
+def _unexpected(path: str, found: str, kinds: Sequence[str], remedy: str = "") -> InputError:
+    *others, last = (TITLES[kind] for kind in kinds)
+    expected = f"{', '.join(others)} or {last}" if others else last
+    return InputError(f"{source_name(path)} looks like {found}; expected {expected}{remedy}")
+
+
+def tell_trees(begin: bytes) -> str | None:
+    """Say which trees a file that begins so surely holds, where samples of another format are expected."""
+    row = _first_row(begin.split(b"\n")) or b""
+    if BRACKETED.match(begin.decode("latin-1")):
+        return TITLES["constituents"]
+    if _is_props(row):
+        return TITLES["propositions"]
+    is_conllu = row[:1].isdigit() and row.count(b"\t") == N_COLUMNS - 1
+    return TITLES["dependencies"] if is_conllu else None
+
+
+def refuse_trees(path: str, expected: str) -> None:
+    """Refuse a file of trees where something else is expected; pipes are not looked at."""
+    if os.path.isfile(path):
+        with open_begun(path, _tells_content) as (begin, _):
+            found = tell_trees(begin)
+        if found is not None:
+            raise InputError(f"{path} looks like {found}; expected {expected}")
+
+
+Content = Literal["conllu", "brackets", "props", "text", "binary"]
 
 
 @contextmanager
 def open_text_or_trees(source: str) -> Iterator[tuple[Content, IO[bytes]]]:
-    """Open a file and tell by its name or its beginning whether it holds CoNLL-U, brackets or plain text."""
+    """Open a file and tell by its name or its beginning which trees it holds, or that it is plain text."""
     named = format_of_name(source)
     with open_begun(source, _tells_content) as (begin, stream):
-        is_known = named is not None and named.kind != "propositions"
-        content = tell_content(begin.decode("utf-8", errors="replace"))
-        if is_known and named is not None:
+        content: Content = tell_content(begin.decode("utf-8", errors="replace"))
+        if named is not None and named.kind != "propositions":
             content = "brackets" if named.kind == "constituents" else "conllu"
+        elif content == "conllu" and _is_props(_first_row(begin.split(b"\n"))):
+            content = "props"
+        elif content == "text" and b"\0" in begin:
+            content = "binary"
         yield content, stream
 
 
@@ -118,7 +192,7 @@ def _tells_content(begin: bytes) -> bool:
     return _first_row(begin.split(b"\n")[:-1]) is not None
 
 
-def tell_content(begin: str) -> Content:
+def tell_content(begin: str) -> Literal["conllu", "brackets", "text"]:
     """Tell from its beginning whether a text is CoNLL-U, brackets, or plain text.
 
     CoNLL-U has its comments, or a first row with a number and at least three columns; a tree in brackets has

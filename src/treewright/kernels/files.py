@@ -13,6 +13,7 @@ from treewright.data.bracketed import read_brackets
 from treewright.data.conllu import read_conllu
 from treewright.data.consttree import ConstTree
 from treewright.data.files import BLANKS, Source, numbered_lines, open_begun, read_lines, source_name
+from treewright.data.formats import TITLES, tell_trees
 from treewright.data.svmlight import BEFORE_TREE, MARKS, TreeExample, read_tree_examples
 from treewright.errors import FormatError, InputError, quote
 from treewright.kernels.base import Kernel
@@ -113,6 +114,8 @@ def _tell(content: "_Content") -> str:
     if line.lstrip().startswith(b"("):
         return BRACKETS
     if CONLLU_WORD.match(line):
+        if (trees := tell_trees(line)) == TITLES["propositions"]:
+            raise FormatError(content.name, number, f"a row of {trees}", FORMATS)
         return CONLLU
     is_marked = any(mark.encode() in line for mark in MARKS) or BEFORE_TREE.encode() in content.getvalue()
     if is_marked or not line:  # comments alone have no trees in any format

@@ -9,6 +9,7 @@ from treewright.annotation.sentences import SentenceLike, missing_tags, read_wor
 from treewright.data.bracketed import iter_brackets
 from treewright.data.consttree import LABEL, ConstTree
 from treewright.data.deptree import DepTree
+from treewright.data.formats import check_kind
 from treewright.errors import InputError, quote
 from treewright.metrics.parseval import sentence_length
 from treewright.parsing.constituent.inferences import TaggedSentence
@@ -29,6 +30,7 @@ def read_trees(source: str | os.PathLike[str], *, max_length: int | None = None)
     max_length : int, optional
         Only those of up to so many words, punctuation counted, traces not.
     """
+    check_kind(source, "constituents")
     limit = max_length or float("inf")
     trees = [tree for tree in iter_brackets(source) if sentence_length(tree) <= limit]
     if not trees:

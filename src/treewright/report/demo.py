@@ -1,14 +1,16 @@
 """The demonstration: a made-up treebank, and all that is learnt from it."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as ConsoleTable
 from rich.text import Text
 
+from treewright._naming import named
 from treewright._typing import Count, Folder, NonNegativeInt, Range
 from treewright.data.bracketed import write_brackets
 from treewright.data.conllu import write_conllu
@@ -16,11 +18,16 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import open_target
 from treewright.data.propbank import write_props
 from treewright.data.synthetic import Pattern, Treebank, make_treebank
+from treewright.drawing.pictures import draw_svg
 from treewright.drawing.terminal import draw_constituents, draw_dependencies
+from treewright.errors import InputError, MissingDependencyError
 from treewright.metrics import attachment, significance
 from treewright.parsing.dependency.baselines import MajorityHeadParser, NextWordParser
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import Message, filtered
+from treewright.report import show
+from treewright.report.pages import GENERATOR, Provenance, is_page, write_page
+from treewright.report.tables import Column, Findings, Table
 from treewright.rerank.reranker import DependencyReranker
 
 DEV_SHARE, TEST_SHARE = 0.15, 0.15
@@ -28,7 +35,10 @@ SHOWN_LENGTHS = range(8, 13)
 """Lengths of a sentence that is worth drawing and fits on a screen."""
 N_FOLDS, N_EPOCHS = 4, 4
 THRESHOLD, DEGREE = 3.0, 3
-MODEL = "model.tw"
+FOLDER = Path("demo")
+PAGE, MODEL, TEST = "report.html", "model.tw", "test.conllu"
+FILES = (PAGE, "treebank.conllu", "treebank.mrg", "treebank.props", TEST, MODEL)
+"""What the demonstration leaves in its folder, the page first: it tells whose folder it is."""
 N_SHOWN = 12
 """Planted patterns in the table."""
 
@@ -38,7 +48,7 @@ def run_demo(
     *,
     n_sentences: Annotated[int, Range(20)] = 2000,
     random_state: NonNegativeInt = 0,
-    out: Folder | None = None,
+    out: Folder = FOLDER,
     n_jobs: Count = 1,
     checkpoint: Path | None = None,
 ) -> None:
@@ -47,20 +57,19 @@ def run_demo(
     Parameters
     ----------
     console : rich.console.Console
-        One that records, if `out` is given.
+        One that records.
     n_sentences : int
         Number of sentences of the made-up treebank.
     random_state : int
         Seed of the treebank and of training.
-    out : Path, optional
-        Folder for the treebank's files, the model, and a page with what was shown.
+    out : Path
+        Folder for the treebank's files, the model, and a page with what was found.
     n_jobs : int
         Number of threads; results do not depend on it.
     checkpoint : Path, optional
         Folder for what is learnt step by step. If it exists, learning goes on from it.
     """
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+    claim_folder(out)
     bank = make_treebank(n_sentences, random_state)
     show_treebank(console, bank, random_state)
     n_test, n_dev = int(n_sentences * TEST_SHARE), int(n_sentences * DEV_SHARE)
@@ -69,22 +78,89 @@ def run_demo(
     test = bank.dependencies[n_train + n_dev :]
     console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
     reranker = learn(console, train, dev, random_state=random_state, n_jobs=n_jobs, checkpoint=checkpoint)
-    console.print(f"\nOn {n_test} other sentences, tagged by what was learnt, punctuation left out:")
-    console.print(score_table(reranker, train, test))
-    show_patterns(console, reranker, bank, n_train)
-    if out is not None:
-        save_demo(console, bank, reranker, out)
+    tables = [score_table(reranker, train, test), pattern_table(reranker, bank, n_train)]
+    for table in tables:
+        show_table(console, table)
+    shown = choose_sentence(bank)
+    findings = Findings(
+        title="A tagger, a parser and a reranker, learnt from a made-up treebank",
+        tables=tables,
+        draw=draw_svg(bank.constituents[shown]) + draw_svg(bank.dependencies[shown]),
+        drawing="A sentence of the treebank: its constituents and its dependencies.",
+        facts={
+            "training sentences": f"{n_train}",
+            "dev sentences": f"{n_dev}",
+            "test sentences": f"{n_test}",
+        },
+    )
+    command = ["treewright", "demo", "--sentences", f"{n_sentences}", "--seed", f"{random_state}"]
+    made = Provenance(
+        shlex.join([*command, "--out", str(out)]),
+        f"a made-up treebank of {n_sentences} sentences",
+        {"--sentences": f"{n_sentences}", "--seed": f"{random_state}"},
+    )
+    save_page(console, findings, made, out)
+    write_conllu(bank.dependencies, out / "treebank.conllu")
+    write_brackets(bank.constituents, out / "treebank.mrg")
+    write_props(bank.propositions, out / "treebank.props")
+    write_conllu(test, out / TEST)
+    reranker.save(out / MODEL)
+    console.print(f"Written to {out}: {', '.join(FILES)}.", soft_wrap=True, highlight=False)
+    console.print("\nTry next:\n")
+    for line in next_commands(out):
+        console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def claim_folder(out: Path) -> None:
+    """Make the folder, unless there is one; refuse to write over files that no demonstration has made."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{named('out')} is {out}, which is a file; expected a folder")
+    found = [out / name for name in FILES if (out / name).exists()]
+    if found and not is_page(out / PAGE):
+        raise InputError(f"{found[0]} is not of a demonstration; expected another folder ({named('out')})")
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def next_commands(out: Path) -> list[str]:
+    """Return what to try with the files of a demonstration."""
+    model, test, parsed = (str(out / name) for name in (MODEL, TEST, "parsed.conllu"))
+    return [
+        shlex.join(["treewright", *command])
+        for command in (
+            ["parse", model, test, "--output", parsed],
+            ["evaluate", test, parsed, "--no-punctuation"],
+            ["explain", model, test, "--sentences", "1"],
+        )
+    ]
 
 
 def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
     """Describe the treebank and draw one of its sentences."""
     console.print(f"A treebank of {len(bank)} made-up sentences (seed {random_state}).\n")
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
-    shown = next((k for k, tree in enumerate(bank.dependencies) if len(tree) in SHOWN_LENGTHS), 0)
+    shown = choose_sentence(bank)
     console.print("\nOne of its constituency trees:\n")
     console.print(Text(draw_constituents(bank.constituents[shown])))
     console.print("\nThe same sentence as dependencies:\n")
     console.print(Text(draw_dependencies(bank.dependencies[shown])))
+
+
+def choose_sentence(bank: Treebank) -> int:
+    """Return the number of a sentence to draw, from 0."""
+    return next((k for k, tree in enumerate(bank.dependencies) if len(tree) in SHOWN_LENGTHS), 0)
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Print a table with its caption and notes."""
+    console.print(f"\n{table.caption}:", soft_wrap=True)
+    printed = ConsoleTable(*(column.title for column in table.columns), box=SIMPLE_HEAD)
+    for row in table.cells:
+        printed.add_row(*map(Text, row))
+    for column, declared in zip(printed.columns, table.columns, strict=True):
+        column.justify = "left" if declared.show is str else "right"
+    console.print(printed)
+    for note in table.notes:
+        console.print(note, soft_wrap=True)
 
 
 def learn(
@@ -127,21 +203,28 @@ def learn(
 
 def score_table(reranker: DependencyReranker, train: Sequence[DepTree], test: Sequence[DepTree]) -> Table:
     """Score baselines, the parser and the reranker; punctuation is left out."""
-    table = Table("", "UAS", "LAS", "complete", box=SIMPLE_HEAD)
     parsed = {
         "next word": NextWordParser().fit(train).predict(test),
         "majority head tag": MajorityHeadParser().fit(train).predict(test),
         "third-order parser": reranker.parser_.predict(test),
         "reranked": reranker.predict(test),
     }
-    for name, trees in parsed.items():
-        score = attachment(test, trees, punctuation="unicode")
-        table.add_row(name, *(f"{value:.2f}" for value in (score.uas, score.las, score.complete)))
+    scores = {name: attachment(test, trees, punctuation="unicode") for name, trees in parsed.items()}
     compared = significance(test, parsed["reranked"], parsed["third-order parser"], punctuation="unicode")
-    table.caption = f"reranked - parser: {compared.difference:+.2f} UAS, p = {compared.p_value:.4f}"
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+    return Table(
+        f"Scores on {len(test)} other sentences, tagged by the tagger, punctuation left out",
+        [
+            Column("system", ""),
+            Column("uas", "UAS", show.score),
+            Column("las", "LAS", show.score),
+            Column("complete", "complete", show.score),
+        ],
+        [
+            {"system": name, "uas": score.uas, "las": score.las, "complete": score.complete}
+            for name, score in scores.items()
+        ],
+        [f"reranked - parser: {compared.difference:+.2f} UAS, p = {compared.p_value:.4f}"],
+    )
 
 
 class Find(NamedTuple):
@@ -178,29 +261,41 @@ def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
     return list(found.values()), len(wanted)
 
 
-def show_patterns(console: Console, reranker: DependencyReranker, bank: Treebank, n_train: int) -> None:
-    """Show which planted patterns were found again among the features of the reranker."""
+def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) -> Table:
+    """List planted patterns that were found again among the features of the reranker."""
     found, n_wanted = find_patterns(reranker, bank, n_train)
-    console.print(
-        f"\nOf the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
-        f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word:"
+    return Table(
+        f"Of the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
+        f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word",
+        [
+            Column("planted", "planted"),
+            Column("rank", "rank", show.count),
+            Column("weight", "weight", show.difference),
+            Column("order", "arcs", show.count),
+            Column("n_decisions", "times", show.count),
+            Column("feature", "feature"),
+        ],
+        [
+            {
+                "planted": find.pattern.structure,
+                "rank": find.rank,
+                "weight": find.weight,
+                "order": find.pattern.order,
+                "n_decisions": find.n_decisions,
+                "feature": find.text,
+            }
+            for find in found[:N_SHOWN]
+        ],
     )
-    table = Table("rank", "weight", "arcs", "times", "planted", "feature", box=SIMPLE_HEAD)
-    for find in found[:N_SHOWN]:
-        numbers = (f"{find.rank}", f"{find.weight:+.2f}", f"{find.pattern.order}", f"{find.n_decisions}")
-        table.add_row(*numbers, Text(find.pattern.structure), Text(find.text))
-    for column in table.columns[:4]:
-        column.justify = "right"
-    console.print(table)
 
 
-def save_demo(console: Console, bank: Treebank, reranker: DependencyReranker, out: Path) -> None:
-    """Write the treebank's files, the model, and a page with all that `console` has shown."""
-    write_conllu(bank.dependencies, out / "treebank.conllu")
-    write_brackets(bank.constituents, out / "treebank.mrg")
-    write_props(bank.propositions, out / "treebank.props")
-    reranker.save(out / MODEL)
-    with open_target(out / "report.html") as stream:
-        stream.write(console.export_html(clear=False))
-    files = f"treebank.conllu, treebank.mrg, treebank.props, {MODEL} and report.html"
-    console.print(f"Written to {out}: {files}.", soft_wrap=True)
+def save_page(console: Console, findings: Findings, made: Provenance, out: Path) -> None:
+    """Write a page with what was found; without the extra report, a plain one with what was shown."""
+    try:
+        write_page(out / PAGE, findings, made=made)
+    except MissingDependencyError as error:
+        page = console.export_html(clear=False).replace("<head>", f"<head>\n{GENERATOR}", 1)
+        with open_target(out / PAGE) as stream:
+            stream.write(page)
+        console.print(f"\n{PAGE} is plain text: {error}", soft_wrap=True, highlight=False, markup=False)
+    console.print()

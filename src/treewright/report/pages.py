@@ -56,15 +56,7 @@ def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance
         Made if need be.
     made : Provenance
     """
-    about = {
-        "experiment": name,
-        "title": findings.title,
-        "headline": findings.headline or find_headline(findings.tables[0]),
-        "data": made.data,
-        "command": made.command,
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
-    origin = {**_versions(findings), "machine": _describe_machine()}
+    about, origin = _describe(name, findings, made), _origin(findings)
     drawing = render_plot(findings.draw)
     page = {"findings": findings, "about": about, "settings": made.settings, "origin": origin}
     contents = {
@@ -81,6 +73,39 @@ def write_findings(name: str, findings: Findings, out: Path, *, made: Provenance
     return paths
 
 
+def write_page(path: Path, findings: Findings, *, made: Provenance) -> None:
+    """Write the page of findings alone, without a link to an index."""
+    page = {
+        "findings": findings,
+        "about": _describe(path.stem, findings, made),
+        "settings": made.settings,
+        "origin": _origin(findings),
+        "drawing": _inline(render_plot(findings.draw)),
+        "index": None,
+    }
+    _write(path, _render("page.html", page))
+
+
+def is_page(path: Path) -> bool:
+    """Tell whether a file is a page of ours."""
+    return path.is_file() and GENERATOR in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _describe(name: str, findings: Findings, made: Provenance) -> dict[str, str]:
+    return {
+        "experiment": name,
+        "title": findings.title,
+        "headline": findings.headline or find_headline(findings.tables[0]),
+        "data": made.data,
+        "command": made.command,
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _origin(findings: Findings) -> dict[str, str]:
+    return {**_versions(findings), "machine": _describe_machine()}
+
+
 def write_index(out: Path) -> bool:
     """List the pages of a folder in its ``index.html``, the latest first.
 
@@ -88,7 +113,7 @@ def write_index(out: Path) -> bool:
     alone; the result tells whether it was written.
     """
     path = out / INDEX
-    if path.exists() and GENERATOR not in path.read_text(encoding="utf-8", errors="replace"):
+    if path.exists() and not is_page(path):
         return False
     found = [about for each in sorted(out.glob("*.json")) if (about := _read_about(each))]
     found.sort(key=lambda about: about["date"], reverse=True)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treewright._naming import named
-from treewright.data.formats import open_by_content
+from treewright.data.formats import TITLES, open_by_content
 from treewright.data.propbank import PropSentence
 from treewright.errors import InputError
 from treewright.metrics import (
@@ -215,8 +215,8 @@ def _read_alike(files: list[str]) -> tuple[str, list[list[Any]]]:
     for file in files:
         with open_by_content(file) as (form, stream):
             formats.append(form)
-            if form.name != formats[0].name:
-                found = f"{file} looks like {form.name}, {files[0]} like {formats[0].name}"
+            if form.kind != formats[0].kind:
+                found = f"{file} looks like {TITLES[form.kind]}, {files[0]} like {TITLES[formats[0].kind]}"
                 raise InputError(f"{found}; expected one format")
             trees.append(list(form.read(stream)))
     return formats[0].kind, trees

@@ -58,8 +58,8 @@ class Findings:
     title : str
     tables : sequence of Table
         The first is the result, which is also written as CSV.
-    draw : callable
-        Draws the plot into an empty figure of Matplotlib.
+    draw : callable or str
+        Draws the plot into an empty figure of Matplotlib; or pictures, as SVG.
     drawing : str
         Says what the plot shows.
     facts : mapping
@@ -70,7 +70,7 @@ class Findings:
 
     title: str
     tables: Sequence[Table]
-    draw: Callable[[Any], None]
+    draw: Callable[[Any], None] | str
     drawing: str
     facts: Mapping[str, str]
     headline: str = ""
@@ -106,8 +106,10 @@ def as_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def render_plot(draw: Callable[[Any], None]) -> str:
-    """Return a plot as SVG, with its text as text."""
+def render_plot(draw: Callable[[Any], None] | str) -> str:
+    """Return a plot as SVG, with its text as text; pictures in SVG stay as they are."""
+    if isinstance(draw, str):
+        return draw
     figure = require("matplotlib.figure", "report").Figure(layout="constrained")
     draw(figure)
     stream = StringIO()

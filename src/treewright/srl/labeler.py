@@ -268,9 +268,7 @@ class RoleLabeler(Annotator):
     def _open_trees(self, source: str, props: str | None) -> Iterator[Iterator[Any]]:
         if source == props == "-":
             raise InputError("standard input can stand for one file only")
-        with open_told(source) as (form, stream):
-            if form.kind != "constituents":
-                raise InputError(f"{source} looks like {form.name}; expected brackets")
+        with open_told(source, kinds=["constituents"]) as (form, stream):
             trees = form.read(stream)
             yield trees if props is None else iter_pairs(trees, iter_props(props), source, props)
 

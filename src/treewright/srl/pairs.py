@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from treewright.data.bracketed import iter_brackets
 from treewright.data.consttree import ConstTree
+from treewright.data.formats import check_kind
 from treewright.data.propbank import PropSentence, iter_props
 from treewright.errors import InputError
 from treewright.srl.arguments import check_words
@@ -26,6 +27,8 @@ def read_pairs(trees: Path, props: Path) -> tuple[list[ConstTree], list[PropSent
     """
     if os.fspath(trees) == os.fspath(props) == "-":
         raise InputError("standard input can stand for one file only")
+    check_kind(trees, "constituents")
+    check_kind(props, "propositions")
     pairs = list(iter_pairs(iter_brackets(trees), iter_props(props), trees, props))
     if not pairs:
         raise InputError(f"{os.fspath(trees)} has no sentences; expected at least one")

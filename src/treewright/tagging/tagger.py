@@ -22,6 +22,7 @@ from treewright.annotation.sentences import SentenceLike, read_trees
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
+from treewright.data.formats import check_kind
 from treewright.errors import InputError
 from treewright.model import Array, Record, Submodel, Value, expect, saved
 from treewright.native.tagging.classifier import LOWER, EncodedText, Lexicon
@@ -180,6 +181,8 @@ class Tagger(Annotator):
         dev : str, optional
             Tagged sentences to score at the end.
         """
+        for path in filter(None, (train, dev)):
+            check_kind(path, "dependencies")
         development = read_conllu(dev, require_heads=False) if dev else None
         return read_conllu(train, require_heads=False), development
 

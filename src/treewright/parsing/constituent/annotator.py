@@ -118,9 +118,8 @@ class ConstituentAnnotator(Annotator):
                 )
             yield self._checked(split_by_rules(source, request.language or "xx"), source)
             return
-        with open_told(source) as (form, stream):
-            if form.kind == "propositions":
-                raise InputError(f"{source} looks like {form.name}; expected brackets or CoNLL-U")
+        remedy = "" if self.needs_tags else ", or --raw (needs the extra spacy)"
+        with open_told(source, kinds=("constituents", "dependencies"), remedy=remedy) as (form, stream):
             is_brackets = form.kind == "constituents"
             read = form.read(stream) if is_brackets else form.read(stream, require_heads=False)
             yield self._checked(read, source)

@@ -23,6 +23,7 @@ from treewright.annotation.sentences import UNIVERSAL_TAGS, SentenceLike, TagCol
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
+from treewright.data.formats import check_kind
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
 from treewright.learn.weights import LARGEST_WEIGHT
@@ -220,6 +221,8 @@ class DependencyParser(DependencyAnnotator):
         dev : str, optional
             Treebank to score after each epoch.
         """
+        for path in filter(None, (train, dev)):
+            check_kind(path, "dependencies")
         development = read_conllu(dev) if dev else None
         return read_conllu(train), development
 
