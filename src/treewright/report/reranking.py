@@ -58,7 +58,7 @@ def reason_table(comparison: Comparison, n_reasons: int) -> Table:
     """Return the weightiest features that only one of the first two candidates has."""
     title = f"What decided between 1 and 2 ({len(comparison.reasons)} features, the weightiest first)"
     table = Table("speaks for", "weight", "feature", box=SIMPLE_HEAD, title=title, title_justify="left")
-    for text, weight in comparison.reasons[:n_reasons]:
-        table.add_row("1" if weight > 0 else "2", f"{abs(weight):.3f}", Text(text))
+    for each in comparison.reasons[:n_reasons]:
+        table.add_row("1" if each.weight > 0 else "2", f"{abs(each.weight):.3f}", Text(each.text))
     table.columns[1].justify = "right"
     return table

@@ -316,6 +316,11 @@ class Encoder(Model):
         """Whether some of the training sentences had tags."""
         return any(tag != "_" for vocabulary in self.vocabularies[:2] for tag in vocabulary.strings)
 
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        forms = self.vocabularies[ATTRIBUTES.index("word")]
+        return [word.lower() in forms for word in words]
+
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""
         n_rows = sum(len(tree) + N_EXTRA_ROWS for tree in trees)
@@ -357,6 +362,11 @@ class Encoder(Model):
                 self._cache.clear()
             self._cache[token] = found
         return found
+
+
+def attributes_of(tree: DepTree) -> list[list[str]]:
+    """Return the attribute values of each word, in the order of ATTRIBUTES."""
+    return [_attributes(token) for token in _tokens(tree)]
 
 
 def _tokens(tree: DepTree) -> Iterable[tuple[str, ...]]:
