@@ -26,7 +26,7 @@ class Page:
         self.browser.get("about:blank")
         self.browser.get_log("performance")
         self.browser.get(f"{self.address}/{fragment}")
-        self.wait(lambda: self.all("#dependency option"))
+        self.wait(lambda: self.all("#dependency option") and not self.one("#cancel").is_displayed())
 
     def all(self, selector):
         """Return the elements that a selector finds."""
@@ -82,10 +82,11 @@ class Page:
         """Return the arc of a word."""
         return self.one(f'figure[data-model="{model}"][data-rank="{rank}"] g.arc[data-word="{word}"]')
 
-    def choose(self, word, model="parser"):
+    def choose(self, word, model="parser", rank=1):
         """Press an arc, and wait for what is known of it."""
         self.run(
-            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", self.arc(word, model)
+            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+            self.arc(word, model, rank),
         )
         self.wait(lambda: not self.all("#panel [aria-busy]") and self.all("#panel .details *"))
 

@@ -276,6 +276,10 @@ class Pipeline(DependencyAnnotator):
         """The tags that the pipeline was trained with."""
         return self.parser_.known_tags
 
+    def knows_words(self, words: Sequence[str]) -> list[bool] | None:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        return self.parser_.knows_words(words)
+
     def using(self, **params: Any) -> Self:  # noqa: ANN401
         """Return a pipeline whose parser differs in some parameters; this one stays as it is."""
         other = super().using()

@@ -224,6 +224,57 @@ def test_words_stand_in_one_row(dog):
     assert len(heights) == 1
 
 
+@given(plain_trees() | odd_trees())
+def test_vertical_pictures_have_every_arc_and_word(tree):
+    svg = tw.draw_svg(tree, layout="vertical")
+    arcs = {int(arc.get("data-word")): int(arc.get("data-head")) for arc in elements(svg, "arc")}
+    assert arcs == {word: head for word, head in enumerate(tree.heads.tolist(), start=1) if head >= 0}
+    assert len(elements(svg, "word")) == len(tree)
+
+
+@given(plain_trees(9) | const_trees(max_leaves=20))
+def test_texts_of_vertical_pictures_do_not_overlap(tree):
+    layout = lay_out(tree, is_vertical=True)
+    for row in rows_of(layout):
+        assert all(left[1] <= right[0] + 0.01 for left, right in pairwise(row))
+        assert row[0][0] >= 0
+        assert row[-1][1] <= layout.width
+
+
+def test_words_of_vertical_pictures_stand_under_one_another(gift, dog):
+    for tree, kind in ((gift, "word"), (dog, "leaf")):
+        groups = [group for group in lay_out(tree, is_vertical=True).groups if kind in group.kinds]
+        rows = {group.about: group.texts[0].at[1] for group in groups}
+        words = tree.words if kind == "word" else tree.words()
+        named = {about.partition(" ")[0]: y for about, y in rows.items()}
+        assert [named[word] for word in words] == sorted(named.values())
+
+
+@given(plain_trees(9))
+def test_vertical_arcs_that_pass_each_other_do_not_touch(tree):
+    found = []
+    for group in lay_out(tree, is_vertical=True).groups:
+        if group.kinds[0] == "arc" and group.data["head"] != "0":
+            points = [point for _, points in group.strokes[0].steps for point in points]
+            left = min(x for x, _ in points)
+            found.append(
+                (left, min(y for x, y in points if x == left), max(y for x, y in points if x == left))
+            )
+    for (left, top, bottom), (other, its_top, its_bottom) in combinations(found, 2):
+        assert left != other or bottom <= its_top or its_bottom <= top
+
+
+def test_deep_vertical_trees_can_be_drawn():
+    depth = 10_000
+    tree = tw.ConstTree.from_child_counts(["x", *["A"] * depth], [0, *[1] * depth])
+    assert tw.draw_svg(tree, layout="vertical").count('class="node') == depth + 1
+
+
+def test_other_layouts_are_refused(gift):
+    with pytest.raises(InputError, match="layout is 'round'; expected one of horizontal, vertical"):
+        tw.draw_svg(gift, layout="round")
+
+
 def test_hebrew_runs_from_right_to_left():
     tree = tw.DepTree(["הילד", "ישן"], [2, 0], ["nsubj", "root"])
     first, second = (group.texts[0].at[0] for group in lay_out(tree).groups if group.kinds == ("word",))

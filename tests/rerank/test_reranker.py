@@ -138,9 +138,9 @@ def test_reasons_add_up_to_the_difference_of_the_scores(subtrees, test):
     compared = [one for one in subtrees.explain(test) if len(one.candidates) > 1]
     assert compared
     for one in compared:
-        total = sum(weight for _, weight in one.reasons)
+        total = sum(each.weight for each in one.reasons)
         assert total == pytest.approx(one.scores[0] - one.scores[1], abs=1e-9)
-        weights = [abs(weight) for _, weight in one.reasons]
+        weights = [abs(each.weight) for each in one.reasons]
         assert weights == sorted(weights, reverse=True)
 
 

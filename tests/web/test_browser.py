@@ -1,6 +1,8 @@
 """The page, in a real browser."""
 
+import json
 import shutil
+import urllib.request
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -25,6 +27,10 @@ pytestmark = [
     ),
 ]
 SENTENCE = "A sailor spotted a heron beside the old telescope ."
+LONG = (
+    "The sailor who spotted a heron beside the old telescope promised the baker that an aunt would describe "
+    "the picture and the chicken pie to the clerk with the bread before the pigeon slept beside the captain ."
+)
 TWO_SENTENCES = "The baker described a picture . An aunt promised the chicken pie ."
 FLAGS = (
     "--headless=new",
@@ -166,10 +172,13 @@ def test_focus_on_an_arc_shows_confidence_other_heads_and_mined_features(page, s
     arc = max(explained["arcs"], key=lambda one: len(one["features"]))
     assert arc["features"]
     page.run("arguments[0].focus()", page.arc(arc["word"], "reranker"))
-    page.wait(lambda: page.all("#panel .features"))
+    page.wait(lambda: page.all("#panel .reason"))
     assert "%" in page.one("#panel .confidence strong").text
-    texts = [cell.text for cell in page.all("#panel .features td:first-child")]
-    assert texts == [" ".join(one["text"].split()) for one in arc["features"]][: len(texts)]
+    texts = [one.text for one in page.all("#panel .reason .sentence")]
+    by_side = sorted(arc["features"], key=lambda one: one["weight"] < 0)
+    assert texts == [one["sentence"] for one in by_side]
+    totals = [one.text for one in page.all("#panel .reasons h4 .number")]
+    assert totals == [f"+{arc['total_for']:.2f}", f"−{-arc['total_against']:.2f}"]
     others = [int(one.get_attribute("data-head")) for one in page.all("#panel .bars button")]
     assert others == [one["head"] for one in arc["alternatives"] if one["head"] != arc["head"]]
 
@@ -179,8 +188,9 @@ def test_a_reranker_tells_what_decided_between_the_best_trees(page, served):
     page.parse(SENTENCE)
     (explained,) = answer(served, "explain", {"text": SENTENCE, "model": "reranker"})
     page.one(".why summary").click()
-    page.wait(lambda: page.all(".why tbody tr"))
-    assert page.one(".why tbody td").text == " ".join(explained["reasons"][0]["text"].split())
+    page.wait(lambda: page.all(".why .reason"))
+    reasons = sorted(explained["reasons"], key=lambda one: one["weight"] < 0)
+    assert [one.text for one in page.all(".why .sentence")] == [one["sentence"] for one in reasons]
 
 
 def test_what_decided_is_told_for_trees_with_kept_arcs_too(page, served):
@@ -189,8 +199,187 @@ def test_what_decided_is_told_for_trees_with_kept_arcs_too(page, served):
     asked = {"text": SENTENCE, "model": "reranker", "fixed": [[{"word": 5, "head": 2}]]}
     (explained,) = answer(served, "explain", asked)
     page.one(".why summary").click()
-    page.wait(lambda: page.all(".why tbody tr"))
-    assert page.one(".why tbody td").text == " ".join(explained["reasons"][0]["text"].split())
+    page.wait(lambda: page.all(".why .reason"))
+    sentences = {one["sentence"] for one in explained["reasons"]}
+    assert {one.text for one in page.all(".why .sentence")} == sentences
+
+
+def lit(page, rank=1):
+    """Return the words whose arcs are lit up in a picture."""
+    arcs = page.all(f'figure[data-rank="{rank}"] g.arc.lit')
+    return {int(arc.get_attribute("data-word")) for arc in arcs}
+
+
+def test_pointing_at_a_reason_lights_up_its_arcs(page, served):
+    page.go("#dependency=reranker")
+    page.parse(SENTENCE)
+    (explained,) = answer(served, "explain", {"text": SENTENCE, "model": "reranker"})
+    page.one(".why summary").click()
+    page.wait(lambda: page.all(".why .reason"))
+    for reason in sorted(explained["reasons"], key=lambda one: one["weight"] < 0)[:3]:
+        button = next(one for one in page.all(".why .reason") if reason["sentence"] in one.text)
+        page.run("arguments[0].focus()", button)
+        arcs = [int(word) for word in button.get_attribute("data-arcs").split()]
+        assert lit(page, reason["rank"]) == set(arcs)
+    page.run("document.activeElement.blur()")
+    assert lit(page) == lit(page, 2) == set()
+
+
+def test_a_parser_without_a_reranker_says_why_too(page, served):
+    page.parse(SENTENCE)
+    (explained,) = answer(served, "explain", {"text": SENTENCE})
+    page.choose(2)
+    assert len(page.all("#panel .reason")) == len(explained["arcs"][1]["features"]) > 0
+    ActionChains(page.browser).move_to_element(page.one("#panel .reason")).perform()
+    assert lit(page) == {2}
+
+
+def test_the_page_opens_with_a_sentence_that_is_parsed(page, served):
+    page.settle()
+    text = page.one("#text").get_attribute("value")
+    assert text == page.one(".example").text
+    (parsed,) = answer(served, "parse", {"text": text})
+    assert page.heads() == as_heads(parsed)
+    assert "#" not in page.browser.current_url
+    assert page.run("return getSelection().toString()") == text
+
+
+def test_examples_are_those_of_the_model(page, served):
+    with urllib.request.urlopen(f"{served}/models") as reply:
+        described = json.load(reply)["models"]
+    assert [one.text for one in page.all(".example")] == described[0]["examples"]
+    page.all(".example")[1].click()
+    page.settle()
+    assert page.one("#text").get_attribute("value") == described[0]["examples"][1]
+
+
+def test_relations_of_a_group_have_one_colour_and_a_legend(page):
+    page.parse(SENTENCE)
+    colours = page.run(
+        """
+        const arcs = [...document.querySelectorAll('figure[data-model="parser"][data-rank="1"] g.arc')];
+        return arcs.map((arc) => [arc.dataset.group, getComputedStyle(arc.querySelector("text")).fill]);
+        """
+    )
+    by_group = dict(colours)
+    assert set(colours and map(tuple, colours)) == set(by_group.items())
+    assert len(set(by_group.values())) == len(by_group) > 2
+    keys = page.all('figure[data-model="parser"][data-rank="1"] .legend .key')
+    assert {key.get_attribute("data-group") for key in keys} == set(by_group)
+    core = next(key for key in keys if key.get_attribute("data-group") == "core")
+    assert core.text.startswith("core arguments")
+    assert "nsubj" in core.text
+    page.run("arguments[0].focus()", core)
+    arcs = page.all('figure[data-model="parser"][data-rank="1"] g.arc.lit')
+    assert {arc.get_attribute("data-group") for arc in arcs} == {"core"}
+
+
+def test_pointing_at_a_relation_or_a_tag_explains_it(page):
+    page.parse(SENTENCE)
+    ActionChains(page.browser).move_to_element(page.arc(2).find_element(By.CSS_SELECTOR, "text")).perform()
+    page.wait(lambda: page.one("#tip").is_displayed())
+    assert page.one("#tip").text.startswith("nsubj, nominal subject.")
+    tag = page.one('figure[data-model="parser"][data-rank="1"] g.word[data-word="2"] text.tag')
+    ActionChains(page.browser).move_to_element(tag).perform()
+    page.wait(lambda: "noun" in page.one("#tip").text)
+    assert page.one("#tip").text.startswith("NOUN, noun.")
+    page.keys(Keys.ESCAPE)
+    assert not page.one("#tip").is_displayed()
+    page.choose(2)
+    assert [one.text.split(",")[0] for one in page.all("#panel .about .meaning")] == ["nsubj", "NOUN", "NN"]
+
+
+def test_pointing_at_the_label_of_a_constituent_explains_it(page):
+    page.parse(SENTENCE)
+    nodes = page.all('figure[data-model="constituents"][data-rank="1"] g.node:not(.leaf) text')
+    phrase = next(node for node in nodes if node.text == "NP")
+    page.run("arguments[0].scrollIntoView({ block: 'center' })", phrase)
+    ActionChains(page.browser).move_to_element(phrase).perform()
+    page.wait(lambda: page.one("#tip").is_displayed())
+    assert page.one("#tip").text.startswith("NP, noun phrase.")
+
+
+def test_words_that_the_model_has_never_seen_are_marked(page):
+    page.parse("The frobnicated heron sang .")
+    marked = page.all('figure[data-model="parser"][data-rank="1"] g.word.unknown')
+    assert "2" in {word.get_attribute("data-word") for word in marked}
+    assert "“frobnicated”" in page.one(".unseen").text
+    page.choose(2)
+    assert page.one("#panel .unseen").text == "The model has never seen “frobnicated”."
+
+
+def test_a_long_sentence_shows_the_mean_confidence_of_its_arcs(page, served):
+    page.parse(LONG)
+    (listed,) = answer(served, "kbest", {"text": LONG})
+    best = listed["candidates"][0]
+    assert best["probability"] < 0.01
+    mean = sum(best["confidence"]) / len(best["confidence"])
+    assert page.one('figure[data-model="parser"] .probability').text == f"mean arc confidence {mean:.0%}"
+    assert "the best with mean arc confidence" in page.status
+
+
+def picture_sizes(page, model="parser"):
+    """Return the sizes of the best tree's picture and of its place."""
+    return page.run(
+        """
+        const place = document.querySelector(`figure[data-model="${arguments[0]}"][data-rank="1"] .picture`);
+        const box = place.querySelector("svg").getBoundingClientRect();
+        return [box.width, box.height, place.clientWidth, place.scrollWidth];
+        """,
+        model,
+    )
+
+
+def test_words_of_long_sentences_stand_under_one_another(page):
+    page.parse(SENTENCE)
+    width, height, *_ = picture_sizes(page)
+    assert width > height
+    page.parse(LONG)
+    width, height, place, scrolled = picture_sizes(page)
+    assert height > width
+    assert scrolled <= place
+    page.one('figure[data-model="parser"][data-rank="1"] .turn').click()
+    page.wait(lambda: page.all('figure[data-model="parser"] .picture.horizontal'))
+    page.settle()
+    width, height, place, scrolled = picture_sizes(page)
+    assert width > height
+    assert scrolled <= place
+    assert "layout=horizontal" in page.browser.current_url
+    assert page.has_focus(".turn")
+
+
+def test_a_tree_is_zoomed_and_fitted_again(page):
+    page.parse(SENTENCE)
+    before, *_ = picture_sizes(page)
+    best = 'figure[data-model="parser"][data-rank="1"]'
+    for _ in range(4):
+        page.one(f"{best} .larger").click()
+    width, _, place, scrolled = picture_sizes(page)
+    assert width > 2 * before
+    assert scrolled > place
+    page.one(f"{best} .smaller").click()
+    assert picture_sizes(page)[0] < width
+    page.one(f"{best} .fit").click()
+    assert picture_sizes(page)[0] == before
+
+
+def test_a_tree_is_shown_alone_until_escape(page):
+    page.parse(SENTENCE)
+    button = page.one('figure[data-model="parser"][data-rank="2"] .alone')
+    button.click()
+    page.wait(lambda: page.all("body.solo"))
+    shown = [figure for figure in page.all("figure.tree") if figure.is_displayed()]
+    assert [figure.get_attribute("data-rank") for figure in shown] == ["2"]
+    assert not page.one("#ask").is_displayed()
+    page.choose(2, rank=2)
+    assert page.one("#panel").is_displayed()
+    page.keys(Keys.ESCAPE)
+    assert page.all("body.solo")
+    page.run("document.querySelector('figure.tree.alone .tools .alone').focus()")
+    page.keys(Keys.ESCAPE)
+    page.wait(lambda: not page.all("body.solo"))
+    assert page.one("#ask").is_displayed()
+    assert page.has_focus('figure[data-rank="2"] .tools .alone')
 
 
 def test_pointing_at_an_arc_shows_it(page):
@@ -373,6 +562,7 @@ def test_a_link_to_what_is_not_there_shows_what_is(page, served):
 
 
 def test_no_text_is_told(page):
+    page.one("#text").clear()
     page.one("#parse").click()
     assert page.status == "There is no sentence yet; type or paste one."
     assert page.one("#status").get_attribute("aria-live") == "polite"

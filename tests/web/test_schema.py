@@ -45,6 +45,6 @@ def test_answers_to_questions_are_those_of_the_document(document, path, mode):
     check()
 
 
-@pytest.mark.parametrize("path", ["/health", "/models"])
+@pytest.mark.parametrize("path", ["/health", "/models", "/meanings"])
 def test_answers_without_questions_are_those_of_the_document(document, path):
     document[path]["GET"].Case().call_and_validate()

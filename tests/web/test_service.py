@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 from copy import copy
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from treewright.tagging.tagger import Tagger
 from treewright.web.app import make_app
+from treewright.web.examples import choose_examples, read_examples, words_of
 from treewright.web.middleware import Gate
 from treewright.web.texts import Splitter, read_text, split_plainly
 from treewright.web.work import BusyError, OutOfTimeError, ServiceLimits, WorkLine
@@ -67,8 +69,59 @@ def test_models_say_what_they_are(client):
     assert described["gold"]["needs_tags"]
     assert not described["parser"]["needs_tags"]
     assert "NOUN" in described["parser"]["tags_known"]
+    assert described["reranker"]["compares"]
+    assert not described["parser"]["compares"]
     assert described["constituents"]["kind"] == "constituent"
     assert not described["constituents"]["explains"]
+
+
+def test_examples_are_in_words_that_the_model_knows(client, models):
+    described = {each["name"]: each for each in client.get("/models").json()["models"]}
+    for name in ("parser", "reranker", "constituents"):
+        assert "A clerk saw a pigeon with bread." in described[name]["examples"]
+    assert described["gold"]["examples"] == []  # it would refuse them
+
+
+def test_a_model_that_knows_other_words_is_offered_other_examples():
+    def knows(known):
+        return lambda words: [word.lower() in known for word in words]
+
+    english = choose_examples(knows({word.lower() for word in words_of(read_examples()[1])}))
+    assert english == read_examples()[1]
+    assert choose_examples(knows(set())) == []
+    assert choose_examples(lambda words: None) == []
+
+
+def test_words_that_the_model_has_never_seen_are_named(client, models):
+    text = "The frobnicated pigeon saw 4711 clerks !"
+    (sentence,) = ask(client, "/parse", text=text)["sentences"]
+    known = models["parser"].knows_words(sentence["words"])
+    has_letters = [any(letter.isalpha() for letter in word) for word in sentence["words"]]
+    pairs = enumerate(zip(known, has_letters, strict=True), start=1)
+    assert sentence["unknown"] == [word for word, (one, other) in pairs if other and not one]
+    assert 2 in sentence["unknown"]
+    (listed,) = ask(client, "/kbest", text=text, model="reranker", k=1)["sentences"]
+    assert 2 in listed["candidates"][0]["unknown"]
+
+
+def test_pictures_can_have_the_words_under_one_another(client):
+    def sizes(name, layout):
+        (sentence,) = ask(client, "/parse", text=SENTENCE, model=name, layout=layout)["sentences"]
+        root = ElementTree.fromstring(sentence["svg"])
+        return float(root.get("width")), float(root.get("height"))
+
+    for name in ("parser", "constituents"):
+        (wide, low), (narrow, high) = sizes(name, "horizontal"), sizes(name, "vertical")
+        assert narrow < wide
+        assert high > low
+
+
+def test_relations_tags_and_labels_are_described(client):
+    found = client.get("/meanings").json()
+    assert found["relations"]["nsubj"]["name"] == "nominal subject"
+    assert found["relations"]["nsubj"]["group"] in found["groups"]
+    assert found["tags"]["NOUN"]["name"] == "noun"
+    assert found["phrases"]["NP"]["name"] == "noun phrase"
 
 
 def test_parse_gives_the_trees_of_the_parser(client, models):
@@ -159,6 +212,8 @@ def test_explain_gives_alternatives_and_features_of_each_arc(client, models):
     ]
     assert any(arc["features"] for arc in sentence["arcs"])
     for arc in sentence["arcs"]:
+        assert all(arc["word"] in each["arcs"] for each in arc["features"])
+    for arc in sentence["arcs"]:
         shares = [each["probability"] for each in arc["alternatives"]]
         assert shares == sorted(shares, reverse=True)
 
@@ -166,7 +221,26 @@ def test_explain_gives_alternatives_and_features_of_each_arc(client, models):
 def test_explain_says_what_decided_between_the_first_two(client, models):
     (sentence,) = ask(client, "/explain", text=SENTENCE, model="reranker", pictures=False)["sentences"]
     (comparison,) = models["reranker"].explain([tw.DepTree(WORDS)])
-    assert [each["text"] for each in sentence["reasons"]] == [text for text, _ in comparison.reasons[:10]]
+    assert [each["text"] for each in sentence["reasons"]] == [each.text for each in comparison.reasons[:10]]
+
+
+@pytest.mark.parametrize("name", ["parser", "reranker"])
+def test_totals_are_those_of_all_features_of_an_arc(client, models, name):
+    (sentence,) = ask(client, "/explain", text=SENTENCE, model=name, pictures=False)["sentences"]
+    tagger = models["parser"].tagger_ if name == "parser" else models["reranker"].parser_.tagger_
+    (features,) = models[name].arc_reasons(models[name].predict(tagger.predict([tw.DepTree(WORDS)])), n=9999)
+    for arc, found in zip(sentence["arcs"], features, strict=True):
+        assert len(arc["features"]) <= 10
+        assert arc["total_for"] == pytest.approx(sum(one.weight for one in found if one.weight > 0))
+        assert arc["total_against"] == pytest.approx(sum(one.weight for one in found if one.weight < 0))
+        assert [each["sentence"] for each in arc["features"]] == [one.sentence for one in found[:10]]
+
+
+def test_totals_of_the_reasons_add_up_to_the_lead_of_the_best_tree(client, models):
+    (sentence,) = ask(client, "/explain", text=SENTENCE, model="reranker", pictures=False)["sentences"]
+    (comparison,) = models["reranker"].explain([tw.DepTree(WORDS)])
+    lead = comparison.scores[0] - comparison.scores[1]
+    assert sentence["total_for"] + sentence["total_against"] == pytest.approx(lead, abs=1e-5)
 
 
 def test_constituents_are_not_explained(client):

@@ -131,6 +131,10 @@ class Annotator(Model):
         """The tags that the model was trained with."""
         return ()
 
+    def knows_words(self, words: Sequence[str]) -> list[bool] | None:
+        """Tell which words occur in the training sentences; None if the model has not kept them."""
+        return None
+
     def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
         """Return a model that does what is wanted, by other parameters if need be; this one stays as it is.
 

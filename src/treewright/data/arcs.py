@@ -12,7 +12,9 @@ import numpy as np
 
 from treewright._typing import Integers, Keys
 from treewright._validate import check_choice
+from treewright.data import plain_words
 from treewright.data.deptree import DepTree
+from treewright.data.plain_words import ToldArc
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
@@ -52,6 +54,7 @@ UNKNOWN, ROOT, OUTSIDE = 0, 1, 2
 N_SPECIAL = 3
 SPECIAL_NAMES = {"word": ("?", "ROOT", "-"), "tag": ("?", "ROOT/tag", "-")}
 """As they are shown; features of the root's word and of its tag are different ones."""
+SPECIAL_WORDS = (plain_words.UNKNOWN, plain_words.ROOT, plain_words.EDGE)
 SPREAD = 4.0
 """A treebank's own tags are used if there are up to so many times more of them than universal ones."""
 
@@ -143,6 +146,29 @@ class ArcEncoder:
             sides[atom.role][atom.offset] = self._string(atom.attribute, value)
         shown = f"{_describe_end(sides['h'])} → {_describe_end(sides['m'])}"
         return f"{shown} ({_describe_distance(distance)})" if distance else shown
+
+    def say(self, key: int) -> str:
+        """Return a feature in plain words: ``a singular noun depends on “won”``."""
+        return self.tell(key).say()
+
+    def tell(self, key: int) -> ToldArc:
+        """Return what a feature tells of the ends of an arc, and of what is between them."""
+        template, values, distance = unpack(int(key))
+        ends: dict[str, dict[int, dict[str, str]]] = {"h": {}, "m": {}, "b": {}}
+        if ARC_FEATURES[template] == BETWEEN:
+            for role, value in zip("hmb", values, strict=True):
+                ends[role][0] = self._tell("tag", value)
+        else:
+            for atom, value in zip(PARSED[template].atoms, values, strict=False):
+                ends[atom.role].setdefault(atom.offset, {}).update(self._tell(atom.attribute, value))
+        at, is_rightwards = divmod(max(0, distance - 1), 2)
+        where = (("right", "left")[is_rightwards], describe_length(at)) if distance else ("", "")
+        return ToldArc(ends["h"], ends["m"], *where, between=ends["b"])
+
+    def _tell(self, attribute: str, value: int) -> dict[str, str]:
+        if value < N_SPECIAL:
+            return {"special": SPECIAL_WORDS[value]}
+        return {attribute: self._string(attribute, value)}
 
     def words_of(self, key: int) -> list[str]:
         """Return the words, not the tags, of a feature."""

@@ -1,6 +1,7 @@
 """Where the parts of a picture of a tree stand; every kind of picture is written from the same layout."""
 
 from collections.abc import Collection, Sequence
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from treewright.data.consttree import ConstTree
@@ -28,6 +29,12 @@ ROW = 46.0
 """Height of a level of constituents."""
 UNDER, OVER = 6.0, 17.0
 """How far from base lines the lines to constituents begin and end."""
+LINE, BASE = 27.0, 5.0
+"""Where words stand under one another: the height of a line, and how far under its middle base lines are."""
+SIDE_STEP, SIDE_PORT = 15.0, 6.0
+"""How far an arc is from those that it passes by, and from the middle of the line that it leaves."""
+COLUMN_GAP, BRANCH, GAP = 18.0, 30.0, 5.0
+"""Between columns of text, between levels of constituents, and between a line and a label."""
 TOLERANCE = 1e-6
 """By how much a sum of probabilities may be more than one."""
 
@@ -88,15 +95,23 @@ class Arc(NamedTuple):
     level: int
 
 
-def lay_out(tree: Tree, *, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> Layout:
+def lay_out(
+    tree: Tree,
+    *,
+    marked: Collection[int] = (),
+    confidence: Sequence[float] | None = None,
+    is_vertical: bool = False,
+) -> Layout:
     """Find the places of all parts of a tree; see `treewright.drawing.pictures.draw_svg`."""
     check_notes(tree, marked, confidence)
     n = len(tree) if isinstance(tree, DepTree) else tree.n_nodes
     clipped = [None] * n if confidence is None else [min(max(float(value), 0.0), 1.0) for value in confidence]
     if isinstance(tree, DepTree):
-        words, layout = tree.words, _lay_out_dependencies(tree, frozenset(marked), clipped)
+        place = _stack_dependencies if is_vertical else _lay_out_dependencies
+        words, layout = tree.words, place(tree, frozenset(marked), clipped)
     else:
-        words, layout = tree.words(), _lay_out_constituents(tree, frozenset(marked), clipped)
+        arrange = _stack_constituents if is_vertical else _lay_out_constituents
+        words, layout = tree.words(), arrange(tree, frozenset(marked), clipped)
     return _mirrored(layout) if runs_leftwards(words) else layout
 
 
@@ -148,6 +163,55 @@ def _lay_out_dependencies(
     height = ground + (TAG_LINE if any(tags) else WORD_LINE) + MARGIN
     title = " ".join(map(visible, tree.words)) or "No words"
     return Layout(width, height, groups, title, _describe_dependencies(tree))
+
+
+def _stack_dependencies(tree: DepTree, marked: frozenset[int], confidence: Sequence[float | None]) -> Layout:
+    """Place the words under one another, with their arcs beside them."""
+    words = [shorten(visible(word)) for word in tree.words]
+    tags = ["" if tag == "_" else shorten(visible(tag)) for tag in shown_tags(tree)]
+    relations = ["" if rel == "_" else shorten(visible(rel)) for rel in tree.deprels]
+    arcs = _find_arcs(tree.heads.tolist())
+    ground = MARGIN + SIDE_STEP * (1 + max([arc.level for arc in arcs if arc.head], default=-1))
+    columns = [ground + 2 * HEAD_LENGTH]
+    for kind, shown in (("relation", relations), ("word", words)):
+        columns.append(columns[-1] + max([_width(kind, text) for text in shown], default=0) + COLUMN_GAP)
+    width = columns[-1] + max([_width("tag", tag) for tag in tags], default=0) + MARGIN
+    rows = [MARGIN + LINE / 2 + LINE * at for at in range(-1, len(words))]
+    groups = []
+    for arc in sorted(arcs, key=lambda arc: arc.word in marked):
+        relation = relations[arc.word - 1]
+        at = (columns[0] + _width("relation", relation) / 2, rows[arc.word] + BASE)
+        strokes = _draw_side_arc(arc, rows, ground)
+        groups.append(_arc_group(tree, arc, relation, marked, confidence, strokes, at))
+    for number, (word, tag, y) in enumerate(zip(words, tags, rows[1:], strict=True), start=1):
+        texts = [Text("word", (columns[1] + _width("word", word) / 2, y + BASE), word)]
+        texts += [Text("tag", (columns[2] + _width("tag", tag) / 2, y + BASE), tag)] if tag else []
+        about = visible(tree.words[number - 1]) + (f" ({tag})" if tag else "")
+        groups.append(Group(("word",), {"word": str(number)}, None, about, (), tuple(texts)))
+    title = " ".join(map(visible, tree.words)) or "No words"
+    height = 2 * MARGIN + LINE * len(words)
+    return Layout(width, height, groups, title, _describe_dependencies(tree))
+
+
+def _draw_side_arc(arc: Arc, rows: Sequence[float], ground: float) -> tuple[Stroke, ...]:
+    """Return the lines of an arc beside words that stand under one another; a root's is an arrow alone."""
+    end, tip = rows[arc.word], ground + HEAD_LENGTH + 3
+    head = Stroke(
+        "head",
+        (
+            ("M", ((tip, end),)),
+            ("L", ((tip - HEAD_LENGTH, end - HEAD_WIDTH),)),
+            ("L", ((tip - HEAD_LENGTH, end + HEAD_WIDTH),)),
+            ("Z", ()),
+        ),
+    )
+    foot = tip - HEAD_LENGTH + 1
+    if arc.head == 0:
+        return (Stroke("line", (("M", ((foot - SIDE_STEP, end),)), ("L", ((foot, end),)))), head)
+    start = rows[arc.head] + (SIDE_PORT if arc.head < arc.word else -SIDE_PORT)
+    bow = _bow(start, end, ground - SIDE_STEP * (1 + arc.level), tip, foot)
+    turned = tuple((step, tuple((y, x) for x, y in points)) for step, points in bow)
+    return (Stroke("line", turned), head)
 
 
 def _rise(level: int) -> float:
@@ -325,6 +389,56 @@ def _lay_out_constituents(
     groups.sort(key=lambda group: "marked" in group.kinds)  # what is marked lies over the rest
     title = " ".join(map(visible, tree.words()))
     return Layout(width, floor + MARGIN, groups, title, visible(str(tree)))
+
+
+def _stack_constituents(
+    tree: ConstTree, marked: frozenset[int], confidence: Sequence[float | None]
+) -> Layout:
+    """Place the words under one another, with the constituents on their left, the root first."""
+    labels = [shorten(visible(label)) for label in tree.labels]
+    is_leaf = (tree.sizes == 1).tolist()
+    kinds = ["word" if leaf else "label" for leaf in is_leaf]
+    parents, children = tree.parents().tolist(), tree.child_positions()
+    depths = [0] * len(labels)
+    for node in reversed(range(len(labels) - 1)):
+        depths[node] = depths[parents[node]] + 1
+    widest = [0.0] * (1 + max(depths))
+    for node, depth in enumerate(depths):
+        if not is_leaf[node]:
+            widest[depth] = max(widest[depth], _width("label", labels[node]))
+    lefts = list(accumulate([width + BRANCH for width in widest if width], initial=MARGIN))
+    rows: list[float] = []
+    n_words = 0
+    for node, below in enumerate(children):
+        rows.append((rows[below[0]] + rows[below[-1]]) / 2 if below else MARGIN + LINE * (n_words + 0.5))
+        n_words += is_leaf[node]
+    groups = []
+    for node in reversed(range(len(labels))):
+        left = lefts[-1] if is_leaf[node] else lefts[depths[node]]
+        above = parents[node]
+        strokes: tuple[Stroke, ...] = ()
+        if above >= 0:
+            out = (lefts[depths[above]] + _width("label", labels[above]) + GAP, rows[above])
+            strokes = _draw_side_branch(out, (lefts[depths[node]] - GAP, rows[node]), left - GAP)
+        names = ["node", *["leaf"] * is_leaf[node], *["marked"] * (node in marked)]
+        at = (left + _width(kinds[node], labels[node]) / 2, rows[node] + BASE)
+        texts = (Text(kinds[node], at, labels[node]),)
+        about = visible(tree.labels[node])
+        groups.append(Group(tuple(names), {"node": str(node)}, confidence[node], about, strokes, texts))
+    groups.sort(key=lambda group: "marked" in group.kinds)
+    width = (
+        lefts[-1] + max([_width("word", labels[node]) for node, leaf in enumerate(is_leaf) if leaf]) + MARGIN
+    )
+    title = " ".join(map(visible, tree.words()))
+    return Layout(width, 2 * MARGIN + LINE * n_words, groups, title, visible(str(tree)))
+
+
+def _draw_side_branch(out: Point, column: Point, end: float) -> tuple[Stroke, ...]:
+    """Draw the line from a node to a child in the next column and, if it is a word, on to the last."""
+    line = Stroke("line", (("M", (out,)), ("L", (column,))))
+    if end <= column[0]:
+        return (line,)
+    return (line, Stroke("drop", (("M", (column,)), ("L", ((end, column[1]),)))))
 
 
 def _draw_branch(above: Point, place: Point) -> tuple[Stroke, ...]:

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from html import escape
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias, get_args
 
+from treewright._validate import check_choice
 from treewright.data.consttree import ConstTree, Span
 from treewright.data.deptree import DepTree
 from treewright.data.files import replacing
@@ -51,6 +52,8 @@ LONGEST_TITLE = 200
 MOST_WORDS, MOST_NODES = 300, 2000
 """Of trees that notebooks are given pictures of."""
 SUFFIXES = (".svg", ".png", ".txt")
+Arrangement: TypeAlias = Literal["horizontal", "vertical"]
+"""Whether words stand beside or under one another."""
 
 
 class HasTree(Protocol):
@@ -67,6 +70,7 @@ def draw_svg(
     marked: Collection[int] = (),
     confidence: Sequence[float] | None = None,
     title: str | None = None,
+    layout: Arrangement = "horizontal",
 ) -> str:
     """Draw a tree as SVG: arcs over the words of a dependency tree, constituents over theirs.
 
@@ -85,6 +89,8 @@ def draw_svg(
         From 0 to 1, one a word or one a node; lines are the thinner and paler the less sure they are.
     title : str, optional
         The sentence if not given.
+    layout : {"horizontal", "vertical"}
+        Words beside one another, or, for long sentences, under one another with the arcs on their left.
 
     Returns
     -------
@@ -99,7 +105,9 @@ def draw_svg(
     >>> draw_svg(DepTree(["Mary", "sleeps"], [2, 0], ["nsubj", "root"])).count('class="arc"')
     2
     """
-    return _write_svg(lay_out(tree, marked=marked, confidence=confidence), title)
+    check_choice("layout", layout, get_args(Arrangement))
+    is_vertical = layout == "vertical"
+    return _write_svg(lay_out(tree, marked=marked, confidence=confidence, is_vertical=is_vertical), title)
 
 
 def _write_svg(layout: Layout, title: str | None = None) -> str:

@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 from treewright._typing import IntArray, Integers, Keys
 from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
+from treewright.data.plain_words import say_subtree
 from treewright.errors import InputError
 from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.space import Growth, Violations
@@ -234,6 +235,12 @@ def name_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) -> str
             text += "]" * (depth - at) + f" + {arc}"
         depth = at
     return text + "]" * max(0, depth)
+
+
+def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) -> str:
+    """Return a sub feature tree as a sentence in plain words."""
+    codes = [divmod(int(code), N_DEPTHS) for code in feature]
+    return say_subtree([(depth, encoder.tell(int(keys[number]))) for number, depth in codes])
 
 
 class SubtreeSearch:

@@ -60,7 +60,7 @@ def describe_difference(best: DepTree, other: DepTree) -> str:
 def reasons_for(comparison: Comparison, rank: int) -> list[tuple[str, float]]:
     """Return the features that speak for one of the first two candidates, with positive weights."""
     sign = 1 if rank == 1 else -1
-    return [(text, sign * weight) for text, weight in comparison.reasons if sign * weight > 0]
+    return [(one.text, sign * one.weight) for one in comparison.reasons if sign * one.weight > 0]
 
 
 def describe_reasons(reasons: Sequence[tuple[str, float]], rank: int, n_reasons: int) -> str:

@@ -10,6 +10,7 @@ from treewright._typing import Count, FloatArray, IntArray, Integers, Keys
 from treewright.checkpoint import Checkpoint
 from treewright.data.arcs import ArcEncoder, templates_of
 from treewright.data.deptree import DepTree
+from treewright.data.plain_words import as_sentence
 from treewright.data.vocab import Vocabulary
 from treewright.mining.gradient import GradientMiner
 from treewright.mining.occurrences import ArcFeatures
@@ -18,7 +19,7 @@ from treewright.mining.polynomial import PolynomialSpace, match_conjunctions
 from treewright.mining.problem import Problem
 from treewright.mining.reports import IterationReport, Mined, OrderReport
 from treewright.mining.space import FeatureSpace
-from treewright.mining.subtree import SubtreeSpace, name_subtree
+from treewright.mining.subtree import SubtreeSpace, describe_subtree, name_subtree
 from treewright.model import Array, ListOf, Model, Submodel, Value, expect, is_within, saved
 from treewright.native.mining.subtrees import N_DEPTHS
 from treewright.progress import Message, filtered
@@ -54,6 +55,9 @@ class ListFeatures(Protocol):
 
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return some of the features that a tree has as a person would read them."""
+
+    def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return some of the features that a tree has in plain words."""
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the words, not the tags, that some of the features of a tree name, each once."""
@@ -147,6 +151,12 @@ class SubtreeFeatures(Model):
     def texts(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
         """Return features as in ``saw → man [man → with]``."""
         return [self.text(column) for column in columns]
+
+    def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return features in plain words."""
+        return [
+            describe_subtree(self._feature(column).tolist(), self.keys, self.encoder) for column in columns
+        ]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the words, not the tags, that features name."""
@@ -269,6 +279,10 @@ class ConjunctionFeatures(Model):
         """Return conjunctions as in ``saw → man & man → with``."""
         return [" & ".join(map(self.encoder.name, keys)) for keys in self._keys_of(columns)]
 
+    def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return conjunctions in plain words."""
+        return [as_sentence("; and ".join(map(self.encoder.say, keys))) for keys in self._keys_of(columns)]
+
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the words, not the tags, that conjunctions name."""
         return [
@@ -336,6 +350,11 @@ class HandFeatures(Model):
         """Return features as in ``head saw, modifiers on its right NN``."""
         described = self.templates_.describe(tree)
         return [described[column] for column in columns]
+
+    def sentences(self, tree: DepTree, columns: Sequence[int]) -> list[str]:
+        """Return features in plain words."""
+        located = self.templates_.locate(tree)
+        return [located[column].sentence for column in columns]
 
     def named_words(self, tree: DepTree, columns: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the words, not the tags, that features name."""

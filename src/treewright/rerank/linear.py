@@ -1,5 +1,6 @@
 """A linear model over features of candidates."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Self
 
@@ -13,6 +14,7 @@ from treewright.learn.ranking import AveragedRanker, fit_penalties
 from treewright.mining.problem import Problem
 from treewright.model import Array, Model, Submodel, expect, saved
 from treewright.native.learn.proximal import Alternatives
+from treewright.parsing.dependency.reasons import WeighedFeature
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import (
@@ -21,7 +23,6 @@ from treewright.rerank.features import (
     ListFeatures,
     SubtreeFeatures,
 )
-from treewright.rerank.reasons import WeighedFeature
 from treewright.scale import Client
 
 MIN_PURITY = 0.3
@@ -127,16 +128,17 @@ class LinearScorer(Model):
         """Return the score of each candidate, in one column."""
         return self.features.score(lists, self.coef)[:, np.newaxis]
 
-    def differences(self, lists: CandidateLists, one: int, other: int) -> list[tuple[str, float]]:
+    def differences(self, lists: CandidateLists, one: int, other: int) -> list[WeighedFeature]:
         """Return the features that only one of two candidates has, and what they speak for it, most first."""
         rows = self.features.transform(lists)
         found = []
-        for number, against, sign in ((one, other, 1.0), (other, one, -1.0)):
+        for rank, (number, against, sign) in enumerate(((one, other, 1.0), (other, one, -1.0)), start=1):
             columns = np.setdiff1d(_columns(rows, number), _columns(rows, against))
             columns = columns[self.coef[columns] != 0]
-            texts = self.features.texts(lists.candidate(number), columns.tolist())
-            found += list(zip(texts, (sign * self.coef[columns]).tolist(), strict=True))
-        return sorted(found, key=lambda pair: (-abs(pair[1]), pair[0]))
+            tree = lists.candidate(number)
+            named = self._weighed(tree, columns.tolist(), self.features.places(tree))
+            found += [each._replace(weight=sign * each.weight, rank=rank) for each in named]
+        return sorted(found, key=lambda each: (-abs(each.weight), each.text))
 
     def arc_reasons(self, tree: DepTree, n: int) -> list[list[WeighedFeature]]:
         """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first."""
@@ -147,10 +149,23 @@ class LinearScorer(Model):
                 if len(chosen[word - 1]) < n:
                     chosen[word - 1].append(column)
         columns = sorted({column for arc in chosen for column in arc})
-        texts, words = self.features.texts(tree, columns), self.features.named_words(tree, columns)
-        weights = map(float, self.coef[np.array(columns, dtype=np.int64)])
-        named = dict(zip(columns, map(WeighedFeature, texts, words, weights), strict=True))
+        named = dict(zip(columns, self._weighed(tree, columns, places), strict=True))
         return [[named[column] for column in arc] for arc in chosen]
+
+    def _weighed(
+        self, tree: DepTree, columns: Sequence[int], places: Mapping[int, Sequence[int]]
+    ) -> list[WeighedFeature]:
+        """Return some of the features of a tree, of which the arcs that have them are given."""
+        return [
+            WeighedFeature(text, words, float(self.coef[column]), sentence, tuple(places.get(column, ())))
+            for column, text, words, sentence in zip(
+                columns,
+                self.features.texts(tree, columns),
+                self.features.named_words(tree, columns),
+                self.features.sentences(tree, columns),
+                strict=True,
+            )
+        ]
 
 
 def drop_lightest(coef: FloatArray, share: float = LIGHT_SHARE) -> FloatArray:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from treewright.parsing.dependency.parser import Candidate
+from treewright.parsing.dependency.reasons import WeighedFeature
 
 
 class Comparison(NamedTuple):
@@ -14,7 +15,7 @@ class Comparison(NamedTuple):
         The best first.
     parser_scores, scores : list of float
         What the parser and the reranker give each of them.
-    reasons : list of (str, float)
+    reasons : list of WeighedFeature
         Features that only one of the first two has, and how much they speak for the winner (or, negative,
         against it), the weightiest first.
     """
@@ -22,12 +23,4 @@ class Comparison(NamedTuple):
     candidates: list[Candidate]
     parser_scores: list[float]
     scores: list[float]
-    reasons: list[tuple[str, float]]
-
-
-class WeighedFeature(NamedTuple):
-    """A feature, as a person would read it, its words, and its weight."""
-
-    text: str
-    words: tuple[str, ...]
-    weight: float
+    reasons: list[WeighedFeature]

@@ -19,10 +19,11 @@ from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
+from treewright.parsing.dependency.reasons import WeighedFeature
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.linear import LinearScorer
-from treewright.rerank.reasons import Comparison, WeighedFeature
+from treewright.rerank.reasons import Comparison
 from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
@@ -333,7 +334,7 @@ class DependencyReranker(DependencyAnnotator):
         comparisons = []
         for (begin, end), candidates in zip(lists.spans(), found, strict=True):
             order = begin + np.argsort(-final[begin:end], kind="stable")
-            reasons: list[tuple[str, float]] = []
+            reasons: list[WeighedFeature] = []
             if len(order) > 1 and self.is_trusted_ and isinstance(self.scorer_, LinearScorer):
                 reasons = self.scorer_.differences(lists, int(order[0]), int(order[1]))
             parser_scores = (self.beta_ * lists.scores[order]).tolist()
@@ -487,6 +488,10 @@ class DependencyReranker(DependencyAnnotator):
     def known_tags(self) -> list[str]:
         """The universal tags that the parser was trained with."""
         return self.parser_.known_tags
+
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        return self.parser_.knows_words(words)
 
     @property
     def tag_column(self) -> TagColumn:

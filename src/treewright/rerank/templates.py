@@ -25,6 +25,7 @@ from treewright._typing import IntArray, Integers
 from treewright._validate import check_integer
 from treewright.data.arcs import ArcEncoder, describe_length
 from treewright.data.deptree import DepTree
+from treewright.data.plain_words import as_sentence, say_word
 from treewright.data.templates import Template, TemplateLanguage
 from treewright.model import Array, Model, Value, saved
 from treewright.native.data.arcs import LENGTH_BINS
@@ -137,11 +138,12 @@ ATOMS = sorted({atom for template in PARSED for atom in template.atoms})
 
 
 class FeatureDescription(NamedTuple):
-    """What a feature of a tree says: a text, the words in it, and the words whose arcs it involves."""
+    """What a feature of a tree says, the words in it, those whose arcs it involves, and it in plain words."""
 
     text: str
     words: tuple[str, ...]
     arcs: list[int]
+    sentence: str
 
 
 class TemplateFeatures(Model):
@@ -222,7 +224,8 @@ class TemplateFeatures(Model):
             for column, place in zip(columns.tolist(), places[known].tolist(), strict=True):
                 arcs = {*rows.find_arcs(template, place), *(found[column].arcs if column in found else ())}
                 text, words = rows.describe(template, place), rows.find_words(template, place)
-                found[column] = FeatureDescription(text, words, sorted(arcs))
+                sentence = as_sentence(rows.say(template, place))
+                found[column] = FeatureDescription(text, words, sorted(arcs), sentence)
         return found
 
     def _find_columns(self, keys: Keys) -> tuple[Integers, Integers]:
@@ -319,6 +322,24 @@ class _Rows:
             self._describe_atom(names[role], attribute, int(self._roles[role][row]))
             for role, attribute in template.atoms
         )
+
+    def say(self, template: TreeTemplate, place: int) -> str:
+        """Write the feature of a template at a place in plain words."""
+        row = self._row_of[place]
+        names = ROLES if len(template.needed) > 1 else {"m": "word"}
+        return ", ".join(
+            self._say_atom(names[role], attribute, int(self._roles[role][row]))
+            for role, attribute in template.atoms
+        )
+
+    def _say_atom(self, name: str, attribute: str, row: int) -> str:
+        if attribute not in ("word", "tag"):
+            told = self._describe_atom(name, attribute, row)
+            return f"it has {told}" if "modifiers" in told else told
+        text = self._string(attribute, row)
+        if text == "-":
+            return f"there is no {name}"
+        return f"the {name} is {say_word({'special': 'the root'} if text == 'ROOT' else {attribute: text})}"
 
     def find_words(self, template: TreeTemplate, place: int) -> tuple[str, ...]:
         """Return the words that the feature of a template at a place names, each once."""

@@ -275,6 +275,11 @@ class Tagger(Annotator):
         """Tag sentences and compare the result with the tags that they have."""
         return compare_tags(trees, self.predict(trees))
 
+    def has_classes(self, words: Sequence[str]) -> list[bool]:
+        """Tell which words, in any case, were frequent enough in training to have a class of tags."""
+        found: list[bool] = np.isin(hash_words(words, LOWER), self.lexicon_.forms).tolist()
+        return found
+
     def check_fitted_state(self) -> None:
         """Check that words have classes and labels have pieces."""
         expect(len(self.lexicon_.forms) == len(self.lexicon_.classes), "a class for each form")

@@ -9,7 +9,9 @@ import numpy.typing as npt
 from treewright.data.conllu import format_tree
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.deptree import DepTree
+from treewright.data.descriptions import read_descriptions
 from treewright.drawing.pictures import draw_svg
+from treewright.parsing.dependency.reasons import WeighedFeature
 from treewright.web.schemas import (
     Alternative,
     ConstituentCandidate,
@@ -20,10 +22,15 @@ from treewright.web.schemas import (
     ExplainedSentence,
     FeatureWeight,
     Kind,
+    Layout,
+    Meaning,
+    Meanings,
+    RelationMeaning,
     UntaggedSentence,
 )
 
 N_ALTERNATIVES = 3
+N_REASONS = 10
 DIGITS = 6
 """Of probabilities, from the first that is not 0 on; more are noise."""
 
@@ -32,8 +39,9 @@ def dependency_sentence(
     tree: DepTree,
     confidence: Sequence[float],
     *,
-    pictures: bool,
+    pictures: Layout | None,
     marked: Sequence[int] = (),
+    unknown: Sequence[int] | None = None,
 ) -> DependencySentence:
     """Return a parsed sentence with a picture, in which the arcs of some words may be marked."""
     text = tree.text
@@ -45,14 +53,17 @@ def dependency_sentence(
         heads=tree.heads.tolist(),
         deprels=tree.deprels,
         confidence=list(confidence),
-        svg=draw_svg(tree, marked=marked, confidence=confidence, title=text) if pictures else None,
+        unknown=None if unknown is None else list(unknown),
+        svg=draw_svg(tree, marked=marked, confidence=confidence, title=text, layout=pictures)
+        if pictures
+        else None,
         conllu=format_tree(tree),
         text=text,
     )
 
 
 def constituent_sentence(
-    tree: ConstTree, *, pictures: bool, marked: Sequence[int] = ()
+    tree: ConstTree, *, pictures: Layout | None, marked: Sequence[int] = ()
 ) -> ConstituentSentence:
     """Return a parsed sentence with a picture, in which some nodes may be marked."""
     words = [unescape_word(word) for word in tree.words()]
@@ -61,9 +72,20 @@ def constituent_sentence(
         words=words,
         upos=tree.tags(),
         brackets=str(tree),
-        svg=draw_svg(tree, marked=marked, title=text) if pictures else None,
+        svg=draw_svg(tree, marked=marked, title=text, layout=pictures) if pictures else None,
         nodes=tree.n_nodes,
         text=text,
+    )
+
+
+def all_meanings() -> Meanings:
+    """Return what relations, tags and labels stand for."""
+    found = read_descriptions()
+    return Meanings(
+        groups=found.groups,
+        relations={name: RelationMeaning(**one._asdict()) for name, one in found.relations.items()},
+        tags={name: Meaning(**one._asdict()) for name, one in found.tags.items()},
+        phrases={name: Meaning(**one._asdict()) for name, one in found.phrases.items()},
     )
 
 
@@ -81,18 +103,19 @@ def dependency_candidate(
     *,
     score: float,
     probability: float,
-    pictures: bool,
+    pictures: Layout | None,
+    unknown: Sequence[int] | None,
 ) -> DependencyCandidate:
     """Return one of the best trees, marked where it differs from the very best."""
     differs = differing_words(best, tree)
-    sentence = dependency_sentence(tree, confidence, pictures=pictures, marked=differs)
+    sentence = dependency_sentence(tree, confidence, pictures=pictures, marked=differs, unknown=unknown)
     return DependencyCandidate(
         **dict(sentence), score=score, probability=rounded(probability), differs=differs
     )
 
 
 def constituent_candidate(
-    best: ConstTree, tree: ConstTree, *, score: float, probability: float | None, pictures: bool
+    best: ConstTree, tree: ConstTree, *, score: float, probability: float | None, pictures: Layout | None
 ) -> ConstituentCandidate:
     """Return one of the best trees, marked where it differs from the very best."""
     differs = differing_nodes(best, tree)
@@ -104,8 +127,8 @@ def constituent_candidate(
 def explained_sentence(
     sentence: DependencySentence,
     marginals: npt.NDArray[np.float64],
-    features: Sequence[Sequence[FeatureWeight]],
-    reasons: Sequence[FeatureWeight],
+    features: Sequence[Sequence[WeighedFeature]],
+    reasons: Sequence[WeighedFeature],
 ) -> ExplainedSentence:
     """Return a parsed sentence with what speaks for each arc; `features` has a list for each word."""
     arcs = [
@@ -115,11 +138,34 @@ def explained_sentence(
             relation=sentence.deprels[word - 1],
             confidence=(sentence.confidence or [])[word - 1],
             alternatives=alternatives(marginals[word - 1]),
-            features=list(features[word - 1]),
+            features=feature_weights(features[word - 1]),
+            total_for=total(features[word - 1], 1),
+            total_against=total(features[word - 1], -1),
         )
         for word in range(1, len(sentence.words) + 1)
     ]
-    return ExplainedSentence(**dict(sentence), arcs=arcs, reasons=list(reasons))
+    return ExplainedSentence(
+        **dict(sentence),
+        arcs=arcs,
+        reasons=feature_weights(reasons),
+        total_for=total(reasons, 1),
+        total_against=total(reasons, -1),
+    )
+
+
+def feature_weights(features: Sequence[WeighedFeature]) -> list[FeatureWeight]:
+    """Return the weightiest features, which come first."""
+    return [
+        FeatureWeight(
+            text=one.text, sentence=one.sentence, weight=one.weight, arcs=list(one.arcs), rank=one.rank
+        )
+        for one in features[:N_REASONS]
+    ]
+
+
+def total(features: Sequence[WeighedFeature], sign: int) -> float:
+    """Return the sum of all weights of one sign."""
+    return sum(one.weight for one in features if sign * one.weight > 0)
 
 
 def alternatives(probabilities: npt.NDArray[np.float64]) -> list[Alternative]:

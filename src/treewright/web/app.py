@@ -12,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from treewright._version import __version__
 from treewright.errors import InputError
 from treewright.tagging.tagger import Tagger
+from treewright.web.answers import all_meanings
 from treewright.web.failures import FAILURES, add_failures
 from treewright.web.middleware import Gate
 from treewright.web.models import serve_model
@@ -22,6 +23,7 @@ from treewright.web.schemas import (
     Health,
     KBestReply,
     KBestRequest,
+    Meanings,
     Models,
     ParseReply,
     ParseRequest,
@@ -32,6 +34,7 @@ from treewright.web.work import ServiceLimits
 
 PAGE = Path(__file__).parent / "page"
 RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "required": True}}
+MEANINGS = all_meanings()
 DESCRIPTION = "Dependency and constituency trees of sentences, the k best of them, and what speaks for them."
 
 
@@ -103,6 +106,10 @@ def _add_questions(app: FastAPI, service: Service) -> None:
     @app.get("/models", summary="The models that are served")
     async def models() -> Models:
         return service.description
+
+    @app.get("/meanings", summary="What relations, tags and labels stand for")
+    async def meanings() -> Meanings:
+        return MEANINGS
 
     failures: dict[int | str, dict[str, Any]] = {
         code: {"model": Failure, "description": text, **({"headers": RETRY} if code == 503 else {})}

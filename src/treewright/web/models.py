@@ -13,6 +13,7 @@ from treewright.data.deptree import DepTree
 from treewright.errors import InputError, quote
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.dependency.annotator import DependencyAnnotator
+from treewright.parsing.dependency.reasons import WeighedFeature
 from treewright.tagging.tagger import Tagger
 from treewright.tagging.tokenizer import Tokenizer
 from treewright.web.answers import (
@@ -24,14 +25,15 @@ from treewright.web.answers import (
     rounded,
     untagged_sentence,
 )
+from treewright.web.examples import choose_examples, has_letters
 from treewright.web.schemas import (
     ConstituentCandidates,
     ConstituentSentence,
     DependencyCandidates,
     DependencySentence,
     ExplainedSentence,
-    FeatureWeight,
     Kind,
+    Layout,
     ModelDescription,
     UntaggedSentence,
 )
@@ -41,7 +43,8 @@ Sentences = Sequence[DepTree | ConstTree]
 Fixed = Sequence[Mapping[int, int]] | None
 """For each sentence the heads that words must have."""
 TAGS_SHOWN = 200
-N_REASONS = 10
+MOST_FEATURES = 10_000
+"""Of an arc: all, so that totals are those of all."""
 EXPECTED_TAGS = "tags for all words, a model trained with --tags predicted, or serve --tagger"
 
 
@@ -96,8 +99,10 @@ class ServedModel(ABC):
             "kind": self.kind,
             "class": self.class_name,
             "explains": self.kind == "dependency",
+            "compares": self._parser.explains,
             "needs_tags": self.needs_tags,
             "tags_known": [tag for tag in self._known_tags() if tag not in ("", MISSING)][:TAGS_SHOWN],
+            "examples": [] if self.needs_tags else choose_examples(self._knows_words),
         }
         return ModelDescription.model_validate(values)
 
@@ -115,6 +120,11 @@ class ServedModel(ABC):
             [untagged_sentence(tree, self.kind) for tree in trees],
         )
 
+    def _knows_words(self, words: Sequence[str]) -> Sequence[bool] | None:
+        """Tell which words the model has seen, or, if it cannot, which its tagger has seen several times."""
+        known = self._parser.knows_words(words)
+        return self._tagger.has_classes(words) if known is None and self._tagger is not None else known
+
     @abstractmethod
     def _known_tags(self) -> Sequence[str]:
         """Return the tags that the model knows."""
@@ -125,18 +135,20 @@ class ServedModel(ABC):
 
     @abstractmethod
     def parse(
-        self, sentences: Sentences, fixed: Fixed, *, pictures: bool
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
     ) -> list[DependencySentence] | list[ConstituentSentence]:
         """Return the best tree of each sentence."""
 
     @abstractmethod
     def kbest(
-        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[DependencyCandidates] | list[ConstituentCandidates]:
         """Return the `k` best trees of each sentence."""
 
     @abstractmethod
-    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+    def explain(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
+    ) -> list[ExplainedSentence]:
         """Return the best tree of each sentence with what speaks for it."""
 
 
@@ -152,20 +164,24 @@ class ServedDependencies(ServedModel):
     def warm_up(self) -> None:
         """Parse something, so that no visitor waits for code to be compiled."""
         words = DepTree(["a", "b", "."], upos=["X"] * 3, xpos=["X"] * 3)
-        self.kbest([words], None, k=2, pictures=True)
-        self.explain([words], None, pictures=False)
+        self.kbest([words], None, k=2, pictures="horizontal")
+        self.explain([words], None, pictures=None)
 
-    def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[DependencySentence]:
+    def parse(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
+    ) -> list[DependencySentence]:
         """Return the best tree of each sentence."""
         trees = self._prepare(sentences)
         found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
         return [
-            dependency_sentence(tree, self._confidence(tree, known), pictures=pictures)
+            dependency_sentence(
+                tree, self._confidence(tree, known), pictures=pictures, unknown=self._unknown(tree)
+            )
             for tree, known in zip(found, self._certainty(trees, fixed), strict=True)
         ]
 
     def kbest(
-        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[DependencyCandidates]:
         """Return the `k` best trees of each sentence."""
         trees = self._prepare(sentences)
@@ -180,6 +196,7 @@ class ServedDependencies(ServedModel):
                         score=score,
                         probability=probability,
                         pictures=pictures,
+                        unknown=self._unknown(tree),
                     )
                     for tree, score, probability in candidates
                 ]
@@ -187,7 +204,9 @@ class ServedDependencies(ServedModel):
             for candidates, known in zip(lists, self._certainty(trees, fixed), strict=True)
         ]
 
-    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+    def explain(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
+    ) -> list[ExplainedSentence]:
         """Return the best tree of each sentence with what speaks for it."""
         trees = self._prepare(sentences)
         found = [best.tree for (best,) in self._parser.annotate(trees, fixed=fixed)]
@@ -200,7 +219,9 @@ class ServedDependencies(ServedModel):
         )
         return [
             explained_sentence(
-                dependency_sentence(tree, self._confidence(tree, known), pictures=pictures),
+                dependency_sentence(
+                    tree, self._confidence(tree, known), pictures=pictures, unknown=self._unknown(tree)
+                ),
                 known.marginals,
                 features,
                 reasons,
@@ -230,22 +251,24 @@ class ServedDependencies(ServedModel):
         found = self._parser.confidence(tree, known.marginals, fixed=known.fixed)
         return [rounded(one) for one in found.tolist()]
 
-    def _features(self, found: list[DepTree]) -> list[list[list[FeatureWeight]]]:
-        """Return for each word of each tree the features of its arc, if there is a reranker that has any."""
+    def _unknown(self, tree: DepTree) -> list[int] | None:
+        """Return the words, from 1, that the model has never seen; numbers and punctuation are not words."""
+        known = self._parser.knows_words(tree.words)
+        if known is None:
+            return None
+        pairs = enumerate(zip(tree.words, known, strict=True), start=1)
+        return [number for number, (word, is_known) in pairs if not is_known and has_letters(word)]
+
+    def _features(self, found: list[DepTree]) -> list[list[list[WeighedFeature]]]:
+        """Return for each word of each tree the features of its arc, if the model has any."""
         if not self._parser.has_arc_reasons:
             return [[[] for _ in tree.words] for tree in found]
-        return [
-            [[FeatureWeight(text=one.text, weight=one.weight) for one in arc] for arc in arcs]
-            for arcs in self._parser.arc_reasons(found, n=N_REASONS)
-        ]
+        return self._parser.arc_reasons(found, n=MOST_FEATURES)
 
-    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[FeatureWeight]]:
+    def _reasons(self, trees: list[DepTree], fixed: Fixed) -> list[list[WeighedFeature]]:
         if not self._parser.explains:
             return [[] for _ in trees]
-        return [
-            [FeatureWeight(text=text, weight=weight) for text, weight in each.reasons[:N_REASONS]]
-            for each in self._parser.explain(trees, fixed=fixed)
-        ]
+        return [each.reasons for each in self._parser.explain(trees, fixed=fixed)]
 
 
 class ServedConstituents(ServedModel):
@@ -261,16 +284,18 @@ class ServedConstituents(ServedModel):
 
     def warm_up(self) -> None:
         """Parse something, so that no visitor waits for code to be compiled."""
-        self.kbest([DepTree(["a", "b", "."], xpos=["X"] * 3)], None, k=2, pictures=True)
+        self.kbest([DepTree(["a", "b", "."], xpos=["X"] * 3)], None, k=2, pictures="horizontal")
 
-    def parse(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ConstituentSentence]:
+    def parse(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
+    ) -> list[ConstituentSentence]:
         """Return the best tree of each sentence."""
         self._refuse(fixed)
         found = self._parser.annotate(self._prepare(sentences))
         return [constituent_sentence(best.tree, pictures=pictures) for best, *_ in found]
 
     def kbest(
-        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: bool
+        self, sentences: Sentences, fixed: Fixed, *, k: int, pictures: Layout | None
     ) -> list[ConstituentCandidates]:
         """Return the `k` best trees of each sentence."""
         self._refuse(fixed)
@@ -287,7 +312,9 @@ class ServedConstituents(ServedModel):
             for analyses in lists
         ]
 
-    def explain(self, sentences: Sentences, fixed: Fixed, *, pictures: bool) -> list[ExplainedSentence]:
+    def explain(
+        self, sentences: Sentences, fixed: Fixed, *, pictures: Layout | None
+    ) -> list[ExplainedSentence]:
         """Refuse: constituency models have no reasons to show."""
         raise InputError(f"model {self.name} finds constituents; expected a dependency model to explain")
 

@@ -9,6 +9,7 @@ MOST_TREES = 50
 PLAIN = r"^[^\u0000-\u0020\u007f-\u009f\u2028\u2029]+$"
 """What any format can hold as one word: no white space, no-break spaces aside, and no controls."""
 
+Layout = Literal["horizontal", "vertical"]
 Plain = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
 
 
@@ -49,6 +50,9 @@ class ParseRequest(Question):
         None, description="For each sentence the arcs that its trees must have (dependencies)."
     )
     pictures: bool = Field(True, description="Whether trees come with pictures.")
+    layout: Layout = Field(
+        "horizontal", description="Whether words stand beside or under one another in pictures."
+    )
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["sentences"]}]}
@@ -114,14 +118,38 @@ class ModelDescription(Answer):
     kind: Kind
     class_name: str = Field(alias="class")
     explains: bool = Field(description="Whether /explain takes it.")
+    compares: bool = Field(description="Whether /explain says what decided between the two best trees.")
     needs_tags: bool = Field(description="Whether sentences must bring tags.")
     tags_known: list[str] = Field(description="Tags that it has seen in training, 200 at the most.")
+    examples: list[str] = Field(description="Sentences to try, in words that it has seen in training.")
 
 
 class Models(Answer):
     """All models that are served, the default one first."""
 
     models: list[ModelDescription]
+
+
+class Meaning(Answer):
+    """What a tag or label stands for."""
+
+    name: str
+    text: str = Field(description="A sentence, with examples between asterisks.")
+
+
+class RelationMeaning(Meaning):
+    """What a relation stands for."""
+
+    group: str
+
+
+class Meanings(Answer):
+    """What relations, tags and labels stand for; subtypes of relations stand under their universal part."""
+
+    groups: dict[str, str] = Field(description="Groups of relations, by name.")
+    relations: dict[str, RelationMeaning]
+    tags: dict[str, Meaning]
+    phrases: dict[str, Meaning]
 
 
 class DependencySentence(Answer):
@@ -134,6 +162,9 @@ class DependencySentence(Answer):
     heads: list[int]
     deprels: list[str]
     confidence: list[float] | None = Field(description="The probability of each word's head.")
+    unknown: list[int] | None = Field(
+        description="Words, from 1, that the model has never seen; null if it cannot tell."
+    )
     svg: str | None
     conllu: str
     text: str
@@ -191,10 +222,13 @@ class Alternative(Answer):
 
 
 class FeatureWeight(Answer):
-    """A feature, as a person would read it, and its weight."""
+    """A feature and its weight."""
 
-    text: str
-    weight: float
+    text: str = Field(description="The feature as the model has it.")
+    sentence: str = Field(description="The feature in plain words.")
+    weight: float = Field(description="Positive if it speaks for the tree.")
+    arcs: list[int] = Field(description="Words, from 1, whose arcs have it.")
+    rank: int = Field(description="The tree that has it: 1 is the best, 2 the second.")
 
 
 class ExplainedArc(Answer):
@@ -205,7 +239,11 @@ class ExplainedArc(Answer):
     relation: str
     confidence: float
     alternatives: list[Alternative] = Field(description="The most probable heads, the best first.")
-    features: list[FeatureWeight] = Field(description="Features of a reranker that involve the arc.")
+    features: list[FeatureWeight] = Field(
+        description="Features of the model that involve the arc, the weightiest first."
+    )
+    total_for: float = Field(description="Sum of the weights of all features that speak for the arc.")
+    total_against: float = Field(description="Sum of the weights of all features that speak against it.")
 
 
 class ExplainedSentence(DependencySentence):
@@ -215,6 +253,8 @@ class ExplainedSentence(DependencySentence):
     reasons: list[FeatureWeight] = Field(
         description="What decided between the two best trees, if a reranker did."
     )
+    total_for: float = Field(description="Sum of the weights of all reasons for the best tree.")
+    total_against: float = Field(description="Sum of the weights of all reasons for the second.")
 
 
 class ParseReply(Answer):

@@ -17,6 +17,7 @@ from treewright.web.schemas import (
     Health,
     KBestReply,
     KBestRequest,
+    Layout,
     Models,
     ParseReply,
     ParseRequest,
@@ -65,7 +66,7 @@ class Service:
         """Answer with the best tree of each sentence."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ParseReply:
-            found = model.parse(sentences, fixed, pictures=request.pictures)
+            found = model.parse(sentences, fixed, pictures=_layout(request))
             return ParseReply(model=model.name, kind=model.kind, sentences=found)
 
         return await self._answer(request, 1, work)
@@ -74,7 +75,7 @@ class Service:
         """Answer with the best trees of each sentence."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> KBestReply:
-            found = model.kbest(sentences, fixed, k=request.k, pictures=request.pictures)
+            found = model.kbest(sentences, fixed, k=request.k, pictures=_layout(request))
             return KBestReply(model=model.name, kind=model.kind, sentences=found)
 
         return await self._answer(request, request.k, work)
@@ -83,7 +84,7 @@ class Service:
         """Answer with the best tree of each sentence and what speaks for it."""
 
         def work(model: ServedModel, sentences: Sentences, fixed: Fixed) -> ExplainReply:
-            found = model.explain(sentences, fixed, pictures=request.pictures)
+            found = model.explain(sentences, fixed, pictures=_layout(request))
             return ExplainReply(model=model.name, kind=model.kind, sentences=found)
 
         return await self._answer(request, 1, work)
@@ -159,3 +160,8 @@ def read_fixed(fixed: Sequence[Sequence[FixedArc]] | None, n_sentences: int) -> 
         if len(set(words)) < len(words):
             raise InputError(f"fixed: sentence {number} has two heads for a word; expected one")
     return [{arc.word: arc.head for arc in arcs} for arcs in fixed]
+
+
+def _layout(request: ParseRequest) -> Layout | None:
+    """Return how pictures are laid out, or None if none are wanted."""
+    return request.layout if request.pictures else None

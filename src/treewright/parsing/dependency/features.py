@@ -315,6 +315,11 @@ class Encoder(Model):
                 counts[-1][morph] += n
         return cls([Vocabulary.from_counts(counter) for counter in counts])
 
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        forms = self.vocabularies[ATTRIBUTES.index("word")]
+        return [word.lower() in forms for word in words]
+
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""
         n_rows = sum(len(tree) + N_EXTRA_ROWS for tree in trees)
@@ -354,6 +359,12 @@ class Encoder(Model):
             self._cache.clear()
         found = self._cache[token] = ids, [number for one in morphs if (number := morph.id(one))]
         return found
+
+
+def attributes_of(tree: DepTree) -> list[list[str]]:
+    """Return the attribute values of each word, in the order of ATTRIBUTES."""
+    tokens = zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+    return [_analyse(token)[0] for token in tokens]
 
 
 def _analyse(token: tuple[str, ...]) -> tuple[list[str], list[str]]:

@@ -37,6 +37,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
+from treewright.parsing.dependency.reasons import WeighedFeature, arc_reasons
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
@@ -423,6 +424,37 @@ class DependencyParser(DependencyAnnotator):
     def known_tags(self) -> list[str]:
         """The universal tags that the parser was trained with."""
         return list(self.encoder_.vocabularies[0].strings)
+
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        return self.encoder_.knows_words(words)
+
+    @property
+    def has_arc_reasons(self) -> bool:
+        """Whether `arc_reasons` has features to show: those of a linear model."""
+        return isinstance(self.scorer_, LinearPartScorer)
+
+    def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
+        """Return for each parsed tree, for the arc to each of its words, the features that involve this arc.
+
+        A feature of several arcs is listed under each of them. Features are those of the tree with crossing
+        arcs lifted; their weights, each taken once, add up to the score of the tree, but for features of
+        words that have no dependents.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Trees with tags and heads, as `predict` returns them.
+        n : int
+            Features of an arc at the most, the weightiest first.
+        """
+        self.check_is_fitted()
+        check_integer("n", n, minimum=1)
+        if not isinstance(self.scorer_, LinearPartScorer):
+            raise InputError(
+                "the parser has a scorer of its own; expected the linear one for reasons of arcs"
+            )
+        return [arc_reasons(self.lifted(tree), self.scorer_, self.encoder_, n) for tree in trees]
 
     @property
     def tag_column(self) -> TagColumn:

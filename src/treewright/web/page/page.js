@@ -1,19 +1,18 @@
 /** The page: a form, the state in the address, and the trees that the service answers with. */
 
 import { editConllu, editWords, isConllu, renderFixed, renderSentences, renderTags } from "./editing.js";
-import { count, make, percent } from "./make.js";
+import { count, make } from "./make.js";
+import { loadMeanings } from "./meanings.js";
 import { Panel } from "./panel.js";
-import { renderKind, showMarks } from "./results.js";
+import { rate, renderKind, showMarks } from "./results.js";
 import { ask, askModels, ServiceError } from "./service.js";
 import { bounded, decode, EMPTY, encode, MAX_K, withArc, withTag } from "./state.js";
+import { hideTip } from "./tips.js";
+import { fittingLayout, markAlone, watchAlone } from "./views.js";
 
-const EXAMPLES = [
-  "The old gardener saw a heron with a telescope.",
-  "Visiting neighbours can be noisy.",
-  "The tailor who mends sails sold the captain a coat. He never wore it.",
-];
 const KINDS = ["dependency", "constituent"];
 const NONE = "";
+const RESIZED = 250; // milliseconds without a change
 
 const at = (id) => document.getElementById(id);
 const form = at("ask");
@@ -93,7 +92,7 @@ async function consult(result, mine) {
     if (state.at > result.sentences.length) state = { ...state, at: result.sentences.length };
     result.given = result.sentences[state.at - 1];
     if (result.lacksTags) askForTags(result);
-    result.body = { ...source(result), model: name };
+    result.body = { ...source(result), model: name, layout: layoutOf(result, mine.results) };
     const arcs = kind === "dependency" ? fixedHere() : [];
     if (arcs.length) result.body.fixed = [arcs];
     const listed = await question("kbest", { ...result.body, k: state.k }, mine);
@@ -123,6 +122,12 @@ function askForTags({ given, model }) {
   if (!words.length) return;
   const found = `${count(words.length, "word")} without a tag, which ${model.name} needs`;
   throw new ServiceError(`${found}; fill in all tags, and the sentence is parsed.`);
+}
+
+/** How the trees of a model are laid out: as the visitor wants, or as there is room. */
+function layoutOf({ given, model }, results) {
+  const isBeside = results.filter((one) => one.model.kind === model.kind).length > 1;
+  return state.layout ?? fittingLayout(given, { isBeside });
 }
 
 function question(route, body, mine) {
@@ -163,7 +168,7 @@ function fix(word, head) {
 /** Ask, once, why a model has parsed the sentence as it has. */
 function explain({ result }) {
   if (!explanations.has(result)) {
-    const asked = ask("explain", result.body, { signal: drawn.signal, onBusy: tellBusy });
+    const asked = ask("explain", { ...result.body, pictures: false }, { signal: drawn.signal, onBusy: tellBusy });
     explanations.set(
       result,
       asked.then((answer) => answer.sentences[0]),
@@ -180,7 +185,15 @@ function draw() {
   const word = panel.chosen?.word;
   const { results } = run;
   const fixed = fixedHere();
-  const context = { state, panel, fixed, explain, onError: (message) => say(message, { isError: true }) };
+  const context = {
+    state,
+    panel,
+    fixed,
+    explain,
+    setLayout: (layout) => change({ layout }),
+    onError: (message) => say(message, { isError: true }),
+  };
+  hideTip();
   drawn.abort();
   drawn = new AbortController();
   panel.clear();
@@ -198,6 +211,7 @@ function draw() {
     "plain",
     !results.some((one) => one.model.kind === "dependency" && one.candidates),
   );
+  markAlone();
   showMarks(at("trees"));
   refocus(wasInPanel && word ? `${first?.model.name}-1-arc-${word}` : focused);
 }
@@ -234,12 +248,13 @@ function ended(sentence) {
 }
 
 function sayBest(model, candidates) {
-  const { probability } = candidates[0];
-  const best = probability === null ? "" : `, the best with probability ${percent(probability)}`;
+  const { share, said } = rate(candidates[0], candidates);
+  const best = share === null ? "" : `, the best with ${said.startsWith("mean") ? "" : "probability "}${said}`;
   return `${model.name}: ${count(candidates.length, "tree")}${best}.`;
 }
 
 function fillForm() {
+  offerExamples();
   if (text.value !== state.text) text.value = state.text;
   at("k").value = state.k;
   for (const kind of KINDS) {
@@ -308,14 +323,40 @@ function listen() {
     text.focus();
   });
   addEventListener("popstate", () => {
-    state = decode(location.hash);
+    state = readAddress();
     show();
+  });
+  watchAlone();
+  let waiting = null;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(fitAgain, RESIZED);
   });
 }
 
+/** Lay the trees out anew if a window of another size has room for another layout. */
+function fitAgain() {
+  const shown = run.results.filter((result) => result.candidates);
+  if (shown.some((result) => layoutOf(result, run.results) !== result.body.layout)) show();
+}
+
+/** The sentences to try that fit the models in use. */
+function examples() {
+  const chosen = [...KINDS.map(chosenModel), ...models].filter(Boolean);
+  return chosen.find((model) => model.examples.length)?.examples ?? [];
+}
+
+/** Read the address; one without a text shows the first example. */
+function readAddress() {
+  const found = decode(location.hash);
+  state = found; // tells which models are in use
+  return found.text ? found : { ...found, text: examples()[0] ?? "" };
+}
+
 function offerExamples() {
+  at("examples").hidden = !examples().length;
   at("examples").replaceChildren(
-    ...EXAMPLES.map((example) =>
+    ...examples().map((example) =>
       make(
         "button",
         {
@@ -335,15 +376,19 @@ function offerExamples() {
 
 async function start() {
   listen();
-  offerExamples();
-  state = decode(location.hash);
   try {
-    models = await askModels();
+    [models] = await Promise.all([askModels(), loadMeanings()]);
   } catch (problem) {
     return say(problem.message, { isError: true });
   }
-  await show();
-  if (!state.text) text.focus();
+  state = readAddress();
+  const shown = show();
+  // A keyboard on the screen would cover the trees.
+  if (!decode(location.hash).text && !matchMedia("(pointer: coarse)").matches) {
+    text.focus({ preventScroll: true });
+    text.select();
+  }
+  await shown;
 }
 
 start();

@@ -1,9 +1,10 @@
 /** The panel about one arc: how sure the model is of it, what else it could be, and why. */
 
 import { bar, make, percent } from "./make.js";
-import { nameWord, sayArc } from "./trees.js";
+import { explained, relationMeaning, tagMeaning } from "./meanings.js";
+import { renderReasons } from "./reasons.js";
+import { light, nameWord, sayArc, tagsOf } from "./trees.js";
 
-const MAX_FEATURES = 12;
 const HINT = "Point at an arc, tap it, or reach it with Tab and the arrow keys.";
 
 /** The panel; `explain` asks for the explanation of a shown sentence, `fix` fixes an arc or lets it go. */
@@ -16,7 +17,9 @@ export class Panel {
     this.chosen = null;
     this.isPinned = false;
     place.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.leave();
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // a tree that is shown alone stays so
+      this.leave();
     });
     this.clear();
   }
@@ -24,6 +27,7 @@ export class Panel {
   /** Forget the arc. */
   clear() {
     this.chosen?.arc.classList.remove("chosen");
+    if (this.chosen) light(this.chosen.arc.ownerSVGElement, []);
     this.chosen = null;
     this.isPinned = false;
     this.place.classList.remove("open");
@@ -70,6 +74,7 @@ export class Panel {
           "×",
         ),
       ),
+      aboutArc(sentence, word),
       this.keeping(sentence, word),
       this.details,
     );
@@ -127,17 +132,27 @@ export class Panel {
         alternatives.filter((one) => one.head !== head),
       ),
       this.chooser(sentence, word),
-      this.minedFeatures(found, isExplained),
+      this.features(found, isExplained),
     ];
   }
 
-  minedFeatures(found, isExplained) {
+  features(found, isExplained) {
     const hint = (text) => make("p", { class: "hint" }, text);
-    if (!isReranker(this.chosen.shown.result.model))
-      return hint("This model is no reranker and has no mined features.");
-    return isExplained
-      ? features(found.features)
-      : hint("Mined features are shown for arcs of the best tree.");
+    if (!isExplained) return hint("Features are shown for arcs of the best tree.");
+    if (!found.features.length) return hint("No feature of this model speaks for or against this arc.");
+    const svg = this.chosen.arc.ownerSVGElement;
+    return make(
+      "section",
+      { class: "why-arc" },
+      make("h3", {}, "Why this arc"),
+      renderReasons({
+        listed: found.features,
+        totalFor: found.total_for,
+        totalAgainst: found.total_against,
+        names: ["For this arc", "Against this arc"],
+        pictureOf: () => svg,
+      }),
+    );
   }
 
   heads(sentence, word, alternatives) {
@@ -182,9 +197,19 @@ export class Panel {
   }
 }
 
-/** Tell whether a model has mined features. */
-export function isReranker(model) {
-  return model.class === "DependencyReranker";
+/** Explain the relation of an arc, and the tags of its word. */
+function aboutArc(sentence, word) {
+  const relation = sentence.deprels[word - 1];
+  const meaning = relation && relation !== "_" ? relationMeaning(relation) : null;
+  return make(
+    "div",
+    { class: "about" },
+    meaning ? explained(relation, meaning) : null,
+    tagsOf(sentence, word - 1).map((tag) => explained(tag, tagMeaning(tag))),
+    sentence.unknown?.includes(word)
+      ? make("p", { class: "unseen" }, `The model has never seen ${nameWord(sentence, word)}.`)
+      : null,
+  );
 }
 
 function confidence(probability) {
@@ -195,33 +220,4 @@ function confidence(probability) {
     make("strong", {}, percent(probability)),
     bar(probability),
   );
-}
-
-/** Make a table of features and their weights. */
-export function features(listed) {
-  if (!listed?.length) {
-    return make("p", { class: "hint" }, "No mined feature speaks for or against this arc.");
-  }
-  const rows = listed
-    .slice(0, MAX_FEATURES)
-    .map(({ text, weight }) =>
-      make(
-        "tr",
-        {},
-        make("td", {}, text),
-        make("td", { class: weight < 0 ? "number against" : "number" }, weigh(weight)),
-      ),
-    );
-  const head = make(
-    "tr",
-    {},
-    make("th", { scope: "col" }, "Mined feature"),
-    make("th", { scope: "col", class: "number" }, "Weight"),
-  );
-  return make("table", { class: "features" }, make("thead", {}, head), make("tbody", {}, rows));
-}
-
-function weigh(weight) {
-  const size = Math.abs(weight);
-  return `${weight < 0 ? "−" : "+"}${size >= 0.01 ? size.toFixed(2) : size.toPrecision(1)}`;
 }

@@ -2,10 +2,24 @@
 
 import { downloads } from "./downloads.js";
 import { bar, count, make, percent } from "./make.js";
-import { features, isReranker } from "./panel.js";
-import { adopt, differingNodes, differingWords, enliven, mark, nameWord, sayArc, sayNodes } from "./trees.js";
+import { allGroups } from "./meanings.js";
+import { renderReasons } from "./reasons.js";
+import {
+  adopt,
+  differingNodes,
+  differingWords,
+  enliven,
+  explainNodes,
+  light,
+  mark,
+  nameWord,
+  sayArc,
+  sayNodes,
+} from "./trees.js";
+import { viewTools } from "./views.js";
 
 const SHORT_LIST = 3;
+const TOO_SMALL = 0.01; // a probability that says less of a tree than the mean confidence of its arcs
 const TITLES = { dependency: "Dependencies", constituent: "Constituents" };
 
 /** Make the section of the trees of one kind; `context` has the panel and what the page does. */
@@ -61,7 +75,7 @@ function renderModel(result, marks, context, isNamed) {
   if (!result.candidates) return article;
   const [best, ...others] = result.candidates;
   article.append(renderCandidate(result, best, 1, marks, context));
-  if (isReranker(model) && others.length) article.append(renderWhy(result, context));
+  if (model.compares && others.length) article.append(renderWhy(result, context));
   if (others.length) {
     const figures = others.map((candidate, place) =>
       renderCandidate(result, candidate, place + 2, candidate.differs ?? [], context),
@@ -80,24 +94,94 @@ function renderCandidate(result, candidate, rank, marks, context) {
     "data-rank": rank,
     "data-model": model.name,
   });
+  const { layout } = result.body;
+  const picture = renderPicture(result, candidate, { key, label, marks, context });
   figure.append(
     make(
       "figcaption",
       {},
       make("span", { class: "rank" }, rank === 1 ? "Best tree" : `Tree ${rank}`),
-      candidate.probability === null ? null : bar(candidate.probability),
-      make("span", { class: "probability" }, rate(candidate)),
+      renderRate(candidate, result.candidates),
+      viewTools(figure, { label, key, layout, setLayout: context.setLayout }),
     ),
-    renderPicture(result, candidate, { key, label, marks, context }),
+    picture,
   );
+  if (model.kind === "dependency" && rank === 1) {
+    figure.append(...[renderLegend(picture.querySelector("svg")), renderUnknown(candidate)].filter(Boolean));
+  }
   if (rank > 1) figure.append(renderDifferences(result, candidate, marks));
   const name = `${model.name}-sentence-${context.state.at}-tree-${rank}`;
   figure.append(downloads(candidate, { name, label, key, onError: context.onError }));
   return figure;
 }
 
-function rate({ probability, score }) {
-  return probability === null ? `score ${score.toFixed(2).replace("-", "−")}` : percent(probability);
+/** Say how good a tree is: by its probability or, if all of a list are very small, by that of its arcs. */
+function renderRate(candidate, candidates) {
+  const { share, said } = rate(candidate, candidates);
+  return make(
+    "span",
+    { class: "rate" },
+    share === null ? null : bar(share),
+    make("span", { class: "probability" }, said),
+  );
+}
+
+export function rate({ probability, score, confidence }, [best]) {
+  if (probability === null) return { share: null, said: `score ${score.toFixed(2).replace("-", "−")}` };
+  if (best.probability >= TOO_SMALL || !confidence?.length) {
+    return { share: probability, said: percent(probability) };
+  }
+  const mean = confidence.reduce((sum, one) => sum + one, 0) / confidence.length;
+  return { share: mean, said: `mean arc confidence ${percent(mean)}` };
+}
+
+/** Make the legend of the colours in a picture; pointing at one lights up its arcs. */
+function renderLegend(svg) {
+  const relations = new Map();
+  for (const { dataset } of svg.querySelectorAll("g.arc")) {
+    if (!relations.has(dataset.group)) relations.set(dataset.group, new Set());
+    relations.get(dataset.group).add(dataset.relation);
+  }
+  const items = allGroups()
+    .filter(([group]) => relations.has(group))
+    .map(([group, name]) => make("li", {}, legendKey(svg, group, name, [...relations.get(group)])));
+  return items.length ? make("ul", { class: "legend", "aria-label": "Colours of relations" }, items) : null;
+}
+
+function legendKey(svg, group, name, relations) {
+  const isPressed = () => button.getAttribute("aria-pressed") === "true";
+  const hide = () => isPressed() || light(svg, []);
+  const button = make(
+    "button",
+    {
+      type: "button",
+      class: "key",
+      "aria-pressed": "false",
+      "data-group": group,
+      onpointerenter: () => light(svg, [], group),
+      onpointerleave: hide,
+      onfocus: () => light(svg, [], group),
+      onblur: () => {
+        button.setAttribute("aria-pressed", "false");
+        hide();
+      },
+      onclick: () => {
+        button.setAttribute("aria-pressed", String(!isPressed()));
+        light(svg, [], isPressed() ? group : null);
+      },
+    },
+    make("span", { class: "swatch", "aria-hidden": "true" }),
+    make("span", {}, name),
+    make("span", { class: "names" }, relations.join(", ")),
+  );
+  return button;
+}
+
+/** Name the words that the model has never seen. */
+function renderUnknown({ words, unknown }) {
+  if (!unknown?.length) return null;
+  const named = [...new Set(unknown.map((word) => `“${words[word - 1]}”`))].join(", ");
+  return make("p", { class: "unseen hint" }, `Never seen in training: ${named}.`);
 }
 
 function renderPicture(result, candidate, { key, label, marks, context }) {
@@ -106,9 +190,15 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
   mark(svg, marks);
   if (result.model.kind === "constituent") {
     svg.setAttribute("aria-label", `Picture of ${label}: ${candidate.brackets}`);
+    explainNodes(svg);
     return make(
       "div",
-      { class: "picture", role: "region", tabindex: "0", "aria-label": `Picture of ${label}` },
+      {
+        class: `picture ${result.body.layout}`,
+        role: "region",
+        tabindex: "0",
+        "aria-label": `Picture of ${label}`,
+      },
       svg,
     );
   }
@@ -122,7 +212,7 @@ function renderPicture(result, candidate, { key, label, marks, context }) {
     onFocus: (word, arc) => context.panel.open(shown, word, arc),
     onChoose: (word, arc) => context.panel.choose(shown, word, arc),
   });
-  return make("div", { class: "picture" }, svg);
+  return make("div", { class: `picture ${result.body.layout}` }, svg);
 }
 
 /** Bring what is marked into view, in every picture that is wider than its place. */
@@ -169,9 +259,20 @@ function renderWhy(result, context) {
   details.addEventListener("toggle", async () => {
     if (!details.open) return;
     try {
-      const { reasons } = await context.explain({ result });
-      const none = make("p", { class: "hint" }, "No mined feature decided between them.");
-      place.replaceChildren(reasons.length ? features(reasons) : none);
+      const found = await context.explain({ result });
+      const pictureOf = (rank) =>
+        details.parentElement.querySelector(`figure[data-rank="${rank}"] .picture svg`);
+      place.replaceChildren(
+        found.reasons.length
+          ? renderReasons({
+              listed: found.reasons,
+              totalFor: found.total_for,
+              totalAgainst: found.total_against,
+              names: ["For the best tree", "Against it, for the second"],
+              pictureOf,
+            })
+          : make("p", { class: "hint" }, "No feature decided between them."),
+      );
     } catch (problem) {
       if (problem.name !== "AbortError") place.replaceChildren(make("p", { class: "hint" }, problem.message));
     }

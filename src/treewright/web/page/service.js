@@ -18,6 +18,11 @@ export async function askModels() {
   return (await read(reply)).models;
 }
 
+/** Ask what relations, tags and labels stand for. */
+export async function askMeanings() {
+  return read(await send("meanings", {}));
+}
+
 /** Ask for an answer to `body`; `onBusy` is told the seconds to wait whenever the service is busy. */
 export async function ask(route, body, { signal, onBusy }) {
   const key = `${route} ${JSON.stringify(body)}`;

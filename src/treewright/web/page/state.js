@@ -7,11 +7,13 @@ export const EMPTY = {
   other: null,
   k: 5,
   at: 1,
+  layout: null, // as there is room
   fixed: [], // { sentence, word, head }
   tags: [], // { sentence, word, column, value }
 };
 
 export const MAX_K = 50;
+const LAYOUTS = ["horizontal", "vertical"];
 
 /** Bring a number that somebody typed between its bounds. */
 export function bounded(value, least, most, otherwise) {
@@ -30,6 +32,7 @@ export function encode(state) {
   }
   if (state.k !== EMPTY.k) fields.set("k", state.k);
   if (state.at !== 1) fields.set("at", state.at);
+  if (state.layout) fields.set("layout", state.layout);
   for (const { sentence, word, head } of state.fixed) fields.append("fixed", `${sentence}.${word}.${head}`);
   for (const { sentence, word, column, value } of state.tags) {
     fields.append("tag", `${sentence}.${word}.${column}.${value}`);
@@ -47,6 +50,7 @@ export function decode(fragment) {
     other: fields.get("other"),
     k: bounded(fields.get("k"), 1, MAX_K, EMPTY.k),
     at: bounded(fields.get("at"), 1, Number.MAX_SAFE_INTEGER, 1),
+    layout: LAYOUTS.includes(fields.get("layout")) ? fields.get("layout") : null,
     fixed: fields.getAll("fixed").flatMap(readFixed),
     tags: fields.getAll("tag").flatMap(readTag),
   };

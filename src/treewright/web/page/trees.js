@@ -1,5 +1,9 @@
 /** Pictures of trees on the page, and where two trees differ. */
 
+import { make } from "./make.js";
+import { explained, groupOf, labelMeaning, relationMeaning, tagMeaning } from "./meanings.js";
+import { giveTip } from "./tips.js";
+
 /** Turn the text of a picture into an element of this document; nothing in it is read as HTML. */
 export function adopt(text, label) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
@@ -21,6 +25,7 @@ function fit(svg) {
 
 /** Make the arcs of a picture reachable: by a pointer over them, by the focus, and pressed. */
 export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
+  explainWords(svg, sentence);
   const arcs = [...svg.querySelectorAll("g.arc")].sort((a, b) => a.dataset.word - b.dataset.word);
   svg.setAttribute("role", "group");
   arcs.forEach((arc, place) => {
@@ -28,7 +33,10 @@ export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
     widen(arc);
     arc.setAttribute("role", "button");
     arc.setAttribute("tabindex", place ? "-1" : "0");
-    arc.setAttribute("aria-label", sayArc(sentence, word));
+    const meaning = relationMeaning(sentence.deprels[word - 1]);
+    arc.dataset.group = groupOf(sentence.deprels[word - 1]);
+    arc.setAttribute("aria-label", sayArc(sentence, word) + (meaning ? `, ${meaning.name}` : ""));
+    giveTip(arc, () => meaning && explained(sentence.deprels[word - 1], meaning));
     arc.dataset.key = `${key}-arc-${word}`;
     arc.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onPoint(word, arc));
     arc.addEventListener("focus", () => {
@@ -38,6 +46,44 @@ export function enliven(svg, sentence, { key, onPoint, onFocus, onChoose }) {
     arc.addEventListener("click", () => onChoose(word, arc));
     arc.addEventListener("keydown", (event) => pressed(event, arcs, place, () => onChoose(word, arc)));
   });
+}
+
+/** Mark the words that the model has never seen, and explain the tags of all. */
+function explainWords(svg, sentence) {
+  for (const group of svg.querySelectorAll("g.word")) {
+    const place = Number(group.dataset.word) - 1;
+    const isUnknown = sentence.unknown?.includes(place + 1);
+    group.classList.toggle("unknown", Boolean(isUnknown));
+    giveTip(group, () => [
+      ...tagsOf(sentence, place).map((tag) => explained(tag, tagMeaning(tag))),
+      ...(isUnknown ? [make("p", {}, "The model has never seen this word.")] : []),
+    ]);
+  }
+}
+
+/** The tags of a word, each once. */
+export function tagsOf(sentence, place) {
+  const tags = [sentence.upos?.[place], sentence.xpos?.[place]];
+  return [...new Set(tags)].filter((tag) => tag && tag !== "_");
+}
+
+/** Explain the labels of a constituency tree to those who point at them. */
+export function explainNodes(svg) {
+  for (const node of svg.querySelectorAll("g.node:not(.leaf)")) {
+    const label = node.textContent.trim();
+    const meaning = labelMeaning(label);
+    if (meaning) giveTip(node, () => explained(label, meaning));
+  }
+}
+
+/** Light up the arcs of these words, or of a group of relations; none of them, and all look as before. */
+export function light(svg, words, group = null) {
+  if (!svg) return;
+  const lit = [...svg.querySelectorAll("g.arc")].filter(
+    (arc) => words.includes(Number(arc.dataset.word)) || (group && arc.dataset.group === group),
+  );
+  svg.classList.toggle("dimmed", lit.length > 0);
+  for (const arc of svg.querySelectorAll("g.arc")) arc.classList.toggle("lit", lit.includes(arc));
 }
 
 /** Lay a wide invisible line along a thin one, so that it is easily met by a pointer or a finger. */

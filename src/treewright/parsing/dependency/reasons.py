@@ -1,0 +1,302 @@
+"""The features behind the arcs of a tree, with the weights that a linear model of parts gives them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from treewright.data.deptree import DepTree
+from treewright.data.plain_words import (
+    ANY,
+    EDGE,
+    UNKNOWN,
+    Surroundings,
+    ToldArc,
+    as_sentence,
+    say_with_neighbours,
+)
+from treewright.data.plain_words import (
+    ROOT as THE_ROOT,
+)
+from treewright.learn.weights import table_shift
+from treewright.native.dependency.features import (
+    END,
+    MAX_BETWEEN,
+    MAX_MORPHS,
+    NO_TOKEN,
+    ROOT,
+    PartTemplates,
+)
+from treewright.native.hashing import PRIME
+from treewright.parsing.dependency.features import ATTRIBUTES, LANGUAGES, Encoder, attributes_of
+from treewright.parsing.dependency.lattice import PART_KINDS
+from treewright.parsing.dependency.linear import LinearPartScorer
+
+FACTOR: int = int(PRIME)
+MASK = (1 << 64) - 1
+"""Keys are sums of 64 bits, as in `treewright.native.dependency.features`."""
+TAG, BETWEEN_TAG = ATTRIBUTES.index("pos"), ATTRIBUTES.index("tag")
+BINS = ("0", "1", "2", "3", "4", "5-6", "7-10", "11-20", "21+")
+SIDES = ("left", "right")
+
+
+class WeighedFeature(NamedTuple):
+    """A feature of a tree and its weight.
+
+    Attributes
+    ----------
+    text : str
+        The feature as it is written in feature templates and lists.
+    words : tuple of str
+        The words, not the tags, that it names.
+    weight : float
+        Positive if it speaks for the tree.
+    sentence : str
+        The feature in plain words.
+    arcs : tuple of int
+        The words, counted from 1, whose arcs have it.
+    rank : int
+        Which tree of a list has it, from 1.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    weight: float
+    sentence: str = ""
+    arcs: tuple[int, ...] = ()
+    rank: int = 1
+
+
+class Part(NamedTuple):
+    """A part of a tree: its words by role, 0 for the root, None for none; directions, and binned distance."""
+
+    kind: str
+    words: dict[str, int | None]
+    situation: int
+    distance: int
+
+    @property
+    def side(self) -> str:
+        """The side of the head on which the modifier is."""
+        return SIDES[self.situation % 2]
+
+    @property
+    def arcs(self) -> tuple[int, ...]:
+        """The words whose arcs it has."""
+        below = "hstm" if "g" in self.words else "stm"
+        return tuple(sorted(word for role in below if (word := self.words.get(role))))
+
+
+def arc_reasons(
+    tree: DepTree, scorer: LinearPartScorer, encoder: Encoder, n: int
+) -> list[list[WeighedFeature]]:
+    """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first.
+
+    A feature with and without the distance of the arc counts as one. A feature of several arcs is listed
+    under each of them.
+    """
+    features = PartFeatures(tree, scorer, encoder)
+    arcs: list[list[WeighedFeature]] = [[] for _ in tree.words]
+    for part in parts_of(tree.heads.tolist(), scorer.order):
+        if not part.arcs:
+            continue
+        for feature in features.of(part):
+            for word in part.arcs:
+                arcs[word - 1].append(feature)
+    return [sorted(found, key=lambda one: (-abs(one.weight), one.text))[:n] for found in arcs]
+
+
+def parts_of(heads: Sequence[int], order: int) -> Iterator[Part]:
+    """Yield the parts of a tree that a scorer of this order looks at."""
+    above = [-1, *heads]
+    children: list[list[int]] = [[] for _ in above]
+    for word in range(1, len(above)):
+        children[above[word]].append(word)
+        head = above[word]
+        yield Part("arc", {"h": head, "m": word}, int(head < word), _bin(head - word))
+        if order > 1 and head > 0:
+            top = above[head]
+            situation = 2 * (top < head) + (head < word)
+            yield Part("grandchild", {"g": top, "h": head, "m": word}, situation, _bin(top - word))
+    if order > 1:
+        for head, below in enumerate(children):
+            yield from _siblings(
+                head, above[head], [word for word in reversed(below) if word < head], 0, order
+            )
+            yield from _siblings(head, above[head], [word for word in below if word > head], 1, order)
+
+
+def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> Iterator[Part]:
+    """Yield the parts of the dependents of a head on one side, the nearest of which is the first."""
+    for sibling, word in zip([None, *line], [*line, None], strict=True):
+        distance = 0 if word is None else _bin((head if sibling is None else sibling) - word)
+        words = {"h": head, "s": sibling, "m": word}
+        yield Part("pair", words, side, distance)
+        if order > 2 and head > 0:
+            yield Part("grand_sibling", {"g": top, **words}, 2 * (top < head) + side, distance)
+    if order > 2:
+        for outer, sibling, word in zip(line, line[1:], line[2:], strict=False):
+            yield Part("triple", {"h": head, "t": outer, "s": sibling, "m": word}, side, _bin(sibling - word))
+
+
+def _bin(distance: int) -> int:
+    """Put a distance into one of nine bins, as `treewright.native.dependency.features.distance_bin` does."""
+    size = abs(distance)
+    bounds = (4, 6, 10, 20)
+    return (
+        size if size <= bounds[0] else next((5 + at for at, most in enumerate(bounds[1:]) if size <= most), 8)
+    )
+
+
+class PartFeatures:
+    """Features of the parts of one sentence, with their weights and as text."""
+
+    def __init__(self, tree: DepTree, scorer: LinearPartScorer, encoder: Encoder) -> None:
+        corpus = encoder.encode([tree])
+        self._values = corpus.values.tolist()
+        bounds, morphs = corpus.first_morph.tolist(), corpus.morphs.tolist()
+        self._morphs = [morphs[begin:end] for begin, end in pairwise(bounds)]
+        self._encoder = encoder
+        self._strings = attributes_of(tree)
+        self._weights, self._shift = scorer.weights_, int(table_shift(scorer.weights_))
+        compiled = scorer.compiled().model
+        self._templates: Mapping[str, PartTemplates] = {kind: getattr(compiled, kind) for kind in PART_KINDS}
+        self._lines = {kind: LANGUAGES[kind].parse(getattr(scorer.templates, kind)) for kind in PART_KINDS}
+
+    def of(self, part: Part) -> Iterator[WeighedFeature]:
+        """Yield the features of a part whose weights are not 0."""
+        rows = {role: self._row(role, word) for role, word in part.words.items()}
+        yield from self._by_templates(part, rows)
+        if part.kind == "arc":
+            yield from self._between(part, rows)
+            yield from self._morphology(part, rows)
+
+    @staticmethod
+    def _row(role: str, word: int | None) -> int:
+        if word is None:
+            return NO_TOKEN if role == "s" else END
+        return ROOT + word
+
+    def _weight(self, key: int) -> float:
+        return float(self._weights[(key & MASK) >> self._shift])
+
+    def _by_templates(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+        templates = self._templates[part.kind]
+        seeds, factors, bounds = (
+            templates.seed.tolist(),
+            templates.factor.tolist(),
+            templates.first_atom.tolist(),
+        )
+        for number, line in enumerate(self._lines[part.kind]):
+            # Atoms of one word stand together there, in this order.
+            atoms = sorted(line.atoms, key=lambda atom: atom.role)
+            key = seeds[number]
+            for atom, factor in zip(atoms, factors[bounds[number] : bounds[number + 1]], strict=True):
+                value = self._values[rows[atom.role] + atom.offset][ATTRIBUTES.index(atom.attribute)]
+                key += value * factor
+            weight = self._weight(key + part.situation * FACTOR)
+            if line.with_distance:
+                weight += self._weight(key + (part.situation + 16 * (part.distance + 1)) * FACTOR)
+            if weight:
+                told: dict[str, dict[int, dict[str, str]]] = {}
+                for atom in line.atoms:
+                    known = told.setdefault(atom.role, {}).setdefault(atom.offset, {})
+                    known.update(self._tell(rows[atom.role] + atom.offset, atom.attribute))
+                yield self._feature(
+                    part, told, weight, length=BINS[part.distance] if line.with_distance else ""
+                )
+
+    def _between(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+        """Yield a feature for each tag between head and modifier."""
+        numbers = self._templates["arc"].between.tolist()
+        low, high = min(rows.values()) + 1, max(rows.values())
+        tags: dict[int, int] = {}
+        for row in range(low, min(high, low + MAX_BETWEEN)):
+            tags.setdefault(self._values[row][BETWEEN_TAG], row)
+        base = self._with_tags(numbers, part, rows, BETWEEN_TAG)
+        for tag, row in tags.items():
+            if weight := self._weight(base + tag * numbers[3]):
+                told = {role: {0: self._tell(at, "tag")} for role, at in rows.items()}
+                between = say_with_neighbours({0: self._tell(row, "tag")})
+                yield self._feature(part, told, weight, after=f", with {between} between them")
+
+    def _morphology(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+        """Yield a feature for each morphological feature of one word, alone and with each of the other."""
+        numbers = self._templates["arc"].morphs.tolist()
+        base = self._with_tags(numbers, part, rows, TAG)
+        above, below = ([0, *self._morphs[rows[role]][:MAX_MORPHS]] for role in ("h", "m"))
+        names = self._encoder.vocabularies[-1]
+        for high in above:
+            for low in below:
+                if (high or low) and (weight := self._weight(base + high * numbers[3] + low * numbers[4])):
+                    told = {role: {0: self._tell(at, "pos")} for role, at in rows.items()}
+                    for role, number in (("h", high), ("m", low)):
+                        if number:
+                            told[role][0]["morph"] = names[number]
+                    yield self._feature(part, told, weight)
+
+    def _with_tags(self, numbers: Sequence[int], part: Part, rows: Mapping[str, int], attribute: int) -> int:
+        head, modifier = (self._values[rows[role]][attribute] for role in ("h", "m"))
+        key: int = numbers[0] + part.situation * FACTOR + head * numbers[1] + modifier * numbers[2]
+        return key
+
+    def _tell(self, row: int, attribute: str) -> dict[str, str]:
+        """Return an attribute of the word in a row, or what else stands there."""
+        if row == ROOT:
+            return {"special": THE_ROOT}
+        if not ROOT < row <= ROOT + len(self._strings):
+            return {"special": EDGE}
+        at = ATTRIBUTES.index(attribute)
+        if not self._values[row][at]:
+            return {"special": UNKNOWN} if attribute == "word" else {}
+        text = self._strings[row - ROOT - 1][at]
+        return {} if text == "_" else {attribute: text}
+
+    def _feature(
+        self,
+        part: Part,
+        told: Mapping[str, Surroundings],
+        weight: float,
+        *,
+        length: str = "",
+        after: str = "",
+    ) -> WeighedFeature:
+        text = " ".join(
+            f"{role}{f'{offset:+}' if offset else ''}.{name}={value}"
+            for role, around in told.items()
+            for offset, known in around.items()
+            for name, value in known.items()
+        )
+        words = tuple(
+            dict.fromkeys(
+                known["word"] for around in told.values() for known in around.values() if "word" in known
+            )
+        )
+        sentence = as_sentence(_say_part(part, told, length) + after)
+        return WeighedFeature(
+            f"{part.kind}: {text}" if text else part.kind, words, weight, sentence, part.arcs
+        )
+
+
+def _say_part(part: Part, told: Mapping[str, Surroundings], length: str) -> str:
+    """Tell a part in words: dependents of a head on one side are told from the nearest on."""
+    if part.words["h"] == 0:
+        told = {**told, "h": {**told.get("h", {}), 0: {"special": THE_ROOT}}}
+    where = SIDES[1 - part.situation % 2]
+    if part.kind in ("arc", "grandchild"):
+        length = length if part.kind == "arc" else ""
+        arc = ToldArc(told.get("h", {}), told.get("m", {}), where, length).say()
+        return f"{arc}, below {_say(told, 'g')}" if part.kind == "grandchild" else arc
+    line = f"the dependents of {_say(told, 'h')} on its {part.side}"
+    if part.words["m"] is None:
+        last = f"{_say(told, 's')} is the last of {line}"
+        said = last if part.words["s"] else f"{_say(told, 'h')} has no dependents on its {part.side}"
+    elif part.words["s"] is None:
+        said = f"{_say(told, 'm')} is the first of {line}"
+    else:
+        before = " and ".join(_say(told, role) for role in "ts" if role in part.words)
+        said = f"{_say(told, 'm')} comes after {before} among {line}"
+    return f"{said}, below {_say(told, 'g')}" if "g" in part.words else said
+
+
+def _say(told: Mapping[str, Surroundings], role: str) -> str:
+    return say_with_neighbours(told[role]) if role in told else ANY
