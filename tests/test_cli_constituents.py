@@ -276,7 +276,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     expected = f"{broken}:3: the end of the input inside the tree that begins in line 3; expected 1 more ')'"
     assert fail(*TRAIN, broken, "--model", model) == f"treewright: {expected}"
     message = fail(*TRAIN, folder / "test.conllu", "--model", model)
-    assert message == f"treewright: {folder / 'test.conllu'}:1: '#' outside brackets; expected '('"
+    assert message == f"treewright: {folder / 'test.conllu'} looks like CoNLL-U; expected trees in brackets"
     message = fail(*TRAIN, tmp_path / "none.mrg", "--model", model)
     assert message == f"treewright: {tmp_path / 'none.mrg'}: No such file or directory"
     assert not model.exists()

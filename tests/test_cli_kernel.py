@@ -206,9 +206,11 @@ def test_bad_vectors_are_one_line(tmp_path, fail, text, message):
 
 def test_a_folder_that_is_not_there_is_told_and_nothing_is_written(data, tmp_path, fail):
     labels = tmp_path / "none" / "labels"
-    assert "gram.npy: No such file" in fail("kernel", data, "--out", tmp_path / "none" / "gram.npy")
+    message = fail("kernel", data, "--out", tmp_path / "none" / "gram.npy")
+    assert f"gram.npy: the folder {tmp_path / 'none'} does not exist" in message
     data.write_text(LINES)
-    assert "labels: No such file" in fail("kernel", data, "--out", tmp_path / "g.npy", "--labels", labels)
+    message = fail("kernel", data, "--out", tmp_path / "g.npy", "--labels", labels)
+    assert f"labels: the folder {tmp_path / 'none'} does not exist" in message
     assert not (tmp_path / "g.npy").exists()
 
 

@@ -81,7 +81,7 @@ def test_every_parameter_of_a_model_is_an_option_with_its_default(name):
 def test_every_parameter_of_a_tokenizer_is_an_option_of_a_pipeline_with_its_default():
     found = options_of("train", "pipeline")
     for parameter, (default, hint) in parameters_of(tw.Tokenizer).items():
-        names = NAMES | train.TOKENIZER_SPELLINGS
+        names = NAMES | {name: f"--{each}" for name, each in train.TOKENIZER_SPELLINGS.items()}
         assert found[spell(parameter, default, names)] == show(default, hint)
 
 

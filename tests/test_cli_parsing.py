@@ -273,7 +273,8 @@ def test_an_interrupted_training_is_not_thrown_away(fail, folder, tmp_path):
 def test_a_model_that_cannot_be_written_is_found_out_before_training(fail, folder):
     path = folder / "none" / "parser.tw"
     message = fail("train", "dependency", folder / "train.conllu", "--model", path)
-    assert message == f"treewright: {path}: No such file or directory"
+    found = f"the folder {folder / 'none'} does not exist; make it, or give another name"
+    assert message == f"treewright: {path}: {found}"
 
 
 @pytest.mark.parametrize("kind", ["dependency", "tagger"])

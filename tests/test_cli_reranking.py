@@ -8,6 +8,7 @@ from rich.console import Console
 
 import treewright as tw
 from treewright.parsing.dependency.parser import Candidate
+from treewright.parsing.dependency.reasons import WeighedFeature
 from treewright.report.experiment import list_experiments
 from treewright.report.reranking import show_comparisons
 from treewright.rerank.reasons import Comparison
@@ -79,7 +80,8 @@ def test_reasons_are_shown_in_words(folder, model, tmp_path):
 def test_features_for_the_winner_come_first_and_both_sides_have_totals():
     tree = tw.DepTree(["a", "b"], [0, 1])
     candidates = [Candidate(tree, score, 0.5) for score in (3.0, 2.0)]
-    reasons = [("against one", -2.0), ("for one", 1.5), ("for two", 1.25), ("for three", 0.5)]
+    weights = {"against one": -2.0, "for one": 1.5, "for two": 1.25, "for three": 0.5}
+    reasons = [WeighedFeature(text, (), weight) for text, weight in weights.items()]
     console = Console(file=io.StringIO(), width=80)
     show_comparisons(console, [Comparison(candidates, [1.0, 1.0], [2.0, 1.0], reasons)], n_reasons=2)
     shown = [line.strip() for line in console.file.getvalue().splitlines()]

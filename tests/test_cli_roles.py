@@ -132,7 +132,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     expected = f"{trees} has more sentences than {none}, which has 0; expected as many"
     assert message == f"treewright: {expected}"
     message = fail(*TRAIN, none, "--props", none, "--model", model)
-    assert message == f"treewright: {none} has no sentences; expected at least one"
+    assert message == f"treewright: {none} looks like PropBank columns; expected trees in brackets"
     message = fail(*TRAIN, trees, "--props", other, "--model", model)
     assert message.startswith(f"treewright: sentence 1 of {trees} has ")
     assert message.endswith("; expected the same words")
@@ -141,7 +141,7 @@ def test_what_cannot_be_learnt_from_is_one_line(fail, folder, tmp_path):
     message = fail(*TRAIN, "-", "--props", "-", "--model", model)
     assert message == "treewright: standard input can stand for one file only"
     message = fail(*TRAIN, props, "--props", props, "--model", model)
-    assert message.endswith("outside brackets; expected '('")
+    assert message == f"treewright: {props} looks like PropBank columns; expected trees in brackets"
     assert not model.exists()
 
 

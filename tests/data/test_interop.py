@@ -206,5 +206,5 @@ def test_trees_without_heads_are_refused():
 
 def test_a_missing_package_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk.tree", None)
-    with pytest.raises(MissingDependencyError, match=r"comes with: pip install 'treewright\[nltk\]'"):
+    with pytest.raises(MissingDependencyError, match=r"install it with: .*\[nltk\]"):
         tw.to_nltk(tw.ConstTree.parse("(S (N a))"))

@@ -42,7 +42,8 @@ def heads_of(trees):
     return [tree.heads.tolist() for tree in trees]
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.slow_cases
+@pytest.mark.parametrize("order", [3, 1, 2])
 def test_parsers_of_every_order_learn_a_made_up_language(train, test, order):
     parsed = tw.DependencyParser(order=order, **OPTIONS).fit(train).predict(test)
     score = tw.metrics.attachment(test, parsed)
@@ -207,6 +208,7 @@ def test_arcs_brought_back_are_as_sure_as_where_they_were_lifted_to():
         np.testing.assert_allclose(found[number], expected)
 
 
+@pytest.mark.slow
 def test_any_tree_can_be_found_without_lifting(tmp_path):
     train = tw.make_treebank(300, random_state=2, crossing=0.5).dependencies
     unseen = tw.make_treebank(60, random_state=3, crossing=0.5).dependencies

@@ -66,7 +66,7 @@ class WeighedFeature(NamedTuple):
     rank: int = 1
 
 
-class Part(NamedTuple):
+class PartOfTree(NamedTuple):
     """A part of a tree: its words by role, 0 for the root, None for none; directions, and binned distance."""
 
     kind: str
@@ -105,18 +105,18 @@ def arc_reasons(
     return [sorted(found, key=lambda one: (-abs(one.weight), one.text))[:n] for found in arcs]
 
 
-def parts_of(heads: Sequence[int], order: int) -> Iterator[Part]:
+def parts_of(heads: Sequence[int], order: int) -> Iterator[PartOfTree]:
     """Yield the parts of a tree that a scorer of this order looks at."""
     above = [-1, *heads]
     children: list[list[int]] = [[] for _ in above]
     for word in range(1, len(above)):
         children[above[word]].append(word)
         head = above[word]
-        yield Part("arc", {"h": head, "m": word}, int(head < word), _bin(head - word))
+        yield PartOfTree("arc", {"h": head, "m": word}, int(head < word), _bin(head - word))
         if order > 1 and head > 0:
             top = above[head]
             situation = 2 * (top < head) + (head < word)
-            yield Part("grandchild", {"g": top, "h": head, "m": word}, situation, _bin(top - word))
+            yield PartOfTree("grandchild", {"g": top, "h": head, "m": word}, situation, _bin(top - word))
     if order > 1:
         for head, below in enumerate(children):
             yield from _siblings(
@@ -125,17 +125,19 @@ def parts_of(heads: Sequence[int], order: int) -> Iterator[Part]:
             yield from _siblings(head, above[head], [word for word in below if word > head], 1, order)
 
 
-def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> Iterator[Part]:
+def _siblings(head: int, top: int, line: list[int], side: int, order: int) -> Iterator[PartOfTree]:
     """Yield the parts of the dependents of a head on one side, the nearest of which is the first."""
     for sibling, word in zip([None, *line], [*line, None], strict=True):
         distance = 0 if word is None else _bin((head if sibling is None else sibling) - word)
         words = {"h": head, "s": sibling, "m": word}
-        yield Part("pair", words, side, distance)
+        yield PartOfTree("pair", words, side, distance)
         if order > 2 and head > 0:
-            yield Part("grand_sibling", {"g": top, **words}, 2 * (top < head) + side, distance)
+            yield PartOfTree("grand_sibling", {"g": top, **words}, 2 * (top < head) + side, distance)
     if order > 2:
         for outer, sibling, word in zip(line, line[1:], line[2:], strict=False):
-            yield Part("triple", {"h": head, "t": outer, "s": sibling, "m": word}, side, _bin(sibling - word))
+            yield PartOfTree(
+                "triple", {"h": head, "t": outer, "s": sibling, "m": word}, side, _bin(sibling - word)
+            )
 
 
 def _bin(distance: int) -> int:
@@ -162,7 +164,7 @@ class PartFeatures:
         self._templates: Mapping[str, PartTemplates] = {kind: getattr(compiled, kind) for kind in PART_KINDS}
         self._lines = {kind: LANGUAGES[kind].parse(getattr(scorer.templates, kind)) for kind in PART_KINDS}
 
-    def of(self, part: Part) -> Iterator[WeighedFeature]:
+    def of(self, part: PartOfTree) -> Iterator[WeighedFeature]:
         """Yield the features of a part whose weights are not 0."""
         rows = {role: self._row(role, word) for role, word in part.words.items()}
         yield from self._by_templates(part, rows)
@@ -179,7 +181,7 @@ class PartFeatures:
     def _weight(self, key: int) -> float:
         return float(self._weights[(key & MASK) >> self._shift])
 
-    def _by_templates(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+    def _by_templates(self, part: PartOfTree, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
         templates = self._templates[part.kind]
         seeds, factors, bounds = (
             templates.seed.tolist(),
@@ -205,7 +207,7 @@ class PartFeatures:
                     part, told, weight, length=BINS[part.distance] if line.with_distance else ""
                 )
 
-    def _between(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+    def _between(self, part: PartOfTree, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
         """Yield a feature for each tag between head and modifier."""
         numbers = self._templates["arc"].between.tolist()
         low, high = min(rows.values()) + 1, max(rows.values())
@@ -219,7 +221,7 @@ class PartFeatures:
                 between = say_with_neighbours({0: self._tell(row, "tag")})
                 yield self._feature(part, told, weight, after=f", with {between} between them")
 
-    def _morphology(self, part: Part, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
+    def _morphology(self, part: PartOfTree, rows: Mapping[str, int]) -> Iterator[WeighedFeature]:
         """Yield a feature for each morphological feature of one word, alone and with each of the other."""
         numbers = self._templates["arc"].morphs.tolist()
         base = self._with_tags(numbers, part, rows, TAG)
@@ -234,7 +236,9 @@ class PartFeatures:
                             told[role][0]["morph"] = names[number]
                     yield self._feature(part, told, weight)
 
-    def _with_tags(self, numbers: Sequence[int], part: Part, rows: Mapping[str, int], attribute: int) -> int:
+    def _with_tags(
+        self, numbers: Sequence[int], part: PartOfTree, rows: Mapping[str, int], attribute: int
+    ) -> int:
         head, modifier = (self._values[rows[role]][attribute] for role in ("h", "m"))
         key: int = numbers[0] + part.situation * FACTOR + head * numbers[1] + modifier * numbers[2]
         return key
@@ -253,7 +257,7 @@ class PartFeatures:
 
     def _feature(
         self,
-        part: Part,
+        part: PartOfTree,
         told: Mapping[str, Surroundings],
         weight: float,
         *,
@@ -277,7 +281,7 @@ class PartFeatures:
         )
 
 
-def _say_part(part: Part, told: Mapping[str, Surroundings], length: str) -> str:
+def _say_part(part: PartOfTree, told: Mapping[str, Surroundings], length: str) -> str:
     """Tell a part in words: dependents of a head on one side are told from the nearest on."""
     if part.words["h"] == 0:
         told = {**told, "h": {**told.get("h", {}), 0: {"special": THE_ROOT}}}
