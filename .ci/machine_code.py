@@ -29,7 +29,7 @@ TARGETS = {
 """By machine: a kind of processor as LLVM calls it, and what it must be able to do (x86: since 2013)."""
 PLATFORM = "manylinux_2_28"
 BINARY = {"degree": 2, "threshold": 2}
-FAST = {"epochs": 1, "runs": 1, "folds": 2, "table_bits": 14}
+FAST = {"epochs": 1, "runs": 1, "table_bits": 14}
 
 
 def call_parsers() -> None:
@@ -63,7 +63,7 @@ def call_demo() -> None:
     from treewright.cli import app
 
     with tempfile.TemporaryDirectory() as folder:
-        app(["demo", "--out", folder], standalone_mode=False)
+        app(["demo", "--sentences", "60", "--out", folder], standalone_mode=False)
 
 
 def call_mining() -> None:
