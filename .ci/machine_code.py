@@ -87,7 +87,6 @@ def call_kernels() -> None:
         tw.SubtreeKernel(),
         tw.SubsetTreeKernel(),
         tw.PartialTreeKernel(),
-        tw.SmoothedPartialTreeKernel(),
     ]
     for kernel in kernels:
         tw.TreeKernelClassifier(kernel=kernel).fit(bank.constituents, labels).predict(bank.constituents)

@@ -12,6 +12,7 @@ all of it, by which damage is found.
 """
 
 import dataclasses
+import errno
 import hashlib
 import importlib
 import inspect
@@ -340,10 +341,25 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
 
 
 def find_model(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the file of a model in the package, if that is what its name says and no file has it."""
-    included = MODELS_FOLDER / f"{os.fspath(path)}.tw"
-    is_name = os.path.basename(path) == os.fspath(path) and not os.path.exists(path)
-    return included if is_name and included.exists() else path
+    """Return the file of a model in the package, if that is what its name says and no file has it.
+
+    Raises
+    ------
+    FileNotFoundError
+        For a name that is neither a file nor a model of the package.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path is {path!r}; expected the name of a file or of a model in the package")
+    name = os.fspath(path)
+    included = MODELS_FOLDER / f"{name}.tw"
+    is_plain = os.path.basename(name) == name
+    if is_plain and not os.path.isfile(name) and included.exists():
+        return included
+    if is_plain and not os.path.splitext(name)[1] and not os.path.exists(name):
+        models = ", ".join(sorted(each.stem for each in MODELS_FOLDER.glob("*.tw")))
+        found = f"there is no such file; models in the package: {models} (train pipeline makes others)"
+        raise FileNotFoundError(errno.ENOENT, found, name)
+    return path
 
 
 class UnknownModelError(InputError):

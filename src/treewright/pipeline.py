@@ -42,9 +42,9 @@ class Document(Sequence[DepTree]):
 
     Examples
     --------
-    >>> doc = nlp("Birds sing. Fish swim.")  # doctest: +SKIP
-    >>> [word.lemma for sentence in doc for word in sentence]  # doctest: +SKIP
-    ['bird', 'sing', '.', 'fish', 'swim', '.']
+    >>> doc = tw.load("en")("The gardener saw a heron. It didn't move.")
+    >>> [word.lemma for sentence in doc for word in sentence]
+    ['the', 'gardener', 'see', 'a', 'heron', '.', 'it', 'do', 'not', 'move', '.']
     """
 
     def __init__(self, text: str, sentences: Sequence[DepTree]) -> None:
@@ -163,6 +163,7 @@ class Pipeline(DependencyAnnotator):
             A cluster that learns from the folds; the model is the same.
         """
         check_params(self)
+        self._check_parts()
         parser = self.parser or DependencyParser(tags="predicted")
         first = parser.parser if isinstance(parser, DependencyReranker) else parser
         if first is not None and first.tags != "predicted":
@@ -177,6 +178,15 @@ class Pipeline(DependencyAnnotator):
             fitted = fitted.parser_
         self.tokenizer_, self.parser_ = tokenizer, fitted
         return self
+
+    def _check_parts(self) -> None:
+        tokenizer: object = self.tokenizer
+        parser: object = self.parser
+        if not isinstance(tokenizer, Tokenizer | None):
+            raise InputError(f"tokenizer is a {type(tokenizer).__name__}; expected a Tokenizer")
+        if not isinstance(parser, DependencyParser | DependencyReranker | None):
+            found = f"parser is a {type(parser).__name__}"
+            raise InputError(f"{found}; expected a DependencyParser or a DependencyReranker")
 
     def __call__(self, text: str) -> Document:
         """Return the parsed sentences of a text."""
@@ -198,7 +208,8 @@ class Pipeline(DependencyAnnotator):
         fixed : sequence of mapping of int to int, optional
             As in `DependencyParser.predict`.
         """
-        return self.parser_.predict(self._split(sentences), fixed=fixed)
+        found = self._split(sentences)
+        return self.parser_.predict(found, fixed=fixed)
 
     def kbest(
         self,
@@ -208,7 +219,8 @@ class Pipeline(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[list[Any]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability."""
-        return self.parser_.kbest(self._split(sentences), k, fixed=fixed)
+        found = self._split(sentences)
+        return self.parser_.kbest(found, k, fixed=fixed)
 
     def marginals(
         self,
@@ -217,11 +229,16 @@ class Pipeline(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None = None,
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words, as `DependencyParser.marginals` does."""
-        return self.parser_.marginals(self._split(sentences), fixed=fixed)
+        found = self._split(sentences)
+        return self.parser_.marginals(found, fixed=fixed)
 
     def _split(self, sentences: Any) -> Any:  # noqa: ANN401
         self.check_is_fitted()
-        return self.tokenizer_.split(sentences) if isinstance(sentences, str) else sentences
+        if isinstance(sentences, str):
+            return self.tokenizer_.split(sentences)
+        if isinstance(sentences, list) and any(isinstance(each, str) and " " in each for each in sentences):
+            raise InputError("the sentences are a list of texts; expected one text, or lists of words")
+        return sentences
 
     def confidence(
         self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
@@ -237,7 +254,8 @@ class Pipeline(DependencyAnnotator):
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won, for pipelines with a reranker."""
-        return self.parser_.explain(self._split(trees), fixed=fixed)
+        found = self._split(trees)
+        return self.parser_.explain(found, fixed=fixed)
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
@@ -256,24 +274,27 @@ class Pipeline(DependencyAnnotator):
     @property
     def own_tokenizer(self) -> Tokenizer:
         """The tokenizer inside the pipeline."""
+        self.check_is_fitted()
         return self.tokenizer_
 
     @property
     def own_tagger(self) -> Tagger:
         """The tagger inside the pipeline."""
+        self.check_is_fitted()
         found = self.parser_.own_tagger
-        if found is None:
-            raise InputError("the parser of this pipeline has no tagger; expected one")
+        assert found is not None  # else it could be neither fitted nor loaded
         return found
 
     @property
     def needs_tags(self) -> bool:
         """Whether sentences must bring tags."""
+        self.check_is_fitted()
         return self.parser_.needs_tags
 
     @property
     def known_tags(self) -> Sequence[str]:
         """The tags that the pipeline was trained with."""
+        self.check_is_fitted()
         return self.parser_.known_tags
 
     def knows_words(self, words: Sequence[str]) -> list[bool] | None:

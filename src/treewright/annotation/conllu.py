@@ -34,7 +34,8 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
             yield iter_conllu(stream, require_heads=False)
         elif content in OTHERS:
             found = f"{source_name(source)} looks like {OTHERS[content]}"
-            raise InputError(f"{found}; expected CoNLL-U or plain text")
+            remedy = " (--raw, if it is text)" if content != "binary" and tokenizer is not None else ""
+            raise InputError(f"{found}; expected CoNLL-U or plain text{remedy}")
         elif any(text.strip() for text in iter_text(stream)):
             raise InputError(
                 f"{source_name(source)} looks like plain text, and this model has no tokenizer; expected "

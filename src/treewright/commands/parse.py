@@ -11,7 +11,8 @@ from treewright.annotation.contract import Request
 from treewright.annotation.files import annotate_file
 from treewright.commands.signatures import Chosen, Options, takes
 from treewright.commands.work import begin_checkpoint, check_results, open_cluster, running
-from treewright.data.files import check_folder, is_special
+from treewright.data.files import check_folder, is_same_file, is_special
+from treewright.data.formats import open_text_or_trees
 from treewright.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,12 +81,18 @@ def parse(
         raise InputError(f"--resume with {no_file}, which is no file; expected files as input and output")
     checkpoint = begin_checkpoint(Path(output), resume=resume) if no_file is None else None
     loaded = check_annotator(model, load(model))
-    if not loaded.keeps_input:
+    if request.draw or not loaded.keeps_input or (is_same_file(output, source) and _is_text(source)):
         check_results({"--output": output}, {"INPUT": source})
     if scheduler is not None and not loaded.uses_cluster:
         raise InputError(f"--scheduler with a {type(loaded).__name__}; expected --jobs")
     with open_cluster(scheduler) as client:
         annotate_file(loaded, source, output, request, checkpoint=checkpoint, client=client, **jobs.values)
+
+
+def _is_text(source: str) -> bool:
+    """Tell whether a file is plain text, of which nothing is left in the trees."""
+    with open_text_or_trees(source) as (content, _):
+        return content == "text"
 
 
 def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401

@@ -110,7 +110,7 @@ def scoring(
     no_punctuation : bool
         Leave out words made of Unicode punctuation alone.
     penn_punctuation : bool
-        Leave out words tagged `` '' , . or : in gold.
+        Leave out words that are punctuation by their Penn tags in gold.
     relations : bool
         Add a line for each relation.
     max_length : int, optional

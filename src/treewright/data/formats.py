@@ -22,8 +22,8 @@ from treewright.data.propbank import ABSENT, CELL, N_FIXED_COLUMNS, iter_props, 
 from treewright.errors import InputError
 
 BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
-CONLLU_COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
-CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t|[^\t]*\t[^\t]*\t[^\t]*\t)")
+CONLLU_COMMENT = re.compile(r"# *((sent_id|text|global\.columns) *=|(newdoc|newpar)( |\r?$))")
+CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t[^\t]*\t|[^\t]*(\t[^\t]*){7})")
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
 """How a line of k-best trees in brackets begins, as constituency parsers write them."""
 N_COLUMNS, LEAST_COLUMNS = 10, 8
@@ -195,8 +195,8 @@ def _tells_content(begin: bytes) -> bool:
 def tell_content(begin: str) -> Literal["conllu", "brackets", "text"]:
     """Tell from its beginning whether a text is CoNLL-U, brackets, or plain text.
 
-    CoNLL-U has its comments, or a first row with a number and at least three columns; a tree in brackets has
-    at most a label before the second bracket, where prose in parentheses has more, or no second bracket.
+    CoNLL-U has its comments, or a first row with a number and at least three columns, or eight. A tree in
+    brackets has at most a label before the second bracket, where prose in parentheses has more, or no second.
     """
     if BRACKETED.match(begin):
         return "brackets"

@@ -412,21 +412,27 @@ class Tokenizer(Model):
         Each has its text in a comment, its multiword tokens, and, in the last column, the white space after
         each token (SpaceAfter or SpacesAfter) and where the token is in the text (TokenRange).
         """
+        if not isinstance(text, str):
+            raise InputError(f"text is a {type(text).__name__}; expected a str")
         return list(self.iter_split([text]))
 
     def iter_split(self, pieces: Iterable[str]) -> Iterator[DepTree]:
         """Yield the sentences of a text that comes in pieces; where it is cut into them does not matter.
 
         Memory does not depend on the size of the text: a sentence of more than 30,000 characters
-        is cut.
+        is cut. White space that is longer than that, at the end of the text, is known by offsets alone.
         """
         self.check_is_fitted()
         buffer = _Buffer(pieces)
         n_sentences = 0
+        waiting = ""  # white space of blocks without tokens
         begins_paragraph = True
         while block := buffer.look():
             found, used = self._find_settled(block, is_final=buffer.is_final)
-            for tree, ends_paragraph in self._make_trees(block, found, used, buffer.offset):
+            if not len(found.begins):
+                waiting += block[:used]
+            for tree, ends_paragraph in self._make_trees(block, found, used, buffer.offset, waiting):
+                waiting = ""
                 n_sentences += 1
                 tree.comments.insert(0, f"# sent_id = {n_sentences}")
                 if begins_paragraph:
@@ -458,7 +464,7 @@ class Tokenizer(Model):
         return found.before(n_whole).cut(), limit
 
     def _make_trees(
-        self, block: str, found: "TokenSpans", used: int, offset: int
+        self, block: str, found: "TokenSpans", used: int, offset: int, waiting: str
     ) -> Iterator[tuple[DepTree, bool]]:
         """Yield sentences, and whether each is the last of its paragraph."""
         begins, stops = found.begins.tolist(), found.stops.tolist()
@@ -475,8 +481,9 @@ class Tokenizer(Model):
             f"{marks[gap]}TokenRange={start}:{end}"
             for gap, start, end in zip(gaps, starts, ends, strict=True)
         ]
-        if begins[0] > 0:
-            misc[0] = f"SpacesBefore={escape(block[: begins[0]])}|{misc[0]}"
+        before = waiting + block[: begins[0]]
+        if before:
+            misc[0] = f"SpacesBefore={escape(before)}|{misc[0]}"
         known = self.multiwords_.split(forms) if self.multiwords_ else {}
         words = [known[form] for form in forms] if known else []
         first = 0

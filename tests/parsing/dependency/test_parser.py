@@ -163,7 +163,7 @@ def test_early_stopping_goes_on_from_a_checkpoint_to_the_same_parser(train, tmp_
     data = (train[:60], train[200:])
     whole = tw.DependencyParser(**options).fit(*data)
     for epoch in (2, 3):
-        fit_until(tw.DependencyParser(**options), f"epoch {epoch} of 20", *data, checkpoint=checkpoint)
+        fit_until(tw.DependencyParser(**options), f"epoch {epoch}/20", *data, checkpoint=checkpoint)
     resumed = tw.DependencyParser(**options).fit(*data, checkpoint=checkpoint)
     np.testing.assert_array_equal(resumed.scorer_.weights_, whole.scorer_.weights_)
 

@@ -302,7 +302,9 @@ def test_what_cannot_be_used_is_refused_in_one_line(data, cache, tmp_path, model
     few = write_treebank(tmp_path / "few", {**PARTS, "train": TREES[:9]})
     with pytest.raises(InputError, match=r"^xx_toy has 9 training sentences; expected at least 10, of which"):
         run("titov-table1", few, cache, tmp_path)
-    with pytest.raises(InputError, match=r"settings of titov-table1 are Settings; expected Table1Settings"):
+    with pytest.raises(
+        InputError, match=r"settings of titov-table1 are Settings; expected TitovTable1Settings"
+    ):
         reproduce("titov-table1", data, tmp_path, settings=Settings(), cache=cache)
 
 

@@ -219,6 +219,11 @@ TEMPLATES = Value(
     encode=lambda templates: asdict(templates or TemplateSet()), decode=lambda texts: TemplateSet(**texts)
 )
 """Templates as a field of a model; none are the usual ones."""
+CHOSEN_TEMPLATES = Value(
+    encode=lambda templates: asdict(templates) if templates else None,
+    decode=lambda texts: TemplateSet(**texts) if texts else None,
+)
+"""Templates as a parameter of a model, None for the usual ones."""
 
 
 @cache

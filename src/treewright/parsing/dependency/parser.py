@@ -32,7 +32,7 @@ from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder
-from treewright.parsing.dependency.features import TEMPLATES, Corpus, Encoder, TemplateSet
+from treewright.parsing.dependency.features import CHOSEN_TEMPLATES, Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
@@ -151,7 +151,7 @@ class DependencyParser(DependencyAnnotator):
     adjustable = ("tags", "n_jobs")
     fields = saved(
         scorer=Unfitted(PartScorer, optional=True),
-        templates=TEMPLATES,
+        templates=CHOSEN_TEMPLATES,
         tagger_=Submodel(Tagger, optional=True),
         encoder_=Submodel(Encoder),
         decoder_=Submodel(ChartDecoder),
@@ -473,8 +473,6 @@ class DependencyParser(DependencyAnnotator):
 
     def restore(self) -> None:
         """Let a linear model number the words of sentences as the parser does."""
-        if self.templates == TemplateSet():
-            self.templates = None
         if isinstance(self.scorer_, LinearPartScorer):
             self.scorer_.encoder = self.encoder_
 
