@@ -127,6 +127,35 @@ def test_brackets_are_not_taken_for_text(saved, tmp_path, fail):
     assert "looks like trees in brackets; expected CoNLL-U or plain text" in message
 
 
+def test_a_text_is_not_overwritten_by_its_trees(saved, text, tmp_path, fail):
+    letter = tmp_path / "letter.txt"
+    letter.write_text(text, encoding="utf-8")
+    for options in ((), ("--draw",)):
+        message = fail("parse", saved, letter, "--output", letter, *options)
+        assert message == f"treewright: --output is {letter}, the file of INPUT; expected another one"
+    assert letter.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("wrong", [{"tokenizer": tw.Tagger()}, {"parser": tw.Tagger()}, {"tokenizer": 3}])
+def test_other_parts_are_refused(treebank, wrong):
+    with pytest.raises(InputError, match=r"expected a (Tokenizer|DependencyParser)"):
+        tw.Pipeline(**wrong).fit(treebank[:20])
+
+
+def test_an_unfitted_pipeline_says_so():
+    for use in (lambda nlp: nlp("x"), lambda nlp: nlp.kbest("x"), lambda nlp: nlp.own_tokenizer):
+        with pytest.raises(InputError, match="this Pipeline is not fitted; call fit first"):
+            use(tw.Pipeline())
+
+
+def test_a_name_that_is_no_model_is_explained(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="models in the package: en"):
+        tw.load("xx")
+    (tmp_path / "en").mkdir()
+    assert isinstance(tw.load("en"), tw.Pipeline)
+
+
 def test_raw_forces_text(saved, tmp_path):
     (tmp_path / "rows").write_text("1\tThe\n", encoding="utf-8")
     done = run("parse", saved, tmp_path / "rows", "--raw")
@@ -170,7 +199,11 @@ def test_a_folder_without_training_sentences_is_refused(tmp_path):
         ("# sent_id = 1\n1\tThe", "conllu"),
         ("\n\n1\tThe\t_\n", "conllu"),
         ("1-2\tdu\t_\t_\n", "conllu"),
-        ("x\tThe\tthe\tDET\n", "conllu"),
+        ("x\tThe\tthe\tDET\tDT\t_\t0\troot\n", "conllu"),
+        ("name\tage\tcity\tx\n", "text"),
+        ("\t\t\tChapter One\n", "text"),
+        ("1\tFirst do this.\n", "text"),
+        ("# text processing\nis fun", "text"),
         ("( (S (NP x)))", "brackets"),
         ("(S (NP x))", "brackets"),
     ],

@@ -10,7 +10,7 @@ SUBTYPE = re.compile(r"[:@\-=|].*", re.DOTALL)
 """What follows the part of a relation or label that is described: ``nmod:poss``, ``NP-SBJ``."""
 
 
-class Description(NamedTuple):
+class LabelDescription(NamedTuple):
     """What a name of an annotation scheme stands for.
 
     Attributes
@@ -42,16 +42,16 @@ class Descriptions(NamedTuple):
         Names of the groups of relations, in words.
     relations : dict of str to Relation
         The universal ones.
-    tags : dict of str to Description
+    tags : dict of str to LabelDescription
         The universal ones and those of the Penn Treebank.
-    phrases : dict of str to Description
+    phrases : dict of str to LabelDescription
         Labels of constituents of the Penn Treebank.
     """
 
     groups: dict[str, str]
     relations: dict[str, Relation]
-    tags: dict[str, Description]
-    phrases: dict[str, Description]
+    tags: dict[str, LabelDescription]
+    phrases: dict[str, LabelDescription]
 
 
 @cache
@@ -61,8 +61,8 @@ def read_descriptions() -> Descriptions:
     return Descriptions(
         data["groups"],
         {name: Relation(*fields) for name, fields in data["relations"].items()},
-        {name: Description(*fields) for name, fields in data["tags"].items()},
-        {name: Description(*fields) for name, fields in data["phrases"].items()},
+        {name: LabelDescription(*fields) for name, fields in data["tags"].items()},
+        {name: LabelDescription(*fields) for name, fields in data["phrases"].items()},
     )
 
 
@@ -77,6 +77,6 @@ def describe_relation(relation: str) -> Relation | None:
     return read_descriptions().relations.get(SUBTYPE.sub("", relation))
 
 
-def describe_tag(tag: str) -> Description | None:
+def describe_tag(tag: str) -> LabelDescription | None:
     """Return what a universal tag, or one of the Penn Treebank, means."""
     return read_descriptions().tags.get(tag)
