@@ -14,6 +14,8 @@ import io
 import time
 from pathlib import Path
 
+import peers
+
 import treewright as tw
 
 SHOWN = ("tokens", "sentences", "words", "upos", "ufeats", "lemmas", "uas", "las", "mlas", "blex")
@@ -77,7 +79,7 @@ class UDPipe:
 
         path.mkdir()
         for name, options in UDPIPE_PARTS.items():
-            data = [self._sentences(f"{stem}-{part}.conllu") for part in ("train", "dev")]
+            data = [peers.UDPipe._sentences(f"{stem}-{part}.conllu") for part in ("train", "dev")]
             error = ProcessingError()
             binary = Trainer.train("morphodita_parsito", *data, *options, error)
             if error.occurred():
@@ -95,19 +97,6 @@ class UDPipe:
         rows = parsing.process(splitting.process(text, ProcessingError()), ProcessingError())
         seconds = time.perf_counter() - begin
         return tw.read_conllu(io.BytesIO(rows.encode())), seconds
-
-    @staticmethod
-    def _sentences(path):
-        from ufal.udpipe import InputFormat, ProcessingError, Sentence, Sentences
-
-        reader = InputFormat.newConlluInputFormat()
-        reader.setText(Path(path).read_text(encoding="utf-8"))
-        found, error = Sentences(), ProcessingError()
-        while True:
-            sentence = Sentence()
-            if not reader.nextSentence(sentence, error):
-                return found
-            found.append(sentence)
 
 
 def main():

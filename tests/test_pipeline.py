@@ -156,6 +156,12 @@ def test_a_name_that_is_no_model_is_explained(tmp_path, monkeypatch):
     assert isinstance(tw.load("en"), tw.Pipeline)
 
 
+def test_text_has_no_heads_to_keep(saved, tmp_path, fail):
+    (tmp_path / "plain").write_text("The dog sleeps.", encoding="utf-8")
+    message = fail("parse", saved, tmp_path / "plain", "--fixed-heads")
+    assert message == f"treewright: --fixed-heads with plain text, {tmp_path / 'plain'}; expected CoNLL-U"
+
+
 def test_raw_forces_text(saved, tmp_path):
     (tmp_path / "rows").write_text("1\tThe\n", encoding="utf-8")
     done = run("parse", saved, tmp_path / "rows", "--raw")

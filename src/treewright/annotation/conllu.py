@@ -27,6 +27,10 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
         if request.language is not None:
             yield split_by_rules(stream, request.language)
         elif (request.raw or content == "text") and tokenizer is not None:
+            if request.fixed_heads:
+                raise InputError(
+                    f"--fixed-heads with {source_name(source)}, which is plain text without heads"
+                )
             yield tokenizer.iter_split(iter_text(stream))
         elif request.raw:
             yield split_by_rules(stream, "xx")

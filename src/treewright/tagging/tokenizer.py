@@ -8,11 +8,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Booleans, Count, FileName, Integers, NonNegativeInt
+from treewright._typing import Booleans, Count, Integers, NonNegativeInt
 from treewright._validate import check_params
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
-from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, ExtraLine, check_trees
 from treewright.errors import InputError
 from treewright.model import Array, Model, Record, Submodel, Value, expect, saved
@@ -299,22 +298,6 @@ class Tokenizer(Model):
     def __init__(self, *, epochs: Count = 10, random_state: NonNegativeInt = 0) -> None:
         self.epochs = epochs
         self.random_state = random_state
-
-    @staticmethod
-    def read_training(
-        train: FileName, dev: FileName | None = None
-    ) -> tuple[list[DepTree], list[DepTree] | None]:
-        """Read what `fit` learns from.
-
-        Parameters
-        ----------
-        train : str
-            Sentences in CoNLL-U.
-        dev : str, optional
-            Sentences to score at the end.
-        """
-        development = read_conllu(dev, require_heads=False) if dev else None
-        return read_conllu(train, require_heads=False), development
 
     def fit(
         self,
