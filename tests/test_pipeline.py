@@ -159,7 +159,9 @@ def test_a_name_that_is_no_model_is_explained(tmp_path, monkeypatch):
 def test_text_has_no_heads_to_keep(saved, tmp_path, fail):
     (tmp_path / "plain").write_text("The dog sleeps.", encoding="utf-8")
     message = fail("parse", saved, tmp_path / "plain", "--fixed-heads")
-    assert message == f"treewright: --fixed-heads with plain text, {tmp_path / 'plain'}; expected CoNLL-U"
+    assert message.startswith(
+        f"treewright: --fixed-heads with plain text, {tmp_path / 'plain'}; expected CoNLL-U"
+    )
 
 
 def test_raw_forces_text(saved, tmp_path):

@@ -28,9 +28,8 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
             yield split_by_rules(stream, request.language)
         elif (request.raw or content == "text") and tokenizer is not None:
             if request.fixed_heads:
-                raise InputError(
-                    f"--fixed-heads with {source_name(source)}, which is plain text without heads"
-                )
+                place = source_name(source)
+                raise InputError(f"--fixed-heads with plain text, {place}; expected CoNLL-U, which has heads")
             yield tokenizer.iter_split(iter_text(stream))
         elif request.raw:
             yield split_by_rules(stream, "xx")
