@@ -14,8 +14,9 @@ from treewright.errors import MissingDependencyError
 
 
 @pytest.fixture
-def installed_from(monkeypatch):
-    """Return a function that lets the package come from somewhere."""
+def installed_from(monkeypatch, tmp_path):
+    """Return a function that lets the package come from somewhere; Python itself is not in the current folder."""
+    monkeypatch.chdir(tmp_path)
 
     class Distribution:
         def __init__(self, record):
