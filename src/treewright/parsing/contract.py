@@ -8,14 +8,16 @@ either decoder.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.model import Model
-from treewright.parsing.dependency.features import Corpus
+
+if TYPE_CHECKING:  # a scorer need not know compiled code
+    from treewright.parsing.dependency.features import Corpus
 
 PartScores = Mapping[str, npt.NDArray[np.float64]]
 """A number for each part, by kind."""
@@ -49,7 +51,7 @@ class Batch(NamedTuple):
     """
 
     trees: Sequence[DepTree]
-    corpus: Corpus
+    corpus: "Corpus"
 
 
 class PartScorer(Model):

@@ -1,0 +1,168 @@
+"""A network that scores the arcs of a sentence and their relations (Dozat & Manning 2017), in PyTorch.
+
+Every word is the vectors of its form, characters, lemma, tag and features, side by side. A bidirectional
+LSTM reads them; biaffine functions of its states score each pair of words as head and modifier, and each
+relation of such a pair. Imported by training alone: parsing needs no PyTorch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from treewright.parsing.neural.inputs import COLUMNS, Padded
+
+EMBEDDING_SIZES = {"word": 100, "lemma": 64, "upos": 32, "xpos": 32, "feats": 64}
+CHARACTER_SIZE, FORM_SIZE = 32, 100
+"""Of the vectors of characters, and of forms that are made of them."""
+WINDOW = 3
+"""Characters that a filter sees."""
+SLOPE = 0.1
+"""Of activation functions below 0."""
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How large a network is.
+
+    Attributes
+    ----------
+    units : int
+        Of an LSTM in one direction.
+    layers : int
+        LSTMs on top of each other.
+    arc_size, label_size : int
+        Of the vectors of heads and of modifiers, for arcs and for relations.
+    dropout : float
+        Share of the inputs of each layer that is left out in training.
+    """
+
+    units: int
+    layers: int
+    arc_size: int
+    label_size: int
+    dropout: float
+
+
+class ParserNetwork(nn.Module):
+    """Scores arcs and relations.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        Of the vocabularies; 0 for inputs that are left out.
+    n_labels : int
+    settings : NetworkSettings
+    """
+
+    def __init__(self, sizes: dict[str, int], n_labels: int, settings: NetworkSettings) -> None:
+        super().__init__()
+        self.dropout = settings.dropout
+        self.embeddings = nn.ModuleDict(
+            {
+                name: _embedding(sizes[name], size, is_bag=name == "feats")
+                for name, size in EMBEDDING_SIZES.items()
+                if sizes[name]
+            }
+        )
+        self.characters = _embedding(sizes["characters"], CHARACTER_SIZE)
+        padding = WINDOW // 2
+        self.narrow = nn.Conv1d(CHARACTER_SIZE, FORM_SIZE, WINDOW, padding=padding)
+        self.wide = nn.Conv1d(FORM_SIZE, FORM_SIZE, WINDOW, padding=padding)
+        width = FORM_SIZE + sum(EMBEDDING_SIZES[name] for name in self.embeddings)
+        self.lstms = nn.ModuleList()
+        for _ in range(settings.layers):
+            self.lstms.append(nn.LSTM(width, settings.units, bidirectional=True, batch_first=True))
+            width = 2 * settings.units
+        self.arc_head, self.arc_modifier = _layer(width, settings.arc_size), _layer(width, settings.arc_size)
+        self.label_head = _layer(width, settings.label_size)
+        self.label_modifier = _layer(width, settings.label_size)
+        self.arc_matrix = nn.Parameter(torch.zeros(settings.arc_size, settings.arc_size))
+        self.arc_bias = nn.Parameter(torch.zeros(settings.arc_size))
+        size = settings.label_size
+        self.label_tensor = nn.Parameter(torch.zeros(n_labels, size + 1, size + 1))
+
+    def encode(self, batch: Padded) -> Tensor:
+        """Return the states of words, (sentences, longest, 2 * units)."""
+        device = self.arc_bias.device
+        lengths = torch.from_numpy(batch.lengths.astype(np.int64))
+        parts = [self._read_forms(batch, device)]
+        for name in COLUMNS:
+            if name in self.embeddings:
+                parts.append(self.embeddings[name](_numbers(batch.columns[name], device)))
+        if "feats" in self.embeddings:
+            parts.append(self.embeddings["feats"](_numbers(batch.feats, device)).sum(dim=2))
+        states = torch.cat([self._drop_words(part) for part in parts], dim=-1)
+        for lstm in self.lstms:
+            states = self._drop_shared(states)
+            packed = nn.utils.rnn.pack_padded_sequence(
+                states, lengths, batch_first=True, enforce_sorted=False
+            )
+            states, _ = nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True)
+        return self._drop_shared(states)
+
+    def score_arcs(self, states: Tensor) -> Tensor:
+        """Return the scores of arcs, (sentences, modifiers, heads)."""
+        heads = self._drop_shared(self.arc_head(states))
+        modifiers = self._drop_shared(self.arc_modifier(states))
+        return (modifiers @ self.arc_matrix + self.arc_bias) @ heads.transpose(1, 2)
+
+    def score_labels(self, states: Tensor, heads: Tensor) -> Tensor:
+        """Return the scores of relations to the given heads, (sentences, longest, labels)."""
+        above = self._drop_shared(self.label_head(states))
+        below = self._drop_shared(self.label_modifier(states))
+        above = above.gather(1, heads.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
+        one = torch.ones_like(above[..., :1])
+        above, below = torch.cat([above, one], dim=-1), torch.cat([below, one], dim=-1)
+        return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
+
+    def _read_forms(self, batch: Padded, device: torch.device) -> Tensor:
+        """Return the vectors of forms, made of their characters."""
+        characters = _numbers(batch.characters, device)
+        vectors = self.characters(characters).transpose(1, 2)
+        is_character = (characters > 0).unsqueeze(1)
+        vectors = nn.functional.leaky_relu(self.narrow(vectors), SLOPE) * is_character
+        found = self.wide(vectors).masked_fill(~is_character, -torch.inf).amax(dim=2)
+        forms: Tensor = found[_numbers(batch.forms, device)]
+        return forms
+
+    def _drop_words(self, vectors: Tensor) -> Tensor:
+        """Leave out the input of some words as a whole."""
+        if not self.training:
+            return vectors
+        kept = torch.rand(*vectors.shape[:2], 1, device=vectors.device) >= self.dropout
+        return vectors * kept / (1 - self.dropout)
+
+    def _drop_shared(self, vectors: Tensor) -> Tensor:
+        """Leave out some units, the same in all words of a sentence."""
+        if not self.training:
+            return vectors
+        kept = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= self.dropout
+        return vectors * kept / (1 - self.dropout)
+
+
+def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
+    """Return the weights of a network by name."""
+    return {name: each.detach().float().cpu().numpy() for name, each in network.state_dict().items()}
+
+
+def _embedding(n: int, size: int, *, is_bag: bool = False) -> nn.Embedding:
+    """Return random vectors; in a bag, number 0 stands for nothing."""
+    found = nn.Embedding(n, size, padding_idx=0 if is_bag else None)
+    nn.init.normal_(found.weight, std=size**-0.5)
+    if is_bag:
+        nn.init.zeros_(found.weight[0])
+    return found
+
+
+def _layer(width: int, size: int) -> nn.Sequential:
+    linear = nn.Linear(width, size)
+    nn.init.orthogonal_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return nn.Sequential(linear, nn.LeakyReLU(SLOPE))
+
+
+def _numbers(array: npt.NDArray[np.int32], device: torch.device) -> Tensor:
+    return torch.from_numpy(array.astype(np.int64)).to(device)

@@ -1,0 +1,263 @@
+"""Training of the network: batches, epochs, early stopping, checkpoints."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.model import State
+from treewright.parsing.neural.inputs import Padded, WordInputs
+from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss
+from treewright.parsing.neural.network import NetworkSettings, ParserNetwork, to_arrays
+from treewright.progress import report, task
+
+MAX_NORM = 5.0
+"""Of a gradient; a longer one is shortened."""
+WARM_UP = 0.05
+"""Share of the steps in which the learning rate rises."""
+FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
+"""Batches per epoch that are aimed at, and words in a batch."""
+SPREAD = 20
+"""Batches whose sentences are sorted by length together."""
+EVALUATED_AT_A_TIME = 10_000
+"""Words."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a network is trained; see `NeuralScorer`."""
+
+    epochs: int
+    learning_rate: float
+    loss: str
+    single_root: bool
+    device: str
+    precision: str
+    patience: int | None
+    random_state: int
+
+
+class EncodedSentences(NamedTuple):
+    """Sentences that are learnt from, or scored."""
+
+    trees: Sequence[DepTree]
+    labels: Vocabulary
+
+    def gold(self, numbers: Sequence[int], width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return heads and relations of some sentences, IGNORED where there is no word."""
+        heads = np.full((len(numbers), width), IGNORED, dtype=np.int64)
+        labels = np.full((len(numbers), width), IGNORED, dtype=np.int64)
+        for row, number in enumerate(numbers):
+            tree = self.trees[number]
+            heads[row, 1 : len(tree) + 1] = tree.heads
+            labels[row, 1 : len(tree) + 1] = self.labels.ids(tree.deprels) - 1  # -1 is unknown and IGNORED
+        return heads, labels
+
+
+class NetworkTrainer:
+    """Trains a network.
+
+    Parameters
+    ----------
+    inputs : WordInputs
+    labels : Vocabulary
+        The relations.
+    settings : NetworkSettings
+    training : TrainingSettings
+    checkpoint : Checkpoint, optional
+    name : str
+        Of what is kept in the checkpoint.
+    """
+
+    def __init__(
+        self,
+        inputs: WordInputs,
+        labels: Vocabulary,
+        settings: NetworkSettings,
+        training: TrainingSettings,
+        checkpoint: Checkpoint | None = None,
+        name: str = "network",
+    ) -> None:
+        self._inputs, self._labels = inputs, labels
+        self._training, self._checkpoint, self._name = training, checkpoint, name
+        torch.manual_seed(training.random_state)
+        self._network = ParserNetwork(inputs.sizes(), len(labels.strings), settings).to(training.device)
+        self._optimizer = torch.optim.AdamW(
+            self._network.parameters(),
+            lr=training.learning_rate,
+            betas=(0.9, 0.95),
+            weight_decay=1e-4,
+        )
+        self._arc_loss: Callable[[Tensor, Tensor, Tensor], Tensor] = (
+            head_loss
+            if training.loss == "head"
+            else tree_loss(training.loss, single_root=training.single_root)
+        )
+
+    def train(
+        self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
+    ) -> dict[str, npt.NDArray[np.float32]]:
+        """Return the weights of the epoch that is best on dev, or of the last."""
+        settings = self._training
+        sentences = EncodedSentences(trees, self._labels)
+        sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
+        batch_size = int(np.clip(sizes.sum() / FEWEST_STEPS, MIN_BATCH, MAX_BATCH))
+        n_batches = len(make_batches(sizes, batch_size, np.random.default_rng(settings.random_state)))
+        scores, best = self._resume()
+        with task(
+            "training the network",
+            total=settings.epochs * len(trees),
+            before=len(scores) * len(trees),
+        ) as counted:
+            for epoch in range(len(scores), settings.epochs):
+                if settings.patience is not None and scores and _n_worse(scores) >= settings.patience:
+                    break
+                torch.manual_seed(settings.random_state * 10_007 + epoch)
+                rng = np.random.default_rng([settings.random_state, epoch])
+                self._network.train()
+                total = torch.zeros((), device=settings.device)
+                for at, numbers in enumerate(make_batches(sizes, batch_size, rng)):
+                    self._set_rate(epoch + at / n_batches)
+                    total += self._step(sentences, numbers)
+                    counted.advance(len(numbers))
+                text = f"network, epoch {epoch + 1}/{settings.epochs}: loss {float(total) / sizes.sum():.3f}"
+                score = 0.0
+                if dev:
+                    uas, las = self.evaluate(dev)
+                    text += f", dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
+                    score = las
+                report(text)
+                scores.append(score)
+                if not dev or _n_worse(scores) == 0:
+                    best = to_arrays(self._network)
+                self._keep(scores, best)
+        return best
+
+    def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
+        """Return the percentages of heads, and of heads with relations, that are right each for itself."""
+        sentences = EncodedSentences(trees, self._labels)
+        sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
+        n_heads = n_both = 0
+        self._network.eval()
+        with torch.no_grad():
+            for numbers in make_batches(sizes, EVALUATED_AT_A_TIME, np.random.default_rng(0)):
+                batch, heads, labels = self._take(sentences, numbers)
+                states = self._network.encode(batch)
+                found = self._mask(self._network.score_arcs(states).float(), batch).argmax(dim=2)
+                relations = self._network.score_labels(states, found).argmax(dim=2)
+                is_right = (found == heads) & (heads != IGNORED)
+                n_heads += int(is_right.sum())
+                n_both += int((is_right & (relations == labels)).sum())
+        n_words = max(1, int(sizes.sum()))
+        return 100 * n_heads / n_words, 100 * n_both / n_words
+
+    def _step(self, sentences: EncodedSentences, numbers: Sequence[int]) -> Tensor:
+        """Take one step; return the loss of the batch."""
+        batch, heads, labels = self._take(sentences, numbers)
+        device = self._training.device
+        mixed = self._training.precision == "bfloat16"
+        precision = (
+            torch.autocast(torch.device(device).type, dtype=torch.bfloat16) if mixed else nullcontext()
+        )
+        with precision:
+            states = self._network.encode(batch)
+            arcs = self._network.score_arcs(states)
+            relations = self._network.score_labels(states, heads.clamp(min=0))
+        loss = self._arc_loss(self._mask(arcs.float(), batch), heads, torch.from_numpy(batch.lengths))
+        loss = loss + cross_entropy(
+            relations.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+        self._optimizer.zero_grad(set_to_none=True)
+        (loss / int(batch.lengths.sum())).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._network.parameters(), MAX_NORM)
+        self._optimizer.step()
+        return loss.detach()
+
+    def _take(self, sentences: EncodedSentences, numbers: Sequence[int]) -> tuple[Padded, Tensor, Tensor]:
+        batch = self._inputs.pad([sentences.trees[number] for number in numbers])
+        heads, labels = sentences.gold(numbers, batch.forms.shape[1])
+        device = self._training.device
+        return batch, torch.from_numpy(heads).to(device), torch.from_numpy(labels).to(device)
+
+    @staticmethod
+    def _mask(arcs: Tensor, batch: Padded) -> Tensor:
+        """Exclude heads beyond the end of a sentence, and arcs from a word to itself."""
+        width = arcs.shape[1]
+        places = torch.arange(width, device=arcs.device)
+        lengths = torch.from_numpy(batch.lengths.astype(np.int64)).to(arcs.device)
+        is_out = (places >= lengths[:, None])[:, None, :] | (places[:, None] == places)[None]
+        return arcs.masked_fill(is_out, -1e9)
+
+    def _set_rate(self, epoch: float) -> None:
+        """Let the learning rate rise and then fall, in a straight line each."""
+        done = epoch / self._training.epochs
+        share = min(1.0, (done + 1e-3) / WARM_UP) * max(0.0, 1.0 - done)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._training.learning_rate * share
+
+    def _resume(self) -> tuple[list[float], dict[str, npt.NDArray[np.float32]]]:
+        """Go on from a checkpoint, if there is one; return scores of past epochs and the best weights."""
+        state = self._checkpoint.load(self._name) if self._checkpoint else None
+        if state is None:
+            return [], {}
+        parts: dict[str, dict[str, npt.NDArray[np.float32]]] = {
+            name: {} for name in ("weights", "best", "moment", "square")
+        }
+        for key, array in state.arrays.items():
+            kind, _, name = key.partition(":")
+            parts[kind][name] = array
+        weights = {name: torch.from_numpy(array.copy()) for name, array in parts["weights"].items()}
+        self._network.load_state_dict(weights)
+        for name, parameter in self._network.named_parameters():
+            self._optimizer.state[parameter] = {
+                "step": torch.tensor(float(state.values["step"])),
+                "exp_avg": torch.from_numpy(parts["moment"][name].copy()).to(parameter.device),
+                "exp_avg_sq": torch.from_numpy(parts["square"][name].copy()).to(parameter.device),
+            }
+        return list(state.values["scores"]), parts["best"]
+
+    def _keep(self, scores: list[float], best: dict[str, npt.NDArray[np.float32]]) -> None:
+        if self._checkpoint is None:
+            return
+        arrays = {f"weights:{name}": array for name, array in to_arrays(self._network).items()}
+        arrays |= {f"best:{name}": array for name, array in best.items()}
+        step = 0.0
+        for name, parameter in self._network.named_parameters():
+            found = self._optimizer.state[parameter]
+            arrays[f"moment:{name}"] = found["exp_avg"].cpu().numpy()
+            arrays[f"square:{name}"] = found["exp_avg_sq"].cpu().numpy()
+            step = float(found["step"])
+        self._checkpoint.save(self._name, State("NetworkProgress", {"scores": scores, "step": step}, arrays))
+
+
+def make_batches(sizes: npt.NDArray[np.int64], batch_size: int, rng: np.random.Generator) -> list[list[int]]:
+    """Deal sentences out into batches of about `batch_size` words, of similar lengths, in random order."""
+    order = rng.permutation(len(sizes))
+    chunks = np.cumsum(sizes[order]) // max(1, batch_size * SPREAD)
+    batches: list[list[int]] = []
+    for chunk in np.split(order, np.flatnonzero(np.diff(chunks)) + 1):
+        batch: list[int] = []
+        n_words = 0
+        for number in chunk[np.argsort(sizes[chunk], kind="stable")].tolist():
+            if batch and n_words + sizes[number] > batch_size:
+                batches.append(batch)
+                batch, n_words = [], 0
+            batch.append(number)
+            n_words += int(sizes[number])
+        if batch:
+            batches.append(batch)
+    return [batches[at] for at in rng.permutation(len(batches)).tolist()]
+
+
+def _n_worse(scores: Sequence[float]) -> int:
+    """Return how many epochs have passed since the best."""
+    return len(scores) - 1 - int(np.argmax(scores))
