@@ -8,11 +8,12 @@ either decoder.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.model import Model
 
@@ -64,12 +65,50 @@ class PartScorer(Model):
     ----------
     order : {1, 2, 3}
         The highest order of parts that it scores.
+    relations : sequence of str
+        The relations that `score_relations` scores; empty where there is no such score.
     """
 
     order: int = 1
 
-    def start(self, trees: Sequence[DepTree]) -> None:
-        """See the training sentences, with their gold heads, before the first update."""
+    @property
+    def relations(self) -> Sequence[str]:
+        """The relations that are scored, none by default."""
+        return ()
+
+    def start(
+        self,
+        trees: Sequence[DepTree],
+        *,
+        dev: Sequence[DepTree] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """See the training sentences, with their gold heads, before the first update.
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+        dev : sequence of DepTree, optional
+            Sentences to choose by, as when to stop.
+        checkpoint : Checkpoint, optional
+            Where unfinished training is kept.
+        """
+
+    def prepare(self, batch: Batch) -> Self:
+        """Return a scorer that has read some sentences together, of which `score` is asked one by one."""
+        return self
+
+    def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64] | None:
+        """Return the scores of all arcs, heads in rows, as logarithms of weights.
+
+        The projective decoder prunes by them. By default there are none, and a linear model of its own
+        prunes.
+        """
+        return None
+
+    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return the scores of `relations` for the arc to each word from its head, (n, n_relations)."""
+        raise NotImplementedError
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind, in the order of `parts.words`.

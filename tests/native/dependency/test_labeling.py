@@ -100,7 +100,7 @@ def test_each_word_gets_the_best_label_of_its_group():
     choices = [[1, 2, 3, 4], [2, 4], [3]]
     groups = np.random.default_rng(5).integers(0, 3, case.corpus.heads.size).astype(np.int32)
     labels = np.zeros(case.corpus.heads.size, np.int32)
-    native.label_corpus(make_model(weights, choices), case.corpus, groups, labels)
+    native.label_corpus(make_model(weights, choices), case.corpus, groups, np.empty((0, 0)), labels)
     for number, (words, heads, _) in enumerate(case.sentences):
         root = case.corpus.first_row[number] + 3
         rows = slice(root, root + len(heads))

@@ -12,9 +12,9 @@ from treewright.parsing.leftcorner.training import (
     NetworkSettings,
     Trainer,
     draw_weights,
-    find_device,
     make_batches,
 )
+from treewright.parsing.neural.devices import find_device
 
 torch = pytest.importorskip("torch")
 

@@ -210,10 +210,10 @@ def score_labels(model, group, keys, score):
 
 
 @compiled
-def label_corpus(model, corpus, groups, labels):
+def label_corpus(model, corpus, groups, given, labels):
     """Fill the label of each row that is a word; `groups` has the group of each row's arc.
 
-    `labels` is zeroed.
+    What is `given`, rows by labels, is added to scores; it may have no rows. `labels` is zeroed.
     """
     keys = np.empty(model.max_keys, np.uint64)
     score = np.empty(model.labels.size)
@@ -223,7 +223,21 @@ def label_corpus(model, corpus, groups, labels):
             n_keys = fill_label_keys(model, tree, labels[root:], word, keys)
             group = groups[root + word]
             best = score_labels(model, group, keys[:n_keys], score)
+            if given.shape[0] > 0:
+                best = _add_given(model, group, given[root + word], score)
             labels[root + word] = model.labels[model.indptr[group] + best]
+
+
+@in_place
+def _add_given(model, group, given, score):
+    """Add to the scores of the labels of a group; return the place of the best, the first of equals."""
+    begin = model.indptr[group]
+    best = 0
+    for at in range(model.indptr[group + 1] - begin):
+        score[at] += given[model.labels[begin + at]]
+        if score[at] > score[best]:
+            best = at
+    return best
 
 
 @compiled

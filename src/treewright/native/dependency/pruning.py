@@ -98,6 +98,13 @@ def filter_arcs(stage, sentence, keep):
     marginal = np.empty((n + 1, n + 1))
     score_arcs(stage, sentence, keep, score)
     arc_marginals(score, stage.single_root, marginal)
+    drop_improbable(marginal, stage.threshold, stage.max_heads, keep)
+
+
+@in_place
+def drop_improbable(marginal, threshold, max_heads, keep):
+    """Drop heads from `keep` that are less probable than a share of the best, and all but the best few."""
+    n = keep.shape[0] - 1
     for modifier in range(1, n + 1):
         best = 0.0
         for head in range(n + 1):
@@ -105,9 +112,9 @@ def filter_arcs(stage, sentence, keep):
         n_kept = 0
         for head in range(n + 1):
             if keep[head, modifier]:
-                keep[head, modifier] = marginal[head, modifier] >= stage.threshold * best
+                keep[head, modifier] = marginal[head, modifier] >= threshold * best
                 n_kept += keep[head, modifier]
-        while n_kept > stage.max_heads:
+        while n_kept > max_heads:
             worst = -1
             for head in range(n + 1):
                 if keep[head, modifier] and (
@@ -116,6 +123,19 @@ def filter_arcs(stage, sentence, keep):
                     worst = head
             keep[worst, modifier] = False
             n_kept -= 1
+
+
+@compiled
+def filter_scored(score, single_root, threshold, max_heads, keep):
+    """Drop the arcs from `keep` that are improbable by these scores."""
+    n = keep.shape[0] - 1
+    allowed = np.empty((n + 1, n + 1))
+    marginal = np.empty((n + 1, n + 1))
+    for head in range(n + 1):
+        for modifier in range(n + 1):
+            allowed[head, modifier] = score[head, modifier] if keep[head, modifier] else EXCLUDED
+    arc_marginals(allowed, single_root, marginal)
+    drop_improbable(marginal, threshold, max_heads, keep)
 
 
 @compiled

@@ -6,12 +6,12 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import Integers
+from treewright._typing import Count, Fraction, Integers, LiftingScheme
 from treewright.data.deptree import DepTree
 from treewright.data.projective import deprojectivize, projectivize
 from treewright.errors import InputError
@@ -27,7 +27,7 @@ from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree
 from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.long_sentences import LONGEST
-from treewright.parsing.dependency.pruning import Pruner, left_arcs
+from treewright.parsing.dependency.pruning import ArcFilter, Pruner, ScoredFilter, StagedFilter, left_arcs
 
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
@@ -119,6 +119,7 @@ class ChartDecoder(Model):
         heads = np.zeros((k, len(corpus.values)), dtype=np.int32)
         scores = np.full((corpus.n_sentences, k), -np.inf)
         together, alone = _divide(scorer, corpus, fixed)
+        scorer = scorer.prepare(batch)
         if len(together):
             self._fill_best(scorer, corpus, together, heads, scores)
         for number, arcs in alone:
@@ -136,6 +137,7 @@ class ChartDecoder(Model):
         """
         corpus = batch.corpus
         together, alone = _divide(scorer, corpus, fixed)
+        scorer = scorer.prepare(batch)
         sides = (corpus.sizes + 1)[together]
         flat = np.empty(int((sides**2).sum()))
         log_sums = np.zeros(corpus.n_sentences)
@@ -169,19 +171,28 @@ class ProjectiveDecoder(ChartDecoder):
     ----------
     lifting : {"path", "head", "head+path", "baseline"}
         How crossing arcs are made projective, and brought back.
+    threshold : float
+        Minimum probability of a head, relative to the best head's, where the scorer prunes.
+    max_heads : int
+        Maximum number of heads per word where the scorer prunes.
 
     Attributes
     ----------
-    pruner_ : Pruner
+    pruner_ : Pruner or None
+        None where the scorer has scores of all arcs to prune by.
     """
 
-    fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner))
+    fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner, optional=True))
     longest = LONGEST
     is_projective = True
-    pruner_: Pruner
+    pruner_: Pruner | None
 
-    def __init__(self, *, lifting: Literal["path", "head", "head+path", "baseline"] = "path") -> None:
+    def __init__(
+        self, *, lifting: LiftingScheme = "path", threshold: Fraction = 1e-3, max_heads: Count = 8
+    ) -> None:
         self.lifting = lifting
+        self.threshold = threshold
+        self.max_heads = max_heads
 
     def lift(self, tree: DepTree) -> DepTree:
         """Return a tree with crossing arcs lifted."""
@@ -197,8 +208,7 @@ class ProjectiveDecoder(ChartDecoder):
     def _lattice(
         self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, *, is_whole: bool
     ) -> Lattice:
-        sentence = take_sentence(batch.corpus, number)
-        keep = left_arcs(self.pruner_.stages_, sentence, fixed)
+        keep = left_arcs(self._filter(scorer, batch, number), fixed)
         if is_whole and not fixed and not has_tree(keep, single_root=self.single_root_):
             words = np.arange(1, len(keep))
             keep[words - 1, words] = True
@@ -206,18 +216,29 @@ class ProjectiveDecoder(ChartDecoder):
         compiled = scorer.compiled()
         if compiled is None:
             return found.with_scores(scorer.score(batch.trees[number], found))
+        sentence = take_sentence(batch.corpus, number)
         scores = score_parts(found.arranged, compiled.model, sentence, compiled.weights)
         return found.with_scores(scores._asdict())
+
+    def _filter(self, scorer: PartScorer, batch: Batch, number: int) -> ArcFilter:
+        """Return what prunes the arcs of a sentence."""
+        square = scorer.score_arcs(batch.trees[number])
+        if square is not None:
+            return ScoredFilter(square, self.single_root_, float(self.threshold), self.max_heads)
+        if self.pruner_ is None:
+            raise InputError("the scorer has no scores of arcs to prune by; expected a decoder with a pruner")
+        return StagedFilter(self.pruner_.stages_, take_sentence(batch.corpus, number))
 
     def lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
         """Return the parts of the trees of each sentence, over the arcs that pruning leaves, with scores."""
         numbers = range(batch.corpus.n_sentences)
+        scorer = scorer.prepare(batch)
         return [self._lattice(scorer, batch, number, {}, is_whole=False) for number in numbers]
 
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
         """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
         tree = batch.trees[number]
-        keep = left_arcs(self.pruner_.stages_, take_sentence(batch.corpus, number))
+        keep = left_arcs(self._filter(scorer, batch, number))
         keep[tree.heads, np.arange(1, len(keep))] = True
         parts = Lattice(keep, single_root=self.single_root_)
         parts = parts.with_scores(scorer.score(tree, parts))
@@ -234,6 +255,7 @@ class ProjectiveDecoder(ChartDecoder):
         self, scorer: PartScorer, corpus: Corpus, numbers: Integers, heads: Heads, scores: Square
     ) -> None:
         model, weights, _ = scorer.compiled()
+        assert self.pruner_ is not None
         parse_corpus(self.pruner_.stages_, model, corpus, weights, numbers, self.single_root_, heads, scores)
 
     def _fill_marginals(
@@ -241,6 +263,7 @@ class ProjectiveDecoder(ChartDecoder):
     ) -> None:
         model, weights, _ = scorer.compiled()
         distribution = TreeDistribution(self.single_root_, scale)
+        assert self.pruner_ is not None
         measure_corpus(self.pruner_.stages_, model, corpus, weights, numbers, distribution, *into)
 
     def _find_best(self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, k: int) -> Trees:

@@ -103,6 +103,7 @@ t.pos m.pos h.pos
 """Of a child and of a sibling, `t` is the other word, and the situation the order of the three."""
 
 COUNT_BITS = 24
+NOTHING_GIVEN = np.empty((0, 0))
 
 
 class Labeler(Model):
@@ -176,7 +177,9 @@ class Labeler(Model):
             self.weights_ = unpack(pack(self._learn(corpus, gold, counted)))
         return self
 
-    def predict(self, trees: Sequence[DepTree], corpus: Corpus) -> list[list[str]]:
+    def predict(
+        self, trees: Sequence[DepTree], corpus: Corpus, given: npt.NDArray[np.float64] = NOTHING_GIVEN
+    ) -> list[list[str]]:
         """Return the relations of the words of each tree, for the heads it has.
 
         Parameters
@@ -184,6 +187,8 @@ class Labeler(Model):
         trees : sequence of DepTree
         corpus : Corpus
             The same sentences as arrays; its heads are not looked at.
+        given : array, (n_words, n_labels), optional
+            Added to the scores of relations, in the order of ``labels_.strings``.
         """
         _check_heads(trees)
         rows = _word_rows(corpus)
@@ -191,7 +196,10 @@ class Labeler(Model):
         heads[rows] = np.concatenate([*(tree.heads for tree in trees), np.empty(0, dtype=np.int32)])
         corpus = corpus._replace(heads=heads)
         found = np.zeros(len(heads), dtype=np.int32)
-        label_corpus(self._model(self.weights_), corpus, self._groups(corpus), found)
+        added = np.zeros((len(heads) if given.size else 0, len(self.labels_)))
+        if given.size:
+            added[rows, 1:] = given
+        label_corpus(self._model(self.weights_), corpus, self._groups(corpus), added, found)
         labels = iter(np.array(["", *self.labels_.strings], dtype=object)[found[rows]].tolist())
         return [[next(labels) for _ in range(len(tree))] for tree in trees]
 

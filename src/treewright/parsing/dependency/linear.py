@@ -11,9 +11,11 @@ from treewright.learn.weights import FloatTable, PackedWeights, table_shift
 from treewright.model import expect, saved
 from treewright.native.dependency.parts import PartModel, score_parts
 from treewright.native.dependency.pruning import Stage, take_sentence
+from treewright.native.dependency.spanning import score_sentence
 from treewright.parsing.contract import Parts, PartScorer, PartScores
 from treewright.parsing.dependency.features import (
     TEMPLATES,
+    Corpus,
     Encoder,
     TemplateSet,
     compile_templates,
@@ -76,9 +78,17 @@ class LinearPartScorer(PartScorer):
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind."""
         assert self.encoder is not None
-        assert isinstance(parts, Lattice)
-        sentence = take_sentence(self.encoder.encode([tree]), 0)
-        return score_parts(parts.arranged, self.compiled().model, sentence, self.weights_)._asdict()  # type: ignore[no-any-return]
+        return self.score_encoded(self.encoder.encode([tree]), 0, parts)
+
+    def score_encoded(self, corpus: Corpus, number: int, parts: Parts) -> PartScores:
+        """Return the scores of the parts of a sentence that is one of a corpus."""
+        compiled = self.compiled()
+        if isinstance(parts, Lattice):
+            sentence = take_sentence(corpus, number)
+            found = score_parts(parts.arranged, compiled.model, sentence, self.weights_)
+            return found._asdict()  # type: ignore[no-any-return]
+        heads, modifiers = parts.words("arc").T
+        return {"arc": score_sentence(compiled.stage(single_root=True), corpus, number)[heads, modifiers]}
 
     def check_fitted_state(self) -> None:
         """Check that the table has the size that keys are made for."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
 from treewright.learn.weights import average, make_table, pack, unpack
 from treewright.model import State
 from treewright.native.dependency.corpus import MiraPass, train_pass
@@ -196,20 +197,26 @@ class HingeTrainer:
     random_state: int
 
     def train(
-        self, scorer: PartScorer, decoder: ChartDecoder, batch: Batch, *, after_epoch: AfterEpoch
+        self,
+        scorer: PartScorer,
+        decoder: ChartDecoder,
+        batch: Batch,
+        *,
+        dev: Sequence[DepTree] | None,
+        checkpoint: Checkpoint | None,
+        after_epoch: AfterEpoch,
     ) -> PartScorer:
-        """Return a scorer that has learnt from the gold heads of the sentences."""
-        found = scorer.with_params()
-        found.start(batch.trees)
-        n_epochs = self.epochs if found.learns_from_updates else 0
+        """Let a scorer learn from the gold heads of the sentences, and return it."""
+        scorer.start(batch.trees, dev=dev, checkpoint=checkpoint)
+        n_epochs = self.epochs if scorer.learns_from_updates else 0
         with task("learning trees", total=n_epochs * len(batch.trees)) as counted:
             for epoch in range(n_epochs):
                 order = np.random.default_rng([self.random_state, epoch]).permutation(len(batch.trees))
-                n_wrong, loss = self._pass(found, decoder, batch, order.tolist(), counted)
+                n_wrong, loss = self._pass(scorer, decoder, batch, order.tolist(), counted)
                 uas = 100 * (1 - n_wrong / max(1, int(batch.corpus.sizes.sum())))
-                after_epoch(EpochReport(1, 1, epoch + 1, n_epochs, uas, loss / len(order)), found)
-        found.finish()
-        return found
+                after_epoch(EpochReport(1, 1, epoch + 1, n_epochs, uas, loss / len(order)), scorer)
+        scorer.finish()
+        return scorer
 
     @staticmethod
     def _pass(

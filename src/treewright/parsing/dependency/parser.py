@@ -30,6 +30,7 @@ from treewright.learn.weights import LARGEST_WEIGHT
 from treewright.model import Submodel, Unfitted, Value, saved
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.annotator import DependencyAnnotator
+from treewright.parsing.dependency.combined import CombinedScorer, best_relations, given_scores
 from treewright.parsing.dependency.constraints import FixedHeads, check_fixed
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder
 from treewright.parsing.dependency.features import CHOSEN_TEMPLATES, Corpus, Encoder, TemplateSet
@@ -123,7 +124,10 @@ class DependencyParser(DependencyAnnotator):
     templates : TemplateSet, optional
         Feature templates.
     scorer : PartScorer, optional
-        Scorer of the parts of trees (module:Class; a linear model by default).
+        Scorer of the parts of trees (neural, or module:Class; a linear model by default).
+    combine : bool
+        Add the scores of the linear model to those of the scorer. Weights are found on the dev set, or on
+        training sentences held out.
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -135,7 +139,10 @@ class DependencyParser(DependencyAnnotator):
     encoder_ : Encoder
     decoder_ : ProjectiveDecoder or SpanningDecoder
     scorer_ : PartScorer
-    labeler_ : Labeler
+    labeler_ : Labeler or None
+        None where the scorer alone tells relations.
+    relation_weight_ : float
+        Weight of the scorer's scores of relations beside those of the labeler.
     scale_ : float
         What scores are multiplied by to become logarithms of probabilities.
     """
@@ -145,8 +152,8 @@ class DependencyParser(DependencyAnnotator):
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
         "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
-        "order": [{"scorer": (None,)}, {"decoder": ("spanning",)}],
-        **{name: {"scorer": (None,)} for name in LINEAR_ONLY},
+        "order": [{"scorer": (None,)}, {"combine": (True,)}, {"decoder": ("spanning",)}],
+        **{name: [{"scorer": (None,)}, {"combine": (True,)}] for name in LINEAR_ONLY},
     }
     adjustable = ("tags", "n_jobs")
     fields = saved(
@@ -156,7 +163,8 @@ class DependencyParser(DependencyAnnotator):
         encoder_=Submodel(Encoder),
         decoder_=Submodel(ChartDecoder),
         scorer_=Submodel(PartScorer),
-        labeler_=Submodel(Labeler),
+        labeler_=Submodel(Labeler, optional=True),
+        relation_weight_=Value(Scale),
         scale_=Value(Scale),
         recall_=Value(float),
     )
@@ -164,7 +172,8 @@ class DependencyParser(DependencyAnnotator):
     encoder_: Encoder
     decoder_: ChartDecoder
     scorer_: PartScorer
-    labeler_: Labeler
+    labeler_: Labeler | None
+    relation_weight_: float
     scale_: float
     recall_: float
 
@@ -188,6 +197,7 @@ class DependencyParser(DependencyAnnotator):
         lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
         scorer: PartScorer | None = None,
+        combine: bool = False,
         n_jobs: Count = 1,
     ) -> None:
         self.order = order
@@ -207,6 +217,7 @@ class DependencyParser(DependencyAnnotator):
         self.lifting = lifting
         self.templates = templates
         self.scorer = scorer
+        self.combine = combine
         self.n_jobs = n_jobs
 
     @staticmethod
@@ -259,7 +270,8 @@ class DependencyParser(DependencyAnnotator):
 
     def _set_learnt(self, learnt: LearntParser) -> Self:
         self.tagger_, self.encoder_, self.decoder_, self.labeler_ = learnt[:4]
-        self.recall_, self.scorer_, self.scale_ = learnt[4:]
+        self.recall_, self.scorer_, self.scale_, self.relation_weight_ = learnt[4:]
+        self.restore()
         return self
 
     def predict(
@@ -326,10 +338,25 @@ class DependencyParser(DependencyAnnotator):
         Words whose heads are `fixed` keep them.
         """
         self.check_is_fitted()
-        return self._complete(Batch(trees, self.encoder_.encode(trees)), fixed)
+        batch = Batch(trees, self.encoder_.encode(trees))
+        scorer = self.scorer_.prepare(batch) if self.scorer_.relations else self.scorer_
+        return self._complete(batch, fixed, scorer, trees)
 
-    def _complete(self, batch: Batch, fixed: Sequence[FixedHeads] | None) -> list[DepTree]:
-        relations = self.labeler_.predict(batch.trees, batch.corpus)
+    def _complete(
+        self,
+        batch: Batch,
+        fixed: Sequence[FixedHeads] | None,
+        scorer: PartScorer,
+        sentences: Sequence[DepTree],
+    ) -> list[DepTree]:
+        """Give relations to trees, and bring crossing arcs back; the scorer was prepared for `sentences`."""
+        if self.labeler_ is None:
+            relations = best_relations(scorer, sentences, batch.trees)
+        elif scorer.relations and self.relation_weight_ > 0:
+            given = given_scores(self.labeler_, scorer, sentences, batch.trees)
+            relations = self.labeler_.predict(batch.trees, batch.corpus, self.relation_weight_ * given)
+        else:
+            relations = self.labeler_.predict(batch.trees, batch.corpus)
         return [
             self.decoder_.unlift(tree.with_heads(tree.heads, labels), heads)
             for tree, labels, heads in zip(
@@ -432,7 +459,22 @@ class DependencyParser(DependencyAnnotator):
     @property
     def has_arc_reasons(self) -> bool:
         """Whether `arc_reasons` has features to show: those of a linear model."""
-        return isinstance(self.scorer_, LinearPartScorer)
+        return self.linear_scorer is not None
+
+    @property
+    def linear_scorer(self) -> LinearPartScorer | None:
+        """The linear model, or the linear share of a combined one."""
+        scorer = self.scorer_.linear if isinstance(self.scorer_, CombinedScorer) else self.scorer_
+        return scorer if isinstance(scorer, LinearPartScorer) else None
+
+    @property
+    def learns_linear(self) -> bool:
+        """Whether a linear model is trained."""
+        return self.scorer is None or self.combine
+
+    def scorer_has(self, name: str) -> bool:
+        """Tell whether the scorer of the user has a method or property of its own instead of the default."""
+        return self.scorer is not None and getattr(type(self.scorer), name) is not getattr(PartScorer, name)
 
     def arc_reasons(self, trees: Sequence[DepTree], *, n: int = 10) -> list[list[list[WeighedFeature]]]:
         """Return for each parsed tree, for the arc to each of its words, the features that involve this arc.
@@ -450,11 +492,12 @@ class DependencyParser(DependencyAnnotator):
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
-        if not isinstance(self.scorer_, LinearPartScorer):
+        scorer = self.linear_scorer
+        if scorer is None:
             raise InputError(
                 "the parser has a scorer of its own; expected the linear one for reasons of arcs"
             )
-        return [arc_reasons(self.lifted(tree), self.scorer_, self.encoder_, n) for tree in trees]
+        return [arc_reasons(self.lifted(tree), scorer, self.encoder_, n) for tree in trees]
 
     @property
     def tag_column(self) -> TagColumn:
@@ -473,8 +516,9 @@ class DependencyParser(DependencyAnnotator):
 
     def restore(self) -> None:
         """Let a linear model number the words of sentences as the parser does."""
-        if isinstance(self.scorer_, LinearPartScorer):
-            self.scorer_.encoder = self.encoder_
+        scorer = self.linear_scorer
+        if scorer is not None:
+            scorer.encoder = self.encoder_
 
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_params(self)
@@ -490,6 +534,8 @@ class DependencyParser(DependencyAnnotator):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
         if self.scorer is not None and not isinstance(self.scorer, PartScorer):
             raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
+        if self.combine and self.scorer is None:
+            raise InputError(f"{setting('combine', True)} without a scorer; expected one to combine")
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)
@@ -546,17 +592,21 @@ class DependencyParser(DependencyAnnotator):
         fixed: Sequence[FixedHeads] | None,
         *,
         with_probabilities: bool,
-    ) -> tuple[list[Structures], Corpus]:
-        """Return the best structures of each sentence, with probabilities if they are wanted."""
+    ) -> tuple[list[Structures], Corpus, PartScorer]:
+        """Return the best structures of each sentence, with probabilities if they are wanted.
+
+        Also the sentences as arrays, and the scorer as it has read them.
+        """
         tagged = self._tagged(trees)
         pieces = Pieces(tagged, fixed, longest=self.decoder_.longest)
         corpus = self.encoder_.encode(pieces.trees)
         batch = Batch(pieces.trees, corpus)
-        heads, scores = self.decoder_.best_trees(self.scorer_, batch, k, pieces.fixed)
+        scorer = self.scorer_.prepare(batch)
+        heads, scores = self.decoder_.best_trees(scorer, batch, k, pieces.fixed)
         scores[corpus.sizes == 0, 0] = 0.0
         probabilities = np.full_like(scores, np.nan)
         if with_probabilities:
-            log_sums, _ = self.decoder_.marginals(self.scorer_, batch, self.scale_, pieces.fixed)
+            log_sums, _ = self.decoder_.marginals(scorer, batch, self.scale_, pieces.fixed)
             probabilities = np.exp(self.scale_ * scores - log_sums[:, np.newaxis])
         n_found = (scores > -np.inf).sum(axis=1).tolist()
         found = [
@@ -566,7 +616,10 @@ class DependencyParser(DependencyAnnotator):
         if not pieces.is_whole:
             found = pieces.join_trees(found, k, single_root=self.decoder_.single_root_)
         best = [Structures(tree, *each) for tree, each in zip(tagged, found, strict=True)]
-        return best, corpus if pieces.is_whole else self.encoder_.encode(tagged)
+        if pieces.is_whole:
+            return best, corpus, scorer
+        whole = Batch(tagged, self.encoder_.encode(tagged))
+        return best, whole.corpus, self.scorer_.prepare(whole)
 
     def _parse(
         self,
@@ -577,12 +630,13 @@ class DependencyParser(DependencyAnnotator):
         with_probabilities: bool = False,
     ) -> list[list[Candidate]]:
         """Return candidates for each sentence, with probabilities if they are wanted."""
-        found, corpus = self._search(trees, k, fixed, with_probabilities=with_probabilities)
+        found, corpus, scorer = self._search(trees, k, fixed, with_probabilities=with_probabilities)
         bare = [each.tree.with_heads(heads) for each in found for heads in each.heads]
         kept = [arcs for each, arcs in zip(found, fixed, strict=True) for _ in each.heads] if fixed else None
         # Of one tree a sentence, the arrays are at hand.
         batch = Batch(bare, corpus if k == 1 else self.encoder_.encode(bare))
-        whole = iter(self._complete(batch, kept))
+        sentences = [each.tree for each in found for _ in each.heads]
+        whole = iter(self._complete(batch, kept, scorer, sentences))
         return [
             [
                 Candidate(next(whole), score, probability)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from treewright._typing import Count, Fraction, NonNegativeInt
 from treewright.learn.weights import PackedWeights, make_table, pack, table_shift, unpack
 from treewright.model import Model, expect, saved
-from treewright.native.dependency.eisner import arc_marginals
+from treewright.native.dependency.eisner import EXCLUDED, arc_marginals
 from treewright.native.dependency.features import N_EXTRA_ROWS, EncodedSentence
 from treewright.native.dependency.pruning import (
     KeptArcs,
@@ -18,6 +19,7 @@ from treewright.native.dependency.pruning import (
     all_arcs,
     choose_arcs,
     filter_arcs,
+    filter_scored,
     learn_stage,
     score_arcs,
 )
@@ -177,39 +179,100 @@ class Pruner(Model):
         return KeptArcs(indptr, np.full(int(indptr[-1]), -1, dtype=np.int32))
 
 
-def left_arcs(stages: Sequence[Stage], sentence: EncodedSentence, fixed: FixedHeads | None = None) -> Keep:
-    """Return the arcs of a sentence that the stages leave, fixed ones always, as a square.
+class ArcFilter(Protocol):
+    """What prunes the arcs of one sentence."""
 
-    Where stages that do not know of the fixed arcs leave them and trees with them, other heads of these words
-    are left out and nothing else changes; if not, the stages choose again among trees with the fixed arcs.
+    @property
+    def n_words(self) -> int:
+        """Number of words of the sentence."""
+
+    @property
+    def single_root(self) -> bool:
+        """Whether every tree has exactly one root."""
+
+    def drop_from(self, keep: Keep) -> None:
+        """Drop improbable arcs."""
+
+    def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
+        """Return the scores of arcs, by which they are ranked."""
+
+
+class StagedFilter(NamedTuple):
+    """Prunes by stages of linear models."""
+
+    stages: Sequence[Stage]
+    sentence: EncodedSentence
+
+    @property
+    def n_words(self) -> int:
+        """Number of words of the sentence."""
+        return int(self.sentence.values.shape[0] - N_EXTRA_ROWS)
+
+    @property
+    def single_root(self) -> bool:
+        """Whether every tree has exactly one root."""
+        return bool(self.stages[0].single_root)
+
+    def drop_from(self, keep: Keep) -> None:
+        """Drop the arcs that a stage finds improbable."""
+        for stage in self.stages:
+            filter_arcs(stage, self.sentence, keep)
+
+    def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
+        """Return the scores of the first stage."""
+        found = np.empty(allowed.shape)
+        score_arcs(self.stages[0], self.sentence, allowed, found)
+        return found
+
+
+class ScoredFilter(NamedTuple):
+    """Prunes by scores of all arcs, heads in rows."""
+
+    square: npt.NDArray[np.float64]
+    single_root: bool
+    threshold: float
+    max_heads: int
+
+    @property
+    def n_words(self) -> int:
+        """Number of words of the sentence."""
+        return len(self.square) - 1
+
+    def drop_from(self, keep: Keep) -> None:
+        """Drop the arcs that are improbable by these scores."""
+        filter_scored(self.square, self.single_root, self.threshold, self.max_heads, keep)
+
+    def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
+        """Return the scores of arcs that are allowed."""
+        return np.where(allowed, self.square, EXCLUDED)
+
+
+def left_arcs(pruning: ArcFilter, fixed: FixedHeads | None = None) -> Keep:
+    """Return the arcs of a sentence that a filter leaves, fixed ones always, as a square.
+
+    Where a filter that does not know of the fixed arcs leaves them and trees with them, other heads of these
+    words are left out and nothing else changes; if not, it chooses again among trees with the fixed arcs.
     """
-    keep: Keep = all_arcs(sentence.values.shape[0] - N_EXTRA_ROWS)
-    _filter(stages, sentence, keep)
+    keep: Keep = all_arcs(pruning.n_words)
+    pruning.drop_from(keep)
     if not fixed:
         return keep
-    single_root = stages[0].single_root
     restricted = restrict(keep, fixed)
-    if has_tree(restricted, single_root=single_root):
+    if has_tree(restricted, single_root=pruning.single_root):
         return restricted
-    allowed = restrict(all_arcs(len(keep) - 1), fixed)
+    allowed = restrict(all_arcs(pruning.n_words), fixed)
     keep = allowed.copy()
-    _filter(stages, sentence, keep)
-    return keep if has_tree(keep, single_root=single_root) else _widen(stages[0], sentence, keep, allowed)
+    pruning.drop_from(keep)
+    return keep if has_tree(keep, single_root=pruning.single_root) else _widen(pruning, keep, allowed)
 
 
-def _filter(stages: Sequence[Stage], sentence: EncodedSentence, keep: Keep) -> None:
-    for stage in stages:
-        filter_arcs(stage, sentence, keep)
-
-
-def _widen(stage: Stage, sentence: EncodedSentence, keep: Keep, allowed: Keep) -> Keep:
+def _widen(pruning: ArcFilter, keep: Keep, allowed: Keep) -> Keep:
     """Return the arcs with as many more, the most probable of each word, as it takes to have a tree."""
-    score, marginal = np.empty(keep.shape), np.empty(keep.shape)
-    score_arcs(stage, sentence, allowed, score)
-    arc_marginals(score, stage.single_root, marginal)
+    marginal = np.empty(keep.shape)
+    arc_marginals(pruning.scores(allowed), pruning.single_root, marginal)
     ranks = np.argsort(np.argsort(-marginal, axis=0, kind="stable"), axis=0)
     n_heads = 1
-    while not has_tree(keep, single_root=stage.single_root):
+    while not has_tree(keep, single_root=pruning.single_root):
         n_heads *= 2
         keep = keep | (allowed & (ranks < n_heads))
     return keep

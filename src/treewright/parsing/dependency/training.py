@@ -1,6 +1,7 @@
 """What a dependency parser learns, step by step: tags, pruning, relations, structure, probabilities."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,11 +15,12 @@ from treewright.model import State
 from treewright.native.dependency.pruning import KeptArcs
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
+from treewright.parsing.dependency.combined import CombinedScorer, best_relation_weight, combine
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
-from treewright.parsing.dependency.mira import EpochReport, HingeTrainer, MiraTrainer
+from treewright.parsing.dependency.mira import AfterEpoch, EpochReport, HingeTrainer, MiraTrainer
 from treewright.parsing.dependency.pruning import Pruner
 from treewright.progress import report, silenced
 from treewright.scale import Client, map_jobs
@@ -46,15 +48,18 @@ class LearntParser(NamedTuple):
     scorer : PartScorer
     scale : float
         What scores are multiplied by to become logarithms of probabilities.
+    relation_weight : float
+        What the scorer's scores of relations are multiplied by before they are added to the labeler's.
     """
 
     tagger: Tagger | None
     encoder: Encoder
     decoder: ChartDecoder
-    labeler: Labeler
+    labeler: Labeler | None
     recall: float
     scorer: PartScorer
     scale: float
+    relation_weight: float = 1.0
 
 
 class PreparedTraining(NamedTuple):
@@ -91,6 +96,8 @@ class ParserTrainer:
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
         prepared = self._restore(trees) or self._prepare(trees)
         learnt = self._learn_structure(prepared, dev)
+        if parser.combine:
+            learnt = self._combine(prepared._replace(learnt=learnt), held_out)
         if held_out and not parser.jackknife:
             learnt = learnt._replace(scale=self._calibrate(learnt, held_out))
         if held_out:
@@ -119,8 +126,10 @@ class ParserTrainer:
         decoder.single_root_ = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
         arcs, recall = self._learn_pruning(decoder, corpus)
         parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
-        with silenced():
-            labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
+        labeler = None
+        if parser.learns_linear or not parser.scorer_has("relations"):
+            with silenced():
+                labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
         learnt = LearntParser(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
         if self.checkpoint:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
@@ -139,7 +148,7 @@ class ParserTrainer:
         tagger = Tagger.from_state(parts["tagger"]) if "tagger" in parts else None
         encoder = Encoder.from_state(parts["encoder"])
         decoder = type(self._make_decoder()).from_state(parts["decoder"])
-        labeler = Labeler.from_state(parts["labeler"])
+        labeler = Labeler.from_state(parts["labeler"]) if "labeler" in parts else None
         scorer = self._make_scorer(encoder)
         learnt = LearntParser(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
@@ -148,17 +157,31 @@ class ParserTrainer:
 
     def _make_decoder(self) -> ChartDecoder:
         parser = self.parser
-        return ProjectiveDecoder(lifting=parser.lifting) if parser.is_projective else SpanningDecoder()
+        if not parser.is_projective:
+            return SpanningDecoder()
+        return ProjectiveDecoder(
+            lifting=parser.lifting, threshold=parser.pruning_threshold, max_heads=parser.max_heads
+        )
 
     def _make_scorer(self, encoder: Encoder) -> PartScorer:
-        """Return a scorer that has learnt nothing."""
+        """Return the scorer that is trained first; one of the user's that is fitted is kept."""
         parser = self.parser
-        if parser.scorer is not None:
-            return parser.scorer.with_params()
+        if parser.scorer is not None and not parser.combine:
+            return self._own_scorer()
         templates = parser.templates or TemplateSet()
         scorer = LinearPartScorer(templates, order=parser.order, table_bits=parser.table_bits)
         scorer.encoder = encoder
         return scorer
+
+    def _own_scorer(self) -> PartScorer:
+        """Return the user's scorer, with the threads of the parser."""
+        scorer = self.parser.scorer
+        assert scorer is not None
+        if scorer.is_fitted and scorer.fields:
+            return deepcopy(scorer)
+        return scorer.with_params(
+            **({"n_jobs": self.parser.n_jobs} if "n_jobs" in scorer.param_names() else {})
+        )
 
     def _learn_tags(self, trees: Sequence[DepTree]) -> tuple[Tagger | None, Sequence[DepTree]]:
         """Return a tagger, if one is wanted, and the trees with the tags that they are parsed with."""
@@ -182,9 +205,12 @@ class ParserTrainer:
     def _learn_pruning(self, decoder: ChartDecoder, corpus: Corpus) -> tuple[KeptArcs, float]:
         """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
         parser = self.parser
-        if not isinstance(decoder, ProjectiveDecoder):
+        is_needed = parser.learns_linear or not parser.scorer_has("score_arcs")
+        if isinstance(decoder, ProjectiveDecoder):
+            decoder.pruner_ = None
+        if not isinstance(decoder, ProjectiveDecoder) or not is_needed:
             return KeptArcs(np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
-        decoder.pruner_ = Pruner(
+        pruner = decoder.pruner_ = Pruner(
             parser.templates or TemplateSet(),
             threshold=parser.pruning_threshold,
             max_heads=parser.max_heads,
@@ -193,8 +219,8 @@ class ParserTrainer:
             random_state=parser.random_state,
         )
         folds = min(parser.folds, corpus.n_sentences)
-        arcs, found = decoder.pruner_.jackknife(corpus, folds=folds, n_jobs=parser.n_jobs, client=self.client)
-        decoder.pruner_.fit(corpus)
+        arcs, found = pruner.jackknife(corpus, folds=folds, n_jobs=parser.n_jobs, client=self.client)
+        pruner.fit(corpus)
         report(f"pruning keeps {found.n_heads:.2f} heads a word and {found.recall:.2f}% of the gold arcs")
         return arcs, found.recall
 
@@ -288,21 +314,64 @@ class ParserTrainer:
                 after_epoch=after_epoch,
             )
         else:
-            batch = Batch(prepared.trees, prepared.corpus)
-            scorer = HingeTrainer(parser.epochs, parser.random_state).train(
-                learnt.scorer, learnt.decoder, batch, after_epoch=after_epoch
-            )
+            scorer = self._train_own(learnt.scorer, prepared, dev, after_epoch)
         return learnt._replace(scorer=scorer)
+
+    def _train_own(
+        self,
+        scorer: PartScorer,
+        prepared: PreparedTraining,
+        dev: Sequence[DepTree] | None,
+        after_epoch: AfterEpoch,
+    ) -> PartScorer:
+        """Train the user's scorer."""
+        parser, learnt = self.parser, prepared.learnt
+        return HingeTrainer(parser.epochs, parser.random_state).train(
+            scorer,
+            learnt.decoder,
+            Batch(prepared.trees, prepared.corpus),
+            dev=self._as_parsed(learnt, dev).trees if dev else None,
+            checkpoint=self.checkpoint,
+            after_epoch=after_epoch,
+        )
+
+    def _combine(self, prepared: PreparedTraining, held_out: Sequence[DepTree] | None) -> LearntParser:
+        """Add the user's scorer to the linear one, with the weights that make held-out trees probable."""
+        learnt = prepared.learnt
+        assert isinstance(learnt.scorer, LinearPartScorer)
+
+        def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
+            report(str(found))
+            return 0.0
+
+        other = self._train_own(self._own_scorer(), prepared, held_out, after_epoch)
+        both = CombinedScorer(learnt.scorer, other)
+        learnt = learnt._replace(scorer=both)
+        if self.parser.scorer_has("score_arcs") and isinstance(learnt.decoder, ProjectiveDecoder):
+            learnt.decoder.pruner_ = None
+        if held_out:
+            batch = self._as_parsed(learnt, held_out)
+            both = combine(both, learnt.decoder, batch)
+            report(f"combined: the scorer has the weight {both.weight:.3f} beside the linear model")
+            learnt = learnt._replace(scorer=both)
+            if learnt.labeler is not None and both.relations:
+                weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
+                report(f"relations: weight {weight:g}, {100 * share:.2f}% right for gold heads")
+                learnt = learnt._replace(relation_weight=weight)
+        return learnt
+
+    def _as_parsed(self, learnt: LearntParser, trees: Sequence[DepTree]) -> Batch:
+        """Return sentences with the tags that they are parsed with, and gold trees as they can be found."""
+        tagged = learnt.tagger.predict(trees) if learnt.tagger else trees
+        lifted = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
+        return Batch(lifted, learnt.encoder.encode(lifted))
 
     def _calibrate(self, learnt: LearntParser, held_out: Sequence[DepTree]) -> float:
         """Return the scale under which the heads of these sentences are most probable."""
-        tagged = learnt.tagger.predict(held_out) if learnt.tagger else held_out
-        trees = [learnt.decoder.lift(tree) for tree in tagged if len(tree)]
-        batch = Batch(trees, learnt.encoder.encode(trees))
-        heads = [tree.heads for tree in trees]
-        return best_scale(
-            lambda scale: gold_loss(learnt.decoder.marginals(learnt.scorer, batch, scale)[1], heads)
-        )
+        batch = self._as_parsed(learnt, held_out)
+        scorer = learnt.scorer.prepare(batch)
+        heads = [tree.heads for tree in batch.trees]
+        return best_scale(lambda scale: gold_loss(learnt.decoder.marginals(scorer, batch, scale)[1], heads))
 
     def _describe_calibration(self, learnt: LearntParser, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""

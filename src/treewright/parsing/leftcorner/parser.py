@@ -25,7 +25,8 @@ from treewright.parsing.leftcorner.decisions import DecisionVocabulary, Encoded,
 from treewright.parsing.leftcorner.derivations import Decision, UnaryChains, derive, rebuild
 from treewright.parsing.leftcorner.network import Cell, Floats, Network, Sizes, WeightsField
 from treewright.parsing.leftcorner.traces import trace_candidates
-from treewright.parsing.leftcorner.training import AVERAGED_SHARE, NetworkSettings, Trainer, find_device
+from treewright.parsing.leftcorner.training import AVERAGED_SHARE, NetworkSettings, Trainer
+from treewright.parsing.neural.devices import find_device
 from treewright.parsing.sentences import (
     HELD_OUT,
     check_trees,

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treewright._optional import require
-from treewright.errors import InputError
 from treewright.model import State
 from treewright.parsing.leftcorner.decisions import Encoded
 from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
 from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, PackedDerivations, Sizes, pack
+from treewright.parsing.neural.devices import find_device
 from treewright.progress import Task
 from treewright.scale import map_jobs, one_blas_thread
 
@@ -67,19 +67,6 @@ class Kept(NamedTuple):
     hidden: Tensor
     memory: Tensor
     gates: Tensor
-
-
-def find_device(name: str) -> str:
-    """Return the device that a name stands for: ``"auto"`` is a GPU where there is one."""
-    torch = require("torch", "neural")
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"device is {name!r}; expected one that PyTorch can use ({reason})") from error
-    return name
 
 
 def draw_weights(sizes: Sizes, settings: NetworkSettings) -> dict[str, Floats]:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.parsing.neural.inputs import COLUMNS, Padded, WordInputs
+from treewright.parsing.neural.sizes import SLOPE
 
 Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
 """Weights of a network by the names that `treewright.parsing.neural.network` gives them."""
 SENTENCES_AT_A_TIME = 64
-SLOPE = np.float32(0.1)
 
 
 class ReadSentence(NamedTuple):
@@ -134,5 +134,5 @@ def _sigmoid(values: Floats) -> Floats:
 
 
 def _rectify(values: Floats) -> Floats:
-    found: Floats = np.maximum(values, SLOPE * values)
+    found: Floats = np.maximum(values, np.float32(SLOPE) * values)
     return found

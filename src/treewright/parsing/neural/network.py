@@ -5,45 +5,20 @@ LSTM reads them; biaffine functions of its states score each pair of words as he
 relation of such a pair. Imported by training alone: parsing needs no PyTorch.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from treewright.parsing.neural.inputs import COLUMNS, Padded
-
-EMBEDDING_SIZES = {"word": 100, "lemma": 64, "upos": 32, "xpos": 32, "feats": 64}
-CHARACTER_SIZE, FORM_SIZE = 32, 100
-"""Of the vectors of characters, and of forms that are made of them."""
-WINDOW = 3
-"""Characters that a filter sees."""
-SLOPE = 0.1
-"""Of activation functions below 0."""
-
-
-@dataclass(frozen=True)
-class NetworkSettings:
-    """How large a network is.
-
-    Attributes
-    ----------
-    units : int
-        Of an LSTM in one direction.
-    layers : int
-        LSTMs on top of each other.
-    arc_size, label_size : int
-        Of the vectors of heads and of modifiers, for arcs and for relations.
-    dropout : float
-        Share of the inputs of each layer that is left out in training.
-    """
-
-    units: int
-    layers: int
-    arc_size: int
-    label_size: int
-    dropout: float
+from treewright.parsing.neural.sizes import (
+    CHARACTER_SIZE,
+    EMBEDDING_SIZES,
+    FORM_SIZE,
+    SLOPE,
+    WINDOW,
+    BiaffineSettings,
+)
 
 
 class ParserNetwork(nn.Module):
@@ -54,10 +29,10 @@ class ParserNetwork(nn.Module):
     sizes : dict of str to int
         Of the vocabularies; 0 for inputs that are left out.
     n_labels : int
-    settings : NetworkSettings
+    settings : BiaffineSettings
     """
 
-    def __init__(self, sizes: dict[str, int], n_labels: int, settings: NetworkSettings) -> None:
+    def __init__(self, sizes: dict[str, int], n_labels: int, settings: BiaffineSettings) -> None:
         super().__init__()
         self.dropout = settings.dropout
         self.embeddings = nn.ModuleDict(

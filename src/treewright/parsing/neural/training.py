@@ -17,7 +17,8 @@ from treewright.data.vocab import Vocabulary
 from treewright.model import State
 from treewright.parsing.neural.inputs import Padded, WordInputs
 from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss
-from treewright.parsing.neural.network import NetworkSettings, ParserNetwork, to_arrays
+from treewright.parsing.neural.network import ParserNetwork, to_arrays
+from treewright.parsing.neural.sizes import BiaffineSettings
 from treewright.progress import report, task
 
 MAX_NORM = 5.0
@@ -71,7 +72,7 @@ class NetworkTrainer:
     inputs : WordInputs
     labels : Vocabulary
         The relations.
-    settings : NetworkSettings
+    settings : BiaffineSettings
     training : TrainingSettings
     checkpoint : Checkpoint, optional
     name : str
@@ -82,7 +83,7 @@ class NetworkTrainer:
         self,
         inputs: WordInputs,
         labels: Vocabulary,
-        settings: NetworkSettings,
+        settings: BiaffineSettings,
         training: TrainingSettings,
         checkpoint: Checkpoint | None = None,
         name: str = "network",

@@ -1,0 +1,149 @@
+"""Two scorers under one chart: their scores of the same parts are added."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Annotated, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import Range
+from treewright.data.deptree import DepTree
+from treewright.learn.weights import LARGEST_WEIGHT
+from treewright.model import Submodel, Value, saved
+from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
+from treewright.parsing.dependency.calibration import best_scale, gold_loss
+from treewright.parsing.dependency.decoders import ChartDecoder
+from treewright.parsing.dependency.labeler import Labeler
+from treewright.parsing.dependency.linear import LinearPartScorer
+
+N_ROUNDS = 2
+"""In which the weight of the scorer, and the scale of both, are found in turn."""
+RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+class CombinedScorer(PartScorer):
+    """Adds the scores of a linear model and, times a weight, those of another scorer.
+
+    Parameters
+    ----------
+    linear : LinearPartScorer
+    other : PartScorer
+    weight : float
+    """
+
+    fields = saved(
+        linear=Submodel(LinearPartScorer),
+        other=Submodel(PartScorer),
+        weight=Value(Annotated[float, Range(0, LARGEST_WEIGHT)]),
+    )
+
+    def __init__(self, linear: LinearPartScorer, other: PartScorer, weight: float = 1.0) -> None:
+        self.linear = linear
+        self.other = other
+        self.weight = weight
+        self.order = max(linear.order, other.order)
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The relations that the other scorer scores."""
+        return self.other.relations
+
+    def prepare(self, batch: Batch) -> Self:
+        """Return a scorer that has the sentences as arrays, and whose other scorer has read them."""
+        if vars(self).get("_batch") is batch:
+            return self
+        found = copy(self)
+        found._batch = batch
+        found._numbers = {id(tree): number for number, tree in enumerate(batch.trees)}
+        found.other = self.other.prepare(batch)
+        return found
+
+    _batch: Batch
+    _numbers: Mapping[int, int]
+
+    def score(self, tree: DepTree, parts: Parts) -> PartScores:
+        """Return the weighted sums of the scores of parts."""
+        number = vars(self).get("_numbers", {}).get(id(tree))
+        if number is None:
+            mine = self.linear.score(tree, parts)
+        else:
+            mine = self.linear.score_encoded(self._batch.corpus, number, parts)
+        others = self.other.score(tree, parts)
+        return {
+            kind: scores + self.weight * others[kind] if kind in others else scores
+            for kind, scores in mine.items()
+        }
+
+    def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64] | None:
+        """Return the other scorer's scores of all arcs."""
+        return self.other.score_arcs(tree)
+
+    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return the other scorer's scores of relations."""
+        return self.other.score_relations(tree, heads)
+
+
+def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
+    """Return the scorer with the weight under which the gold heads of sentences are most probable."""
+    ready = scorer.prepare(batch)
+    heads = [tree.heads for tree in batch.trees]
+    scale = 1.0
+
+    def loss(scale: float, weight: float) -> float:
+        weighted = copy(ready)
+        weighted.weight = weight
+        return gold_loss(decoder.marginals(weighted, batch, scale)[1], heads)
+
+    weight = scorer.weight
+    for _ in range(N_ROUNDS):
+        scale = best_scale(lambda found, weight=weight: loss(found, weight))  # type: ignore[misc]
+        # The share of the other scorer in the logarithms of probabilities is what is looked for.
+        weight = best_scale(lambda share, scale=scale: loss(scale, share / scale)) / scale  # type: ignore[misc]
+    return CombinedScorer(scorer.linear, scorer.other, weight)
+
+
+def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> tuple[float, float]:
+    """Return the weight of the scorer's relations with which most are right, and their share."""
+    gold = [relation for tree in batch.trees for relation in tree.deprels]
+    given = given_scores(labeler, scorer, batch.trees, batch.trees)
+    found = []
+    for weight in RELATION_WEIGHTS:
+        predicted = labeler.predict(batch.trees, batch.corpus, weight * given)
+        flat = [relation for relations in predicted for relation in relations]
+        found.append(sum(map(str.__eq__, flat, gold)) / max(1, len(gold)))
+    best = int(np.argmax(found))
+    return RELATION_WEIGHTS[best], found[best]
+
+
+def given_scores(
+    labeler: Labeler, scorer: PartScorer, sentences: Sequence[DepTree], trees: Sequence[DepTree]
+) -> npt.NDArray[np.float64]:
+    """Return a scorer's scores of the relations that a labeler knows, one word a row.
+
+    Parameters
+    ----------
+    labeler : Labeler
+    scorer : PartScorer
+    sentences : sequence of DepTree
+        As the scorer was prepared for them.
+    trees : sequence of DepTree
+        The same with the heads for which relations are scored.
+    """
+    columns = [list(scorer.relations).index(each) for each in labeler.labels_.strings]
+    rows = [
+        scorer.score_relations(sentence, tree.heads)[:, columns]
+        for sentence, tree in zip(sentences, trees, strict=True)
+    ]
+    return np.concatenate([*rows, np.empty((0, len(columns)))])
+
+
+def best_relations(
+    scorer: PartScorer, sentences: Sequence[DepTree], trees: Sequence[DepTree]
+) -> list[list[str]]:
+    """Return the relations of the words of trees that score highest; sentences are as in `given_scores`."""
+    names = np.array(scorer.relations, dtype=object)
+    return [
+        names[scorer.score_relations(sentence, tree.heads).argmax(axis=1)].tolist() if len(tree) else []
+        for sentence, tree in zip(sentences, trees, strict=True)
+    ]

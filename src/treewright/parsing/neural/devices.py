@@ -1,0 +1,17 @@
+"""Where networks are trained: on a CPU or a GPU."""
+
+from treewright._optional import require
+from treewright.errors import InputError
+
+
+def find_device(name: str) -> str:
+    """Return the device that a name stands for: ``"auto"`` is a GPU where there is one."""
+    torch = require("torch", "neural")
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device is {name!r}; expected one that PyTorch can use ({reason})") from error
+    return name

@@ -1,0 +1,259 @@
+"""NeuralScorer: a network under the charts of the dependency parser."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._optional import require
+from treewright._typing import Count, NonNegativeInt, Range
+from treewright._validate import check_params
+from treewright.checkpoint import Checkpoint
+from treewright.data.deptree import DepTree
+from treewright.data.vocab import Vocabulary
+from treewright.model import Array, ListOf, State, Submodel, Value, expect, saved
+from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
+from treewright.parsing.neural.devices import find_device
+from treewright.parsing.neural.inference import ReadSentence, Weights, label_scores, read_sentences
+from treewright.parsing.neural.inputs import WordInputs
+from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
+from treewright.progress import prefixed
+
+LARGEST = 6e4
+"""Weight that half precision can hold."""
+
+
+class NetworkWeights:
+    """The weights of a network as a field of a model, in half precision."""
+
+    item = Array("f", n_dimensions=None, low=-LARGEST, high=LARGEST)
+
+    def put(self, state: State, name: str, value: Weights) -> None:
+        """Add the arrays."""
+        for key, array in value.items():
+            state.arrays[f"{name}.{key}"] = array.astype(np.float16)
+
+    def take(self, state: State, name: str) -> dict[str, npt.NDArray[np.float32]]:
+        """Remove and return the arrays."""
+        prefix = f"{name}."
+        keys = [key for key in state.arrays if key.startswith(prefix)]
+        return {key.removeprefix(prefix): self.item.take(state, key).astype(np.float32) for key in keys}
+
+
+class NeuralScorer(PartScorer):
+    """A network that scores arcs and relations, for `DependencyParser`.
+
+    Vectors of a word's form, characters, lemma, tags and morphological features are read by a bidirectional
+    LSTM; arcs and relations are biaffine functions of its states (Dozat & Manning 2017). Training needs
+    PyTorch (the extra ``neural``); parsing does not. A fitted scorer that is handed to a parser is used as it
+    is: a network can be trained where there is a GPU, and the rest of the parser elsewhere.
+
+    Parameters
+    ----------
+    units : int
+        LSTM units in each direction.
+    layers : int
+        Number of LSTM layers.
+    arc_size : int
+        Size of the vectors that arcs are scored by.
+    label_size : int
+        Size of the vectors that relations are scored by.
+    dropout : float
+        Dropout of the inputs of each layer, and of whole inputs of words.
+    network_epochs : int
+        Passes over the training sentences.
+    learning_rate : float
+        Highest learning rate; it rises at first and then falls to 0.
+    loss : {"head", "projective", "matrix-tree"}
+        Loss of arcs: cross-entropy of the head of each word, or of the tree among all projective trees or
+        among all trees.
+    min_count : int
+        Minimum count of words and lemmas that get a vector of their own.
+    networks : int
+        Number of networks to train, from different random weights. Their scores are averaged.
+    network_patience : int, optional
+        Early-stopping patience in epochs (needs a dev set). The best epoch is kept anyway.
+    precision : {"float32", "bfloat16"}
+        Precision of training; bfloat16 is faster on GPUs.
+    device : str
+        Device for training: auto, cpu, cuda or another that PyTorch knows.
+    random_state : int
+        Seed of the random numbers.
+    n_jobs : int
+        Number of threads in training on a CPU.
+
+    Attributes
+    ----------
+    inputs_ : WordInputs
+    labels_ : Vocabulary
+        The relations.
+    weights_ : list of dict of str to ndarray
+        Of each network.
+    """
+
+    unsaved: ClassVar = ("n_jobs", "device")
+    fields = saved(
+        inputs_=Submodel(WordInputs),
+        labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
+        weights_=ListOf(NetworkWeights()),
+    )
+    inputs_: WordInputs
+    labels_: Vocabulary
+    weights_: list[Weights]
+
+    def __init__(
+        self,
+        *,
+        units: Count = 256,
+        layers: Count = 3,
+        arc_size: Count = 400,
+        label_size: Count = 128,
+        dropout: Annotated[float, Range(0, 0.9)] = 0.33,
+        network_epochs: Count = 60,
+        learning_rate: Annotated[float, Range(0, 1)] = 2e-3,
+        loss: Literal["head", "projective", "matrix-tree"] = "head",
+        min_count: Count = 2,
+        networks: Count = 1,
+        network_patience: Count | None = None,
+        precision: Literal["float32", "bfloat16"] = "float32",
+        device: str = "auto",
+        random_state: NonNegativeInt = 0,
+        n_jobs: Count = 1,
+    ) -> None:
+        self.units = units
+        self.layers = layers
+        self.arc_size = arc_size
+        self.label_size = label_size
+        self.dropout = dropout
+        self.network_epochs = network_epochs
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.min_count = min_count
+        self.networks = networks
+        self.network_patience = network_patience
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def start(
+        self,
+        trees: Sequence[DepTree],
+        *,
+        dev: Sequence[DepTree] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Train the networks; a scorer that is fitted stays as it is."""
+        if self.is_fitted:
+            return
+        check_params(self)
+        torch = require("torch", "neural")
+        from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings
+
+        inputs = WordInputs.from_trees(trees, min_count=self.min_count)
+        labels = Vocabulary.from_counts(Counter(relation for tree in trees for relation in tree.deprels))
+        single_root = all((tree.heads == 0).sum() == 1 for tree in trees if len(tree))
+        found: list[Weights] = []
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(self.n_jobs)
+        try:
+            for number in range(self.networks):
+                settings = TrainingSettings(
+                    epochs=self.network_epochs,
+                    learning_rate=self.learning_rate,
+                    loss=self.loss,
+                    single_root=single_root,
+                    device=find_device(self.device),
+                    precision=self.precision,
+                    patience=self.network_patience if dev else None,
+                    random_state=self.random_state + number,
+                )
+                name = f"network{number}"
+                trainer = NetworkTrainer(inputs, labels, self._settings, settings, checkpoint, name)
+                with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
+                    weights = trainer.train([tree for tree in trees if len(tree)], dev)
+                # Scores must not change by saving, so the weights are rounded now.
+                found.append({key: _rounded(each) for key, each in weights.items()})
+        finally:
+            torch.set_num_threads(n_threads)
+        self.inputs_, self.labels_, self.weights_ = inputs, labels, found
+
+    @property
+    def _settings(self) -> BiaffineSettings:
+        return BiaffineSettings(self.units, self.layers, self.arc_size, self.label_size, self.dropout)
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The relations that are scored."""
+        return self.labels_.strings
+
+    def prepare(self, batch: Batch) -> Self:
+        """Return a scorer for whose sentences the networks have been run."""
+        if vars(self).get("_batch") is batch:
+            return self
+        found = copy(self)
+        found._batch = batch
+        found._numbers = {id(tree): number for number, tree in enumerate(batch.trees)}
+        found._read = [read_sentences(weights, self.inputs_, batch.trees) for weights in self.weights_]
+        return found
+
+    _batch: Batch
+    _numbers: Mapping[int, int]
+    _read: list[list[ReadSentence]]
+
+    def _sentences(self, tree: DepTree) -> list[ReadSentence]:
+        """Return what each network has found in a sentence."""
+        number = vars(self).get("_numbers", {}).get(id(tree))
+        if number is None:
+            return [read_sentences(weights, self.inputs_, [tree])[0] for weights in self.weights_]
+        return [read[number] for read in self._read]
+
+    def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
+        """Return the logarithms of the probabilities of heads, each word for itself; heads are rows."""
+        arcs = _mean([one.arcs for one in self._sentences(tree)])
+        np.fill_diagonal(arcs, -np.inf)
+        arcs[:, 0] = 0.0
+        found: npt.NDArray[np.float64] = arcs - _log_sum(arcs, axis=0)
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    def score(self, tree: DepTree, parts: Parts) -> PartScores:
+        """Return the scores of arcs."""
+        arcs = parts.words("arc")
+        return {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
+
+    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return the logarithms of the probabilities of relations, (n, n_relations)."""
+        found = [
+            label_scores(weights, sentence, heads)
+            for weights, sentence in zip(self.weights_, self._sentences(tree), strict=True)
+        ]
+        scores = _mean(found)
+        return scores - _log_sum(scores, axis=1)
+
+    def check_fitted_state(self) -> None:
+        """Check that the networks have the sizes that the vocabularies and parameters ask for."""
+        expect(len(self.weights_) == self.networks, f"{self.networks} networks")
+        shapes = weight_shapes(self.inputs_.sizes(), len(self.labels_.strings), self._settings)
+        for weights in self.weights_:
+            found = {name: array.shape for name, array in weights.items()}
+            expect(found == shapes, "weights of the sizes that the parameters ask for")
+
+
+def _rounded(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return weights.astype(np.float16).astype(np.float32)
+
+
+def _mean(arrays: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
+    found: npt.NDArray[np.float64] = np.mean(arrays, axis=0, dtype=np.float64)
+    return found
+
+
+def _log_sum(values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    """Return the logarithm of the sum of exponentials along an axis, which stays."""
+    highest = values.max(axis=axis, keepdims=True)
+    found: npt.NDArray[np.float64] = highest + np.log(np.exp(values - highest).sum(axis=axis, keepdims=True))
+    return found

@@ -1,0 +1,78 @@
+"""How large a network is, and the shapes of its weights."""
+
+from dataclasses import dataclass
+
+EMBEDDING_SIZES = {"word": 100, "lemma": 64, "upos": 32, "xpos": 32, "feats": 64}
+CHARACTER_SIZE, FORM_SIZE = 32, 100
+"""Of the vectors of characters, and of forms that are made of them."""
+WINDOW = 3
+"""Characters that a filter sees."""
+SLOPE = 0.1
+"""Of activation functions below 0."""
+
+
+@dataclass(frozen=True)
+class BiaffineSettings:
+    """How large a network is.
+
+    Attributes
+    ----------
+    units : int
+        Of an LSTM in one direction.
+    layers : int
+        LSTMs on top of each other.
+    arc_size, label_size : int
+        Of the vectors of heads and of modifiers, for arcs and for relations.
+    dropout : float
+        Share of the inputs of each layer that is left out in training.
+    """
+
+    units: int
+    layers: int
+    arc_size: int
+    label_size: int
+    dropout: float
+
+
+def weight_shapes(
+    sizes: dict[str, int], n_labels: int, settings: BiaffineSettings
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights of a network, by name.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        Of the vocabularies; 0 for inputs that are left out.
+    n_labels : int
+    settings : BiaffineSettings
+    """
+    used = {name: size for name, size in EMBEDDING_SIZES.items() if sizes[name]}
+    found: dict[str, tuple[int, ...]] = {
+        f"embeddings.{name}.weight": (sizes[name], size) for name, size in used.items()
+    }
+    found |= {
+        "characters.weight": (sizes["characters"], CHARACTER_SIZE),
+        "narrow.weight": (FORM_SIZE, CHARACTER_SIZE, WINDOW),
+        "narrow.bias": (FORM_SIZE,),
+        "wide.weight": (FORM_SIZE, FORM_SIZE, WINDOW),
+        "wide.bias": (FORM_SIZE,),
+    }
+    width, gates = FORM_SIZE + sum(used.values()), 4 * settings.units
+    for layer in range(settings.layers):
+        for suffix in ("l0", "l0_reverse"):
+            found |= {
+                f"lstms.{layer}.weight_ih_{suffix}": (gates, width),
+                f"lstms.{layer}.weight_hh_{suffix}": (gates, settings.units),
+                f"lstms.{layer}.bias_ih_{suffix}": (gates,),
+                f"lstms.{layer}.bias_hh_{suffix}": (gates,),
+            }
+        width = 2 * settings.units
+    for kind, size in (("arc", settings.arc_size), ("label", settings.label_size)):
+        for role in ("head", "modifier"):
+            found |= {f"{kind}_{role}.0.weight": (size, width), f"{kind}_{role}.0.bias": (size,)}
+    size = settings.label_size + 1
+    return found | {
+        "arc_matrix": (settings.arc_size, settings.arc_size),
+        "arc_bias": (settings.arc_size,),
+        "label_tensor": (n_labels, size, size),
+    }
