@@ -115,12 +115,13 @@ class Chosen:
     specified: list[str] = field(default_factory=list)
     """Parameters that stand on the command line."""
 
-    def files(self) -> dict[str, str | None]:
+    def files(self) -> dict[str, str]:
         """Return the files and models among the values, by their options."""
         return {
-            self.options.spell(name): self.values[name]
+            self.options.spell(name): value
             for name, hint in constructor_hints(self.options.source).items()
-            if name in self.values and (shown_as(hint) is Shown.FILE or model_types(hint))
+            if isinstance(value := self.values.get(name), str)
+            and (shown_as(hint) is Shown.FILE or model_types(hint))
         }
 
     def refuse_without_effect(self, **others: object) -> None:

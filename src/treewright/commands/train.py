@@ -28,7 +28,8 @@ class Kind(NamedTuple):
 
     The class has `read_training`, which says what files there are to learn from and returns what `fit`
     takes. Where `--rerank` has a value, that is the parameter `rerank_by` of the reranker. A model that is
-    made of others, a tokenizer and a parser, names their classes.
+    made of others, a tokenizer and a parser, names their classes; so does one that may have a network as its
+    scorer.
     """
 
     model: str
@@ -38,9 +39,11 @@ class Kind(NamedTuple):
     rerank_by: str | None = None
     parser: str | None = None
     tokenizer: str | None = None
+    network: str | None = None
 
 
 PARSER = "treewright.parsing.dependency.parser:DependencyParser"
+NETWORK = "treewright.parsing.neural.scorer:NeuralScorer"
 DEPENDENCIES, TREES = (
     "treewright.rerank.reranker:DependencyReranker",
     "treewright.rerank.constituents:ConstituentReranker",
@@ -53,12 +56,14 @@ KINDS = {
         DEPENDENCIES,
         parser=PARSER,
         tokenizer="treewright.tagging.tokenizer:Tokenizer",
+        network=NETWORK,
     ),
     "dependency": Kind(
         PARSER,
         "Train a dependency parser, and with --rerank a reranker.",
         "train.conllu --dev dev.conllu --model parser.tw --rerank",
         DEPENDENCIES,
+        network=NETWORK,
     ),
     "constituent": Kind(
         "treewright.parsing.constituent.parser:ConstituentParser",
@@ -92,6 +97,14 @@ SHARED = ("random_state", "n_jobs")
 SPELLINGS = {"k": "candidates", "folds": "rerank-folds", "epochs": "rerank-epochs"}
 """Of a reranker, for which a parser may have the same names."""
 TOKENIZER_SPELLINGS = {"epochs": "tokenizer-epochs"}
+NEURAL = "neural"
+"""The scorer whose options are those of the network."""
+NETWORK_SPELLINGS = {
+    "epochs": "network-epochs",
+    "patience": "network-patience",
+    "loss": "network-loss",
+    "min_count": "network-min-count",
+}
 
 
 class TrainCommands(LazyCommands):
@@ -125,6 +138,8 @@ def option_groups(name: str) -> dict[str, Options]:
     if kind.tokenizer:
         tokenizer = locate(kind.tokenizer)
         groups["tokenizer"] = Options(tokenizer, "Tokenizer", TOKENIZER_SPELLINGS, ("random_state",))
+    if kind.network:
+        groups["network"] = Options(locate(kind.network), "Network", NETWORK_SPELLINGS, SHARED)
     learners = [model]
     if kind.reranker:
         reranker = locate(kind.reranker)
@@ -159,6 +174,9 @@ def train_command(name: str) -> Callable[..., None]:
         tokenizer = groups.pop("tokenizer", None)
         if tokenizer is not None:
             groups["chosen"].values["tags"] = "predicted"
+        network = groups.pop("network", None)
+        if network is not None:
+            _choose_network(groups["chosen"], network)
         learner = _make_learner(kind, **groups)
         if tokenizer is not None:
             seed = groups["chosen"].values["random_state"]
@@ -168,6 +186,15 @@ def train_command(name: str) -> Callable[..., None]:
 
     train.__doc__ = f"{kind.help}\n\nExample: `treewright train {name} {kind.example}`"
     return takes(**groups)(train)
+
+
+def _choose_network(chosen: Chosen, network: Chosen) -> None:
+    """Make a network the scorer, if that is what `--scorer` says; its options have no effect otherwise."""
+    if chosen.values["scorer"] != NEURAL:
+        network.refuse(f"without --scorer {NEURAL}; expected it with that")
+        return
+    shared = {name: chosen.values[name] for name in SHARED}
+    chosen.values["scorer"] = network.options.source(**network.values, **shared)
 
 
 def _make_learner(
@@ -211,13 +238,13 @@ def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
     values = dict(chosen.values)
     for name, hint in constructor_hints(chosen.options.source).items():
         kinds, given = model_types(hint), values.get(name)
-        if kinds and given is not None:
+        if kinds and isinstance(given, str):
             module, is_class, attribute = given.partition(":")
             kind: Any = getattr(import_here(module), attribute, None) if is_class else None
             if is_class and not (kind in REGISTRY.values() and issubclass(kind, kinds)):
                 expected = " or ".join(each.__name__ for each in kinds)
                 raise InputError(f"{chosen.options.spell(name)} is {given}; expected a class of {expected}")
-            values[name] = kind() if kind else _load_parser(given, kinds).with_params()
+            values[name] = kind() if kind else _load_parser(given, kinds)
     return chosen.options.source(**values)
 
 

@@ -94,18 +94,21 @@ def test_a_word_has_no_more_than_eight_relatives_of_a_kind():
     assert n_keys == [len(twin.label_keys(TEXTS, words, heads, [0] * 32, word)) for word in range(1, 32)]
 
 
-def test_each_word_gets_the_best_label_of_its_group():
+@pytest.mark.parametrize("with_given", [False, True])
+def test_each_word_gets_the_best_label_of_its_group(with_given):
     case = make_case(3, [0, 1, 6, 10], 4)
     weights = features_twin.random_weights(np.random.default_rng(4), 1 << BITS)
     choices = [[1, 2, 3, 4], [2, 4], [3]]
     groups = np.random.default_rng(5).integers(0, 3, case.corpus.heads.size).astype(np.int32)
     labels = np.zeros(case.corpus.heads.size, np.int32)
-    native.label_corpus(make_model(weights, choices), case.corpus, groups, np.empty((0, 0)), labels)
+    given = np.random.default_rng(6).normal(0, 5, (labels.size if with_given else 0, 5))
+    native.label_corpus(make_model(weights, choices), case.corpus, groups, given, labels)
     for number, (words, heads, _) in enumerate(case.sentences):
         root = case.corpus.first_row[number] + 3
         rows = slice(root, root + len(heads))
         allowed = [choices[group] for group in groups[rows]]
-        assert labels[rows].tolist() == twin.label(TEXTS, words, heads, allowed, weights, BITS)
+        mine = given[rows].tolist() if with_given else None
+        assert labels[rows].tolist() == twin.label(TEXTS, words, heads, allowed, weights, BITS, mine)
 
 
 def test_equal_scores_give_the_first_label():

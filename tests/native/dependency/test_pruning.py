@@ -91,6 +91,20 @@ def test_kept_arcs_are_the_probable_ones(n, threshold, max_heads):
     assert as_set(keep) == twin_filter(stage, unpack(sentence), twin.all_arcs(n))
 
 
+@pytest.mark.parametrize(("threshold", "max_heads"), CHOICES)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_given_scores_keep_the_probable_arcs_among_those_allowed(n, threshold, max_heads):
+    rng = np.random.default_rng(n)
+    score = rng.normal(0, 2, (n + 1, n + 1))
+    keep = pruning.all_arcs(n)
+    if n > 2:
+        keep[rng.integers(1, n), n] = False
+    allowed = as_set(keep)
+    pruning.filter_scored(score, True, threshold, max_heads, keep)
+    marginal, _ = arc_marginals(score, allowed)
+    assert as_set(keep) == twin.probable_arcs(marginal, allowed, threshold, max_heads)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_second_stage_chooses_among_the_arcs_of_the_first(seed):
     corpus, _ = draw_corpus(seed, [5])

@@ -98,11 +98,16 @@ def scores(weights, bits, keys, allowed):
     return [sum(float(weights[mix(key, label) >> (64 - bits)]) for key in keys) for label in allowed]
 
 
-def label(texts, words, heads, allowed, weights, bits):
-    """List the labels of the words of a sentence; `allowed` are those of each word, root included."""
+def label(texts, words, heads, allowed, weights, bits, given=None):
+    """List the labels of the words of a sentence; `allowed` are those of each word, root included.
+
+    What is `given` for a word and a label is added to its score.
+    """
     labels = [0] * len(heads)
     for word in downward(heads):
         found = scores(weights, bits, label_keys(texts, words, heads, labels, word), allowed[word])
+        if given is not None:
+            found = [score + given[word][label] for score, label in zip(found, allowed[word], strict=True)]
         labels[word] = allowed[word][found.index(max(found))]
     return labels
 

@@ -63,7 +63,7 @@ class NeuralScorer(PartScorer):
         Size of the vectors that relations are scored by.
     dropout : float
         Dropout of the inputs of each layer, and of whole inputs of words.
-    network_epochs : int
+    epochs : int
         Passes over the training sentences.
     learning_rate : float
         Highest learning rate; it rises at first and then falls to 0.
@@ -74,7 +74,7 @@ class NeuralScorer(PartScorer):
         Minimum count of words and lemmas that get a vector of their own.
     networks : int
         Number of networks to train, from different random weights. Their scores are averaged.
-    network_patience : int, optional
+    patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept anyway.
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
@@ -112,12 +112,12 @@ class NeuralScorer(PartScorer):
         arc_size: Count = 400,
         label_size: Count = 128,
         dropout: Annotated[float, Range(0, 0.9)] = 0.33,
-        network_epochs: Count = 60,
+        epochs: Count = 60,
         learning_rate: Annotated[float, Range(0, 1)] = 2e-3,
         loss: Literal["head", "projective", "matrix-tree"] = "head",
         min_count: Count = 2,
         networks: Count = 1,
-        network_patience: Count | None = None,
+        patience: Count | None = None,
         precision: Literal["float32", "bfloat16"] = "float32",
         device: str = "auto",
         random_state: NonNegativeInt = 0,
@@ -128,12 +128,12 @@ class NeuralScorer(PartScorer):
         self.arc_size = arc_size
         self.label_size = label_size
         self.dropout = dropout
-        self.network_epochs = network_epochs
+        self.epochs = epochs
         self.learning_rate = learning_rate
         self.loss = loss
         self.min_count = min_count
         self.networks = networks
-        self.network_patience = network_patience
+        self.patience = patience
         self.precision = precision
         self.device = device
         self.random_state = random_state
@@ -162,13 +162,13 @@ class NeuralScorer(PartScorer):
         try:
             for number in range(self.networks):
                 settings = TrainingSettings(
-                    epochs=self.network_epochs,
+                    epochs=self.epochs,
                     learning_rate=self.learning_rate,
                     loss=self.loss,
                     single_root=single_root,
                     device=find_device(self.device),
                     precision=self.precision,
-                    patience=self.network_patience if dev else None,
+                    patience=self.patience if dev else None,
                     random_state=self.random_state + number,
                 )
                 name = f"network{number}"

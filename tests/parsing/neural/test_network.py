@@ -1,0 +1,129 @@
+"""The network in PyTorch: its shapes, losses and training."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from oracle.dependency.arborescence import trees as all_trees
+from oracle.dependency.charts import all_trees as projective_trees
+
+import treewright as tw
+from treewright.checkpoint import Checkpoint
+from treewright.data.vocab import Vocabulary
+from treewright.parsing.neural.inputs import WordInputs
+from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
+from treewright.progress import messages_to
+
+torch = pytest.importorskip("torch")
+
+from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss  # noqa: E402
+from treewright.parsing.neural.network import ParserNetwork  # noqa: E402
+from treewright.parsing.neural.training import (  # noqa: E402
+    NetworkTrainer,
+    TrainingSettings,
+    make_batches,
+)
+
+SMALL = BiaffineSettings(units=8, layers=2, arc_size=8, label_size=4, dropout=0.2)
+
+
+class KilledError(Exception):
+    """Stands for whatever ends a training."""
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return tw.make_treebank(60, random_state=0).dependencies
+
+
+def make_trainer(trees, *, epochs=3, patience=None, checkpoint=None, loss="head", random_state=0):
+    inputs = WordInputs.from_trees(trees, min_count=2)
+    labels = Vocabulary.from_counts(Counter(relation for tree in trees for relation in tree.deprels))
+    training = TrainingSettings(epochs, 0.01, loss, True, "cpu", "float32", patience, random_state)
+    return NetworkTrainer(inputs, labels, SMALL, training, checkpoint)
+
+
+@pytest.mark.parametrize("left_out", [(), ("lemma",), ("xpos", "feats")])
+def test_weights_have_the_shapes_that_are_checked_on_loading(trees, left_out):
+    sizes = WordInputs.from_trees(trees, min_count=1).sizes() | dict.fromkeys(left_out, 0)
+    network = ParserNetwork(sizes, 7, SMALL)
+    found = {name: tuple(each.shape) for name, each in network.state_dict().items()}
+    assert found == weight_shapes(sizes, 7, SMALL)
+
+
+def test_batches_have_each_sentence_once_and_not_too_many_words():
+    sizes = np.random.default_rng(0).integers(1, 40, 200)
+    batches = make_batches(sizes, 100, np.random.default_rng(1))
+    assert sorted(number for batch in batches for number in batch) == list(range(200))
+    assert all(sizes[batch].sum() <= 100 or len(batch) == 1 for batch in batches)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("kind", ["projective", "matrix-tree"])
+def test_the_loss_of_trees_is_that_of_the_definition(kind, single_root):
+    rng = np.random.default_rng(0)
+    n = 4
+    scores = torch.tensor(rng.normal(0, 1, (1, n + 1, n + 1)), requires_grad=True)
+    heads = [2, 0, 2, 3]
+    gold = torch.tensor([[IGNORED, *heads]])
+    loss = tree_loss(kind, single_root=single_root)(scores, gold, torch.tensor([n + 1]))
+
+    def total(tree):
+        return sum(scores[0, word, head] for word, head in enumerate(tree, start=1))
+
+    listed = {"projective": projective_trees, "matrix-tree": all_trees}[kind](n, single_root)
+    expected = torch.logsumexp(torch.stack([total(tree) for tree in listed]), 0) - total(heads)
+    assert loss.item() == pytest.approx(expected.item())
+    (found,) = torch.autograd.grad(loss, scores, retain_graph=True)
+    (wanted,) = torch.autograd.grad(expected, scores)
+    assert found.numpy() == pytest.approx(wanted.numpy(), abs=1e-9)
+
+
+def test_the_loss_of_heads_does_not_look_beyond_the_words():
+    scores = torch.zeros(1, 3, 3)
+    heads = torch.tensor([[IGNORED, 0, IGNORED]])
+    assert head_loss(scores, heads, torch.tensor([2])).item() == pytest.approx(np.log(3))
+
+
+def test_training_lowers_the_loss_and_keeps_the_best_epoch(trees):
+    told = []
+    with messages_to(told.append):
+        trainer = make_trainer(trees[:40], epochs=12)
+        before = trainer.evaluate(trees[40:])
+        weights = trainer.train(trees[:40], trees[40:])
+    losses = [float(text.split("loss ")[1].split(",")[0]) for text in told]
+    assert losses[-1] < losses[0] / 1.2
+    scores = [float(text.split("LAS ")[1].split()[0]) for text in told]
+    trainer._network.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
+    assert trainer.evaluate(trees[40:])[1] == pytest.approx(max(scores), abs=0.01)
+    assert max(scores) > before[1]
+
+
+def test_patience_ends_training_early(trees):
+    told = []
+    with messages_to(told.append):
+        trainer = make_trainer(trees[:30], epochs=30, patience=1)
+        trainer._optimizer = torch.optim.SGD(trainer._network.parameters(), lr=0.0)
+        trainer._set_rate = lambda epoch: None
+        trainer.train(trees[:30], trees[40:])
+    assert len(told) == 2
+
+
+def test_training_goes_on_from_a_checkpoint_to_the_same_weights(trees, tmp_path):
+    data = trees[:30], trees[40:]
+    expected = make_trainer(trees[:30]).train(*data)
+
+    def stop(text):
+        if "epoch 2/3" in text:
+            raise KilledError
+
+    kept = Checkpoint(tmp_path / "kept", "same")
+    with pytest.raises(KilledError), messages_to(stop):
+        make_trainer(trees[:30], checkpoint=kept).train(*data)
+    found = make_trainer(trees[:30], checkpoint=kept).train(*data)
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_another_seed_gives_other_weights(trees):
+    found = [make_trainer(trees[:20], epochs=1, random_state=seed).train(trees[:20], None) for seed in (0, 1)]
+    assert not np.array_equal(found[0]["arc_matrix"], found[1]["arc_matrix"])

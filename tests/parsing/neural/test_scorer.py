@@ -1,0 +1,171 @@
+"""A network as the scorer of a dependency parser, alone and beside the linear model."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+
+import treewright as tw
+from treewright.__main__ import main
+from treewright.errors import FormatError, InputError
+from treewright.model import load_state, save_state
+from treewright.parsing.contract import Batch
+from treewright.parsing.dependency.combined import CombinedScorer
+
+pytest.importorskip("torch")
+
+SMALL = {"units": 16, "layers": 1, "arc_size": 24, "label_size": 8, "epochs": 15, "learning_rate": 0.01}
+LINEAR = {"epochs": 2, "runs": 1, "table_bits": 16, "folds": 2}
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return tw.make_treebank(200, random_state=0).dependencies
+
+
+@pytest.fixture(scope="module")
+def alone(bank):
+    return tw.DependencyParser(scorer=tw.NeuralScorer(**SMALL)).fit(bank[:150], bank[150:])
+
+
+@pytest.fixture(scope="module")
+def both(bank, alone):
+    scorer = alone.scorer_
+    return tw.DependencyParser(scorer=scorer, combine=True, **LINEAR).fit(bank[:150], bank[150:])
+
+
+@pytest.fixture(params=["alone", "both"])
+def parser(request):
+    return request.getfixturevalue(request.param)
+
+
+def same(one, other):
+    return [(tree.heads.tolist(), tree.deprels) for tree in one] == [
+        (tree.heads.tolist(), tree.deprels) for tree in other
+    ]
+
+
+def test_it_learns(bank, alone):
+    score = tw.metrics.attachment(bank[150:], alone.predict(bank[150:]))
+    assert score.uas > 60
+    assert score.las > 45
+
+
+def test_both_together_are_at_least_as_good_as_the_network(bank, alone, both):
+    found = [tw.metrics.attachment(bank[150:], each.predict(bank[150:])).las for each in (alone, both)]
+    assert found[1] > found[0]
+
+
+def test_the_best_tree_has_the_sum_of_the_scores_of_its_arcs(bank, alone):
+    (candidates,) = alone.kbest(bank[150:151], k=5)
+    square = alone.scorer_.score_arcs(alone.lifted(candidates[0].tree))
+    for candidate in candidates:
+        heads = alone.lifted(candidate.tree).heads
+        assert candidate.score == pytest.approx(square[heads, np.arange(1, len(heads) + 1)].sum())
+
+
+def test_probabilities_of_trees_and_arcs_agree(bank, parser):
+    sentences = [tree for tree in bank if len(tree) <= 6][:5]
+    squares = parser.marginals(sentences)
+    assert all(square.sum(axis=1) == pytest.approx(np.ones(len(square))) for square in squares)
+    for candidates in parser.kbest(sentences, k=10_000):
+        assert sum(each.probability for each in candidates) == pytest.approx(1.0)
+
+
+def test_fixed_heads_are_kept(bank, parser):
+    tree = bank[150]
+    word = 1 + int(np.flatnonzero(tree.heads != 0)[0])
+    head = next(each for each in range(1, len(tree) + 1) if each not in (word, tree.heads[word - 1]))
+    (found,) = parser.predict([tree], fixed=[{word: head}])
+    assert found.heads[word - 1] == head
+
+
+def test_sentences_are_parsed_alike_alone_and_together(bank, parser):
+    assert same([parser.predict([tree])[0] for tree in bank[150:170]], parser.predict(bank[150:170]))
+
+
+def test_a_saved_parser_finds_the_same(bank, parser, tmp_path):
+    parser.save(tmp_path / "p.tw")
+    loaded = tw.load(tmp_path / "p.tw")
+    assert same(loaded.predict(bank[150:]), parser.predict(bank[150:]))
+
+
+def test_a_fitted_scorer_is_used_as_it_is(alone, both):
+    assert isinstance(both.scorer_, CombinedScorer)
+    mine, others = alone.scorer_.weights_[0], both.scorer_.other.weights_[0]
+    assert all(np.array_equal(mine[name], others[name]) for name in mine)
+
+
+def test_a_combined_score_is_the_weighted_sum(bank, both):
+    (lattice,) = both.lattices(bank[150:151])
+    tree = both.scorer_
+    linear = tree.linear.score(bank[150], lattice)
+    other = tree.other.score(bank[150], lattice)
+    for kind, scores in lattice.scores.items():
+        assert scores == pytest.approx(linear[kind] + tree.weight * other.get(kind, 0.0))
+
+
+def test_the_linear_share_is_explained(bank, alone, both):
+    assert both.has_arc_reasons
+    assert not alone.has_arc_reasons
+    (arcs,) = both.arc_reasons(both.predict(bank[150:151]), n=3)
+    assert all(len(features) == 3 for features in arcs)
+
+
+def test_any_trees_are_found_by_the_other_decoder(bank, alone):
+    parser = tw.DependencyParser(scorer=alone.scorer_, decoder="spanning", order=1).fit(bank[:150])
+    score = tw.metrics.attachment(bank[150:], parser.predict(bank[150:]))
+    assert score.uas > 50
+    assert parser.marginals(bank[150:151])[0].sum(axis=1) == pytest.approx(np.ones(len(bank[150])))
+
+
+def test_several_networks_are_averaged(bank):
+    scorer = tw.NeuralScorer(**{**SMALL, "epochs": 2}, networks=2)
+    scorer.start(bank[:30])
+    batch = Batch(bank[30:33], None)
+    ready = scorer.prepare(batch)
+    for tree in batch.trees:
+        arcs = np.mean([one.arcs for one in ready._sentences(tree)], axis=0)
+        found = scorer.score_arcs(tree)
+        shift = (found - arcs)[0, 1:]
+        assert found[0, 1:] - shift == pytest.approx(arcs[0, 1:], abs=1e-5)
+        assert np.exp(found[:, 1:]).sum(axis=0) - 1 == pytest.approx(np.ones(len(tree)), abs=1e-6)
+
+
+def test_combining_needs_a_scorer(bank):
+    with pytest.raises(InputError, match="combine=True without a scorer"):
+        tw.DependencyParser(combine=True).fit(bank[:20])
+
+
+@pytest.mark.parametrize("change", ["shape", "missing", "labels", "huge"])
+def test_a_file_with_other_weights_is_refused(alone, tmp_path, change):
+    path = tmp_path / "p.tw"
+    alone.save(path)
+    state = load_state(path)
+    scorer = state.parts["scorer_"]
+    key = next(name for name in scorer.arrays if name.endswith("arc_bias"))
+    if change == "shape":
+        scorer.arrays[key] = scorer.arrays[key][:-1].copy()
+    elif change == "missing":
+        del scorer.arrays[key]
+    elif change == "labels":
+        scorer.values["labels"] = scorer.values["labels"][:-1]
+    else:
+        scorer.arrays[key] = np.full_like(scorer.arrays[key], np.inf)
+    save_state(dataclasses.replace(state), path)
+    with pytest.raises(FormatError, match="a damaged DependencyParser"):
+        tw.load(path)
+
+
+def test_the_command_line_trains_a_network(fail, monkeypatch, bank, tmp_path):
+    for name, part in (("train", bank[:60]), ("dev", bank[60:80])):
+        tw.write_conllu(part, tmp_path / f"{name}.conllu")
+    sizes = ["--units", "8", "--layers", "1", "--arc-size", "8", "--label-size", "4", "--network-epochs", "2"]
+    command = ["train", "dependency", str(tmp_path / "train.conllu"), "--dev", str(tmp_path / "dev.conllu")]
+    command += ["--model", str(tmp_path / "n.tw")]
+    assert "--units has no effect without --scorer neural" in fail(*command, "--units", "8")
+    monkeypatch.setattr(sys, "argv", ["treewright", *command, "--scorer", "neural", *sizes])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    assert tw.load(tmp_path / "n.tw").scorer_.units == 8
