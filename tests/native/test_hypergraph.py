@@ -6,6 +6,7 @@ from treewright.native.hypergraph import (
     Hypergraph,
     best_scores,
     derivation_arcs,
+    fill_edge_marginals,
     fill_marginals,
     find_derivation,
     start_derivations,
@@ -85,6 +86,27 @@ def test_marginals_are_expected_numbers_of_nodes(seed, scale):
     expected, expected_sum = twin.node_marginals(edges, scale)
     np.testing.assert_allclose(marginal, expected, atol=1e-12)
     assert log_sum == pytest.approx(expected_sum)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_marginals_of_edges_are_derivatives_of_the_log_sum(seed):
+    edges = twin.random_edges(np.random.default_rng(seed), 6)
+    if not derivations_of_last(edges):
+        edges[-1] = [([], 0.0)]
+    graph = pack(edges)
+    marginal, shares = np.empty(6), np.empty(graph.left.size)
+    fill_marginals(graph, 1.0, marginal)
+    fill_edge_marginals(graph, marginal, shares)
+    expected, step = [], 1e-5
+    for node, number in [(node, number) for node in range(6) for number in range(len(edges[node]))]:
+        sums = []
+        for sign in (1, -1):
+            changed = [list(each) for each in edges]
+            tails, weight = changed[node][number]
+            changed[node][number] = tails, weight + sign * step
+            sums.append(twin.node_marginals(changed, 1.0)[1])
+        expected.append((sums[0] - sums[1]) / (2 * step))
+    np.testing.assert_allclose(shares, expected, atol=1e-6)
 
 
 def test_random_hypergraphs_have_dead_ends_and_many_derivations():

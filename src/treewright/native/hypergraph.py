@@ -302,6 +302,19 @@ def fill_marginals(graph, scale, marginal):
     return inside[n - 1]
 
 
+@compiled
+def fill_edge_marginals(graph, marginal, shares):
+    """Fill the probability of each edge; weights are log-potentials, and `marginal` those of nodes."""
+    n = graph.first_edge.size - 1
+    inside = np.empty(n, np.float64)
+    for node in range(n):
+        inside[node] = _inside(graph, 1.0, node, inside)
+        for edge in range(graph.first_edge[node], graph.first_edge[node + 1]):
+            is_possible = marginal[node] > 0.0 and inside[node] > -np.inf
+            share = np.exp(_scaled(graph, 1.0, edge, inside) - inside[node]) if is_possible else 0.0
+            shares[edge] = marginal[node] * share
+
+
 @in_place
 def _inside(graph, scale, node, inside):
     first, last = graph.first_edge[node], graph.first_edge[node + 1]

@@ -174,6 +174,38 @@ def test_training_takes_the_updates_of_the_twin(order, k, bound):
     np.testing.assert_allclose(weights - totals / 5, np.mean(history[:-1], axis=0), atol=2e-3)
 
 
+@pytest.mark.parametrize(("order", "k"), [(1, 2), (3, 4)])
+def test_training_takes_given_scores_into_account(order, k):
+    corpus, trees, weights = draw_corpus(order, [3, 4, 0, 2, 4])
+    sequence = np.array([1, 4, 0, 3, 1])
+    arcs = [all_arcs(len(heads)) for heads in trees]
+    rng = np.random.default_rng(5)
+    squares = [rng.normal(0, 2, (len(heads) + 1, len(heads) + 1)) for heads in trees]
+    sentences = [
+        (unpack(take_sentence(corpus, number)), trees[number], arcs[number], squares[number])
+        for number in sequence
+    ]
+    history, expected_wrong, expected_loss = twin.train(
+        parts.TEMPLATES, order, weights, SHIFT, sentences, k, np.inf
+    )
+    first = np.cumsum([0, *(square.size for square in squares)])[:-1]
+    given = np.concatenate([square.ravel() for square in squares])
+    options = parsing.MiraPass(k, np.inf, True, MAX_KEYS, 0, first, given)
+    n_wrong, loss = parsing.train_pass(
+        make_model(order),
+        corpus,
+        corpus.heads,
+        store(arcs, trees),
+        weights,
+        np.zeros(N_SLOTS),
+        sequence,
+        options,
+    )
+    assert n_wrong == expected_wrong
+    assert loss == pytest.approx(expected_loss, abs=1e-2)
+    np.testing.assert_allclose(weights, history[-1], atol=2e-3)
+
+
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["pair", "grand_sibling", "triple"])
 def test_there_is_room_for_many_templates_of_any_kind(kind):

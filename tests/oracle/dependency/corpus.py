@@ -22,23 +22,26 @@ def score_all_parts(templates, words, weights, shift, arcs):
     }
 
 
-def best_trees(templates, order, words, weights, shift, arcs, single_root):
-    """List (score, heads) of all trees over the arcs, the best first."""
+def best_trees(templates, order, words, weights, shift, arcs, single_root, given=None):
+    """List (score, heads) of all trees over the arcs, the best first; `given` scores of arcs are added."""
     n = len(words.values) - 6
     arcs = with_chain(arcs, n, single_root)
     scores = score_all_parts(templates, words, weights, shift, arcs)
+    if given is not None:
+        scores |= {("arc", *arc): scores["arc", *arc] + given[arc] for arc in arcs}
     return ranked_trees(arcs, n, single_root, scores, order)
 
 
 def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees):
     """Update the weights with each sentence in turn; return them after each, wrong heads, and the loss.
 
-    `sentences` are words, heads, and arcs; `rank` lists all trees over the arcs, the best first.
+    `sentences` are words, heads, arcs and, if any, given scores of arcs; `rank` lists all trees over the
+    arcs, the best first.
     """
     history, n_wrong, loss = [weights.astype(float)], 0, 0.0
-    for words, right, arcs in sentences:
+    for words, right, arcs, *given in sentences:
         weights = history[-1]
-        rivals = rank(templates, order, words, weights, shift, arcs, True)[:k]
+        rivals = rank(templates, order, words, weights, shift, arcs, True, *given)[:k]
         n_wrong += n_different(rivals[0][1], right)
         differences, needed = [], []
         for _, heads in rivals:
@@ -47,6 +50,9 @@ def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees
                 for key in difference_keys(templates, words, one, other, order):
                     difference[key >> shift] += sign
             lacking = n_different(heads, right) - difference @ weights
+            for square in given:
+                lacking += sum(square[arc] for arc in enumerate_arcs(heads))
+                lacking -= sum(square[arc] for arc in enumerate_arcs(right))
             if lacking > 0:
                 differences.append(difference)
                 needed.append(lacking)
@@ -56,6 +62,10 @@ def train(templates, order, weights, shift, sentences, k, bound, rank=best_trees
             weights = weights + steps @ np.array(differences)
         history.append(weights)
     return history, n_wrong, loss
+
+
+def enumerate_arcs(heads):
+    return [(head, word) for word, head in enumerate(heads, start=1)]
 
 
 def n_different(heads, others):

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from oracle.dependency.charts import arcs_of, ranked_trees
-from oracle.dependency.parts import KINDS, list_parts
+from oracle.dependency.parts import KINDS, list_parts, tree_parts
 
 import treewright as tw
 from treewright.errors import InputError
@@ -60,6 +60,14 @@ def test_scores_from_anywhere_give_the_best_of_all_trees_and_their_probabilities
         for head, word in arcs_of(tree):
             expected[word - 1, head] += np.exp(score - log_sum)
     np.testing.assert_allclose(marginals, expected, atol=1e-10)
+    of_parts, sum_again = lattice.part_marginals()
+    assert sum_again == pytest.approx(log_sum)
+    for kind in KINDS:
+        probability = dict.fromkeys(listed[kind], 0.0)
+        for score, tree in ranked:
+            for part in tree_parts(tree) & probability.keys():
+                probability[part] += np.exp(score - log_sum)
+        np.testing.assert_allclose(of_parts[kind], list(probability.values()), atol=1e-10)
 
 
 def test_kinds_that_are_missing_score_nothing():

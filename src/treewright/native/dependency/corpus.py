@@ -25,6 +25,8 @@ from treewright.native.hypergraph import (
     start_derivations,
 )
 
+NO_PLACES, NO_SCORES = np.empty(0, np.int64), np.empty(0)
+
 
 class MiraPass(NamedTuple):
     """How weights are updated in one pass."""
@@ -37,6 +39,10 @@ class MiraPass(NamedTuple):
     """Of a part."""
     n_done: int
     """Steps taken before this pass."""
+    first_given: np.ndarray = NO_PLACES
+    """Where the square of each sentence begins in `given`; empty if nothing is given."""
+    given: np.ndarray = NO_SCORES
+    """Scores of arcs, heads in rows, to which those of the weights are added."""
 
 
 class TreeDistribution(NamedTuple):
@@ -103,14 +109,31 @@ def train_pass(model, corpus, gold, kept, weights, totals, order, options):
         if n == 0:
             continue
         sentence = take_sentence(corpus, number)
+        given = given_square(options, number, n)
         keep = restore_arcs(kept, number, n)
-        parts, graph = chart_of(keep, model, sentence, weights, options.single_root)
+        # Gold arcs are kept, so that there is a tree.
+        parts = arrange(keep)
+        scores = score_parts(parts, model, sentence, weights)
+        if given.shape[0] > 0:
+            for arc in range(parts.head.size):
+                scores.arc[arc] += given[parts.head[arc], parts.modifier[arc]]
+        graph, _ = build_chart(parts, scores, options.single_root)
         heads = np.zeros((options.k, n + 1), np.int32)
         n_found = best_trees(parts, graph, heads, np.empty(options.k))
         right = gold_tree(corpus, gold, number)
         n_wrong += (heads[0] != right).sum()
-        loss += update_weights(model, sentence, right, heads[:n_found], options, step, weights, totals)
+        rivals = TrainingTrees(right, heads[:n_found], given)
+        loss += update_weights(model, sentence, rivals, options, step, weights, totals)
     return n_wrong, loss
+
+
+@compiled
+def given_square(options, number, n):
+    """Return the given scores of the arcs of a sentence, heads in rows; there may be no rows."""
+    if options.first_given.size == 0:
+        return options.given.reshape(0, 0)
+    start = options.first_given[number]
+    return options.given[start : start + (n + 1) ** 2].reshape(n + 1, n + 1)
 
 
 @compiled
@@ -122,9 +145,20 @@ def gold_tree(corpus, gold, number):
     return right
 
 
+class TrainingTrees(NamedTuple):
+    """Trees of a sentence, as heads with an entry for the root."""
+
+    right: np.ndarray
+    found: np.ndarray
+    """Those that score highest."""
+    given: np.ndarray
+    """Scores of arcs that are not learnt, heads in rows; there may be no rows."""
+
+
 @compiled
-def update_weights(model, sentence, right, heads, options, step, weights, totals):
+def update_weights(model, sentence, trees, options, step, weights, totals):
     """Put the right tree ahead of the others by as much as these are wrong; return what it most lacked."""
+    right, heads, given = trees
     # A word has an arc, which alone has the built-in features, and at most eight other parts: a grandchild, a
     # triple, and three pairs with as many grand-siblings, two of them at the ends of its own modifiers.
     room = 2 * right.size * (9 * options.max_keys - 8 * MAX_EXTRA_KEYS)
@@ -146,6 +180,9 @@ def update_weights(model, sentence, right, heads, options, step, weights, totals
         margin = 0.0
         for at in range(start, end):
             margin += signs[at] * weights[keys[at] >> model.shift]
+        if given.shape[0] > 0:
+            for word in range(1, right.size):
+                margin += given[right[word], word] - given[heads[rank, word], word]
         needed[n_rivals] = (heads[rank] != right).sum() - margin
         if end > start and needed[n_rivals] > 0.0:
             n_rivals += 1

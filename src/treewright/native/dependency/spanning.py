@@ -4,7 +4,14 @@ import numpy as np
 
 from treewright.native.compiling import compiled
 from treewright.native.dependency.arborescence import best_arborescences, matrix_tree_marginals
-from treewright.native.dependency.corpus import gold_tree, store_trees, take_square, update_weights
+from treewright.native.dependency.corpus import (
+    TrainingTrees,
+    given_square,
+    gold_tree,
+    store_trees,
+    take_square,
+    update_weights,
+)
 from treewright.native.dependency.pruning import all_arcs, score_arcs, sentence_size, take_sentence
 
 
@@ -31,11 +38,15 @@ def train_crossing(stage, model, corpus, gold, totals, order, options):
             continue
         heads = np.zeros((options.k, n + 1), np.int32)
         score = score_sentence(stage, corpus, number)
+        given = given_square(options, number, n)
+        if given.shape[0] > 0:
+            score += given
         n_found = best_arborescences(score, options.single_root, heads, np.empty(options.k))
         right = gold_tree(corpus, gold, number)
         n_wrong += (heads[0] != right).sum()
         sentence = take_sentence(corpus, number)
-        loss += update_weights(model, sentence, right, heads[:n_found], options, step, stage.weights, totals)
+        rivals = TrainingTrees(right, heads[:n_found], given)
+        loss += update_weights(model, sentence, rivals, options, step, stage.weights, totals)
     return n_wrong, loss
 
 

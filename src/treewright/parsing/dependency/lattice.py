@@ -14,7 +14,7 @@ from treewright.native.dependency import parts as native
 from treewright.native.dependency.charts import build_chart
 from treewright.native.dependency.corpus import best_trees
 from treewright.native.dependency.features import ROOT
-from treewright.native.hypergraph import Hypergraph, fill_marginals
+from treewright.native.hypergraph import Hypergraph, fill_edge_marginals, fill_marginals
 from treewright.parsing.contract import PartScores
 from treewright.parsing.dependency.features import KINDS, ROLES
 
@@ -135,6 +135,25 @@ class Lattice:
         arcs = graph.arc[is_arc]
         np.add.at(square, (self.arranged.modifier[arcs] - 1, self.arranged.head[arcs]), probability[is_arc])
         return square, float(log_sum)
+
+    def part_marginals(
+        self, scores: PartScores | None = None
+    ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
+        """Return the probability of each part, by kind, and the log of the sum; scores as in `marginals`."""
+        graph, is_complete = self._chart(scores)
+        found = {kind: np.zeros(len(each)) for kind, each in self.scores.items()}
+        if not is_complete:
+            return found, -np.inf
+        nodes, shares = np.empty(graph.arc.size), np.empty(graph.left.size)
+        log_sum = fill_marginals(graph, 1.0, nodes)
+        fill_edge_marginals(graph, nodes, shares)
+        for kind, probabilities in found.items():
+            # An edge has one part of a kind at the most, and its weight is the sum of those of its parts. So
+            # charts whose parts weigh as much as their numbers, and all others nothing, tell which it has.
+            numbered, _ = self._chart({kind: np.arange(1.0, len(probabilities) + 1)})
+            numbers = numbered.weight.astype(np.int64)
+            probabilities += np.bincount(numbers, shares, minlength=len(probabilities) + 1)[1:]
+        return found, float(log_sum)
 
     def _chart(self, scores: PartScores | None) -> tuple[Hypergraph, bool]:
         chosen = self.scores if scores is None else self._whole(scores)
