@@ -15,7 +15,7 @@ from treewright.errors import MissingDependencyError
 
 @pytest.fixture
 def installed_from(monkeypatch, tmp_path_factory):
-    """Return a function that lets the package come from somewhere; Python itself is not in the current folder."""
+    """Return a function that lets the package come from somewhere; Python is not in the current folder."""
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
     class Distribution:
