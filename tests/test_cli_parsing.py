@@ -56,6 +56,14 @@ def test_parse_keeps_comments_multiword_tokens_and_columns(folder, tmp_path):
     assert after.with_heads(before.heads, before.deprels) == before
 
 
+def test_confidence_is_drawn_behind_relations(folder, tmp_path):
+    options = ["--draw", "--confidence", "--output", tmp_path / "out.txt"]
+    run("parse", folder / "parser.tw", folder / "test.conllu", *options)
+    lines = [line for line in (tmp_path / "out.txt").read_text("utf-8").splitlines() if line]
+    assert len(lines) == sum(map(len, tw.read_conllu(folder / "test.conllu")))
+    assert all(line.endswith("%") for line in lines)
+
+
 def test_parse_scores_well_on_what_it_was_trained_for(folder, tmp_path):
     run("parse", folder / "parser.tw", folder / "test.conllu", "--output", tmp_path / "out.conllu")
     gold, parsed = tw.read_conllu(folder / "test.conllu"), tw.read_conllu(tmp_path / "out.conllu")

@@ -19,7 +19,7 @@ from treewright.data.files import open_target
 from treewright.data.propbank import write_props
 from treewright.data.synthetic import Pattern, Treebank, make_treebank
 from treewright.drawing.pictures import draw_svg
-from treewright.drawing.terminal import draw_constituents, draw_dependencies
+from treewright.drawing.terminal import draw_constituents, draw_dependencies, encodable
 from treewright.errors import InputError, MissingDependencyError
 from treewright.metrics import attachment, significance
 from treewright.parsing.dependency.baselines import MajorityHeadParser, NextWordParser
@@ -140,9 +140,9 @@ def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
     shown = choose_sentence(bank)
     console.print("\nOne of its constituency trees:\n")
-    console.print(Text(draw_constituents(bank.constituents[shown])))
+    console.print(Text(encodable(draw_constituents(bank.constituents[shown]), console.encoding)))
     console.print("\nThe same sentence as dependencies:\n")
-    console.print(Text(draw_dependencies(bank.dependencies[shown])))
+    console.print(Text(encodable(draw_dependencies(bank.dependencies[shown]), console.encoding)))
 
 
 def choose_sentence(bank: Treebank) -> int:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -136,7 +137,7 @@ class ConstituentAnnotator(Annotator):
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes a tree a line, k-best trees with sentence, rank and score before them."""
         if request.draw:
-            return draw_analyses
+            return partial(draw_analyses, target, None)
         return _show_best if request.k == 1 else _show_list
 
 

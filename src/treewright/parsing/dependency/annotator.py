@@ -14,7 +14,7 @@ from treewright.annotation.contract import Analysis, Annotator, Formatter, Reque
 from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.metrics.calibration import CONFIDENCE
+from treewright.metrics.calibration import CONFIDENCE, read_confidence
 from treewright.parsing.dependency.constraints import FixedHeads
 
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
@@ -144,7 +144,7 @@ class DependencyAnnotator(Annotator):
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
         if request.draw:
-            return draw_analyses
+            return partial(draw_analyses, target, read_confidence if request.confidence else None)
         return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
 
 
