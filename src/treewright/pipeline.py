@@ -253,7 +253,7 @@ class Pipeline(DependencyAnnotator):
         self.parser_.check_fixed(trees, fixed, start=start)
 
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Return why the best trees won, for pipelines with a reranker."""
+        """Return why the best trees won, as `explain` of the parser or the reranker does."""
         found = self._split(trees)
         return self.parser_.explain(found, fixed=fixed)
 

@@ -70,7 +70,7 @@ def test_models_say_what_they_are(client):
     assert not described["parser"]["needs_tags"]
     assert "NOUN" in described["parser"]["tags_known"]
     assert described["reranker"]["compares"]
-    assert not described["parser"]["compares"]
+    assert described["parser"]["compares"]
     assert described["constituents"]["kind"] == "constituent"
     assert not described["constituents"]["explains"]
 

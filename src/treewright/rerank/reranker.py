@@ -19,11 +19,10 @@ from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.dependency.annotator import DependencyAnnotator
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
-from treewright.parsing.dependency.reasons import WeighedFeature
+from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.linear import LinearScorer
-from treewright.rerank.reasons import Comparison
 from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs

@@ -37,7 +37,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
-from treewright.parsing.dependency.reasons import WeighedFeature, arc_reasons
+from treewright.parsing.dependency.reasons import Comparison, WeighedFeature, arc_reasons, differences
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
@@ -450,11 +450,38 @@ class DependencyParser(DependencyAnnotator):
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
+        check_trees(trees)
+        scorer = self._linear_scorer()
+        return [arc_reasons(self.lifted(tree), scorer, self.encoder_, n) for tree in trees]
+
+    @property
+    def explains(self) -> bool:  # type: ignore[override]
+        """Whether `explain` has reasons for a choice: features of a linear model."""
+        return self.has_arc_reasons
+
+    def explain(
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[Comparison]:
+        """Return the best trees of each sentence, and the features that decided between the first two.
+
+        Features are those of trees with crossing arcs lifted. With `fixed` heads, as in `kbest`, the trees
+        are the best that have them.
+        """
+        trees = self.read_sentences(sentences)
+        scorer = self._linear_scorer()
+        comparisons = []
+        lists = self.kbest(trees, self.k, fixed=fixed)
+        for candidates, found in zip(lists, self.structures(trees, 2, fixed=fixed), strict=True):
+            best, *second = (found.tree.with_heads(heads) for heads in found.heads)
+            reasons = differences(best, second[0], scorer, self.encoder_) if second else []
+            comparisons.append(Comparison(candidates, [each.score for each in candidates], [], reasons))
+        return comparisons
+
+    def _linear_scorer(self) -> LinearPartScorer:
+        """Return the linear model, whose features have weights, or refuse any other scorer."""
         if not isinstance(self.scorer_, LinearPartScorer):
-            raise InputError(
-                "the parser has a scorer of its own; expected the linear one for reasons of arcs"
-            )
-        return [arc_reasons(self.lifted(tree), self.scorer_, self.encoder_, n) for tree in trees]
+            raise InputError("the parser has a scorer of its own; expected the linear one for reasons")
+        return self.scorer_
 
     @property
     def tag_column(self) -> TagColumn:
