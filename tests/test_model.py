@@ -34,6 +34,12 @@ def labeler():
     return tw.RoleLabeler().fit(bank.constituents, bank.propositions)
 
 
+def test_a_model_is_not_used_with_values_that_a_parameter_cannot_have():
+    parser = tw.DependencyParser()
+    with pytest.raises(InputError, match="n_jobs is 'a'; expected an integer of at least 1"):
+        parser.using(n_jobs="a")
+
+
 def test_a_fitted_model_is_used_with_parameters_that_it_looks_at(labeler):
     assert labeler.using(n_jobs=2).n_jobs == 2
     assert labeler.n_jobs == 1

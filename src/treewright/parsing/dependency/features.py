@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.deptree import DepTree
+from treewright.data.deptree import DepTree, list_strings
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Value, saved
@@ -323,7 +323,7 @@ class Encoder(Model):
     def knows_words(self, words: Sequence[str]) -> list[bool]:
         """Tell which words, in upper or lower case, occur in the training sentences."""
         forms = self.vocabularies[ATTRIBUTES.index("word")]
-        return [word.lower() in forms for word in words]
+        return [word.lower() in forms for word in list_strings("words", words)]
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""

@@ -356,27 +356,6 @@ class DependencyParser(DependencyAnnotator):
         whole = pieces.join_squares(squares, single_root=self.decoder_.single_root_)
         return [square.T[1:] for square in whole]
 
-    def alternatives(
-        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
-    ) -> list[list[list[tuple[int, float]]]]:
-        """Return for each sentence and each of its words the most probable heads, the best first.
-
-        Parameters
-        ----------
-        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            As in `predict`.
-        n : int
-            Heads of a word at the most; those that no tree has are left out.
-        fixed : sequence of mapping of int to int, optional
-            As in `kbest`.
-
-        Returns
-        -------
-        list of list of list of (int, float)
-            Heads, 0 for the root, with their probabilities.
-        """
-        return likely_heads(self.marginals(sentences, fixed=fixed), n)
-
     def confidence(
         self,
         parsed: DepTree,
@@ -617,19 +596,3 @@ class DependencyParser(DependencyAnnotator):
             ]
             for each in found
         ]
-
-
-def likely_heads(marginals: Sequence[npt.NDArray[np.float64]], n: int) -> list[list[list[tuple[int, float]]]]:
-    """Return up to `n` heads of each word of sentences, with their probabilities, the most probable first."""
-    check_integer("n", n, minimum=1)
-    return [
-        [
-            [
-                (head, float(row[head]))
-                for head in np.argsort(-row, kind="stable")[:n].tolist()
-                if row[head] > 0
-            ]
-            for row in square
-        ]
-        for square in marginals
-    ]
