@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -79,6 +80,9 @@ def run_demo(
     console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
     reranker = learn(console, train, dev, random_state=random_state, n_jobs=n_jobs, checkpoint=checkpoint)
     tables = [score_table(reranker, train, test), pattern_table(reranker, bank, n_train)]
+    if not tables[1].rows:
+        scores = tables[0]
+        tables = [replace(scores, notes=[*scores.notes, *tables[1].notes])]
     for table in tables:
         show_table(console, table)
     shown = choose_sentence(bank)
@@ -264,6 +268,10 @@ def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
 def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) -> Table:
     """List planted patterns that were found again among the features of the reranker."""
     found, n_wanted = find_patterns(reranker, bank, n_train)
+    none = (
+        f"None of the planted patterns is among the {reranker.n_features_} selected features: {n_train} training "
+        f"sentences are too few, as a pattern must decide more than {THRESHOLD:g} times."
+    )
     return Table(
         f"Of the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
         f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word",
@@ -286,6 +294,7 @@ def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
             }
             for find in found[:N_SHOWN]
         ],
+        [] if found else [none],
     )
 
 
