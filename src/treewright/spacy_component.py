@@ -18,7 +18,7 @@ from treewright._optional import require
 from treewright._validate import check_choice, check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
-from treewright.data.interop import list_words, read_words
+from treewright.data.interop import list_words, read_tokens
 from treewright.errors import InputError, quote
 from treewright.model import load
 from treewright.tagging.tokenizer import Tokenizer
@@ -425,7 +425,7 @@ def _list_sentences(doc: "Doc") -> list[DocSentence]:
     """Return the sentences of a Doc, which is one of them if nothing was said about it."""
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     by_words = [(span, list_words(span)) for span in spans]
-    return [DocSentence(span, words, read_words(words)) for span, words in by_words]
+    return [DocSentence(span, words, read_tokens(words)) for span, words in by_words]
 
 
 def _key(sentence: DocSentence) -> tuple[int, int]:
@@ -509,7 +509,7 @@ def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
             Parse(ConstTree.from_child_counts(labels, counts), score)
             for labels, counts, score in kept["constituents"]
         ]
-    tree = read_words(list_words(span))
+    tree = read_tokens(list_words(span))
     return [
         Candidate(tree.with_heads(heads, relations), score, probability)
         for heads, relations, score, probability in kept.get("arcs", ())

@@ -269,8 +269,8 @@ def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
     """List planted patterns that were found again among the features of the reranker."""
     found, n_wanted = find_patterns(reranker, bank, n_train)
     none = (
-        f"None of the planted patterns is among the {reranker.n_features_} selected features: {n_train} training "
-        f"sentences are too few, as a pattern must decide more than {THRESHOLD:g} times."
+        f"None of the planted patterns is among the {reranker.n_features_} selected features: {n_train} "
+        f"training sentences are too few, as a pattern must decide more than {THRESHOLD:g} times."
     )
     return Table(
         f"Of the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
