@@ -207,7 +207,8 @@ def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_pa
     source = tmp_path / "bare.conllu"
     tw.write_conllu([tw.DepTree(["a", "fox"])], source)
     message = fail("parse", folder / "parser.tw", source, "--output", tmp_path / "out")
-    assert message.startswith(f"treewright: {source}: sentence 1 has no tags; expected some, or a parser")
+    found = f"{source}: sentence 1 has no tags, and this DependencyParser needs tags"
+    assert message == f"treewright: {found}; expected tags, or a model trained with --tags predicted"
     assert not (tmp_path / "out").exists()
 
 

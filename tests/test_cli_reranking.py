@@ -112,7 +112,7 @@ def test_a_model_without_features_is_refused_in_one_line(folder, tmp_path, fail)
 
 def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path, fail):
     tw.write_conllu([tw.DepTree(["yes"], [0])], tmp_path / "bare.conllu")
-    assert "bare.conllu: sentence 1 has no tags; expected some" in fail(
+    assert "bare.conllu: sentence 1 has no tags, and this DependencyReranker needs tags" in fail(
         "explain", model, tmp_path / "bare.conllu"
     )
 

@@ -20,7 +20,7 @@ from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.data.interop import list_words, read_tokens
 from treewright.errors import InputError, quote
-from treewright.model import load
+from treewright.model import Model, load
 from treewright.tagging.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -182,15 +182,11 @@ class TreewrightComponent:
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Return the model as it stands in a file; options are in the config of the pipeline."""
-        with TemporaryDirectory() as folder:
-            self._ready().save(Path(folder, MODEL_FILE))
-            return Path(folder, MODEL_FILE).read_bytes()
+        return _as_bytes(self._ready())
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "TreewrightComponent":
         """Take the model from what `to_bytes` has returned."""
-        with TemporaryDirectory() as folder:
-            Path(folder, MODEL_FILE).write_bytes(data)
-            self.model = load(Path(folder, MODEL_FILE))
+        self.model = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> None:
@@ -361,15 +357,11 @@ class SpacyTokenizer:
 
     def to_bytes(self, **options: Any) -> bytes:  # noqa: ANN401
         """Return the tokenizer as it stands in a file."""
-        with TemporaryDirectory() as folder:
-            self._tokenizer.save(Path(folder, MODEL_FILE))
-            return Path(folder, MODEL_FILE).read_bytes()
+        return _as_bytes(self._tokenizer)
 
     def from_bytes(self, data: bytes, **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
         """Take the tokenizer from what `to_bytes` has returned."""
-        with TemporaryDirectory() as folder:
-            Path(folder, MODEL_FILE).write_bytes(data)
-            self._tokenizer = load(Path(folder, MODEL_FILE))
+        self._tokenizer = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: ANN401
@@ -380,6 +372,20 @@ class SpacyTokenizer:
         """Take the tokenizer from the file that `to_disk` has written."""
         self._tokenizer = load(path)
         return self
+
+
+def _as_bytes(model: Model) -> bytes:
+    """Return a model as it stands in a file."""
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder, MODEL_FILE))
+        return Path(folder, MODEL_FILE).read_bytes()
+
+
+def _from_bytes(data: bytes) -> Any:  # noqa: ANN401
+    """Return the model of a file."""
+    with TemporaryDirectory() as folder:
+        Path(folder, MODEL_FILE).write_bytes(data)
+        return load(Path(folder, MODEL_FILE))
 
 
 def make_tokenizer(model: str) -> Callable[[Any], SpacyTokenizer]:

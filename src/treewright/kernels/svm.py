@@ -30,7 +30,7 @@ WORKING_SIZE = 64
 PIECE = 1 << 23
 """Kernel values that are computed at one time, at most, unless one row has more."""
 ROWS_AT_ONCE = 16
-"""Rows that are computed at one time, at most, with any number of threads: BLAS rounds by how many they are."""
+"""Rows computed at one time, at most, with any number of threads: BLAS rounds by how many they are."""
 READY_SHARE = 0.5
 """Examples whose rows are there go first while their violation is at least that much of the largest."""
 GROWTH = 1 / 16

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from treewright._validate import check_integer
 from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
-from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
+from treewright.annotation.sentences import (
+    SentenceLike,
+    TagColumn,
+    check_tags,
+    list_sentences,
+    missing_tags,
+    read_trees,
+)
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
 from treewright.metrics.calibration import CONFIDENCE, read_confidence
@@ -148,10 +155,7 @@ class DependencyAnnotator(Annotator):
         needs_tags = self.needs_tags
         for number, tree in enumerate(sentences, start=1):
             if needs_tags and tree.words and set(tree.upos) == set(tree.xpos) == {"_"}:
-                raise InputError(
-                    f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of "
-                    "its own (--tags predicted in training)"
-                )
+                raise missing_tags(f"{source}: sentence {number} has no tags", self, expected="tags")
             if fixed_heads:
                 try:
                     self.check_fixed([tree], [known_heads(tree)], start=number)

@@ -19,10 +19,11 @@ from treewright._typing import (
     TagSource,
 )
 from treewright._validate import check_integer, check_params
-from treewright.annotation.sentences import UNIVERSAL_TAGS, SentenceLike, TagColumn
+from treewright.annotation.sentences import SentenceLike, TagColumn
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
+from treewright.data.descriptions import universal_tags
 from treewright.data.formats import check_kind
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
@@ -469,7 +470,7 @@ class DependencyParser(DependencyAnnotator):
         if universal != own:
             return "upos"
         # Where one column is missing, the other stands in for it. Penn tags have SYM in common with UPOS.
-        return "upos" if 2 * len(UNIVERSAL_TAGS.intersection(own)) >= len(own) else "xpos"
+        return "upos" if 2 * len(universal_tags().intersection(own)) >= len(own) else "xpos"
 
     @property
     def needs_tags(self) -> bool:
