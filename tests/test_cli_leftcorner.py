@@ -232,5 +232,5 @@ def test_options_of_parse_that_have_no_meaning_are_one_line(fail, model, data, t
     )
     text.write_text("The fox sang.")
     assert fail("parse", model, text, "--raw").startswith(
-        f"treewright: {text} is plain text, which has no tags; expected a parser with a tagger of its own"
+        f"treewright: {text} is plain text, which has no tags, and this LeftCornerParser needs tags; expected"
     )

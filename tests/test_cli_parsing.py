@@ -56,6 +56,14 @@ def test_parse_keeps_comments_multiword_tokens_and_columns(folder, tmp_path):
     assert after.with_heads(before.heads, before.deprels) == before
 
 
+def test_confidence_is_drawn_behind_relations(folder, tmp_path):
+    options = ["--draw", "--confidence", "--output", tmp_path / "out.txt"]
+    run("parse", folder / "parser.tw", folder / "test.conllu", *options)
+    lines = [line for line in (tmp_path / "out.txt").read_text("utf-8").splitlines() if line]
+    assert len(lines) == sum(map(len, tw.read_conllu(folder / "test.conllu")))
+    assert all(line.endswith("%") for line in lines)
+
+
 def test_parse_scores_well_on_what_it_was_trained_for(folder, tmp_path):
     run("parse", folder / "parser.tw", folder / "test.conllu", "--output", tmp_path / "out.conllu")
     gold, parsed = tw.read_conllu(folder / "test.conllu"), tw.read_conllu(tmp_path / "out.conllu")
@@ -199,7 +207,8 @@ def test_a_parser_that_needs_tags_refuses_sentences_without(fail, folder, tmp_pa
     source = tmp_path / "bare.conllu"
     tw.write_conllu([tw.DepTree(["a", "fox"])], source)
     message = fail("parse", folder / "parser.tw", source, "--output", tmp_path / "out")
-    assert message.startswith(f"treewright: {source}: sentence 1 has no tags; expected some, or a parser")
+    found = f"{source}: sentence 1 has no tags, and this DependencyParser needs tags"
+    assert message == f"treewright: {found}; expected tags, or a model trained with --tags predicted"
     assert not (tmp_path / "out").exists()
 
 

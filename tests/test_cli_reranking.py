@@ -8,10 +8,9 @@ from rich.console import Console
 
 import treewright as tw
 from treewright.parsing.dependency.parser import Candidate
-from treewright.parsing.dependency.reasons import WeighedFeature
+from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.report.experiment import list_experiments
 from treewright.report.reranking import show_comparisons
-from treewright.rerank.reasons import Comparison
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +95,24 @@ def test_features_for_the_winner_come_first_and_both_sides_have_totals():
     assert not any("for three" in line for line in shown)
 
 
-def test_a_parser_alone_has_no_reasons(folder, tmp_path, fail):
+def test_a_parser_alone_is_explained_by_its_own_features(folder, tmp_path):
     options = ["--order", "1", "--epochs", "1", "--runs", "1", "--table-bits", "14"]
     run("train", "dependency", folder / "train.conllu", "--model", tmp_path / "p.tw", *options)
-    line = fail("explain", tmp_path / "p.tw", folder / "test.conllu")
-    assert line.endswith("p.tw has no reasons to show; expected a dependency parser trained with --rerank")
+    shown = run("explain", tmp_path / "p.tw", folder / "test.conllu", "--sentences", "1").stdout
+    assert shown.index("For tree 1, against tree 2: ") < shown.index("For tree 2, against tree 1: ")
+    assert "reranker" not in shown
+
+
+def test_a_model_without_features_is_refused_in_one_line(folder, tmp_path, fail):
+    run("train", "tagger", folder / "train.conllu", "--model", tmp_path / "t.tw", "--epochs", "1")
+    line = fail("explain", tmp_path / "t.tw", folder / "test.conllu")
+    expected = "expected a pipeline or a dependency parser with a linear model"
+    assert line.endswith(f"t.tw is a Tagger without features to show; {expected}")
 
 
 def test_reasons_for_words_without_tags_are_refused_in_one_line(model, tmp_path, fail):
     tw.write_conllu([tw.DepTree(["yes"], [0])], tmp_path / "bare.conllu")
-    assert "bare.conllu: sentence 1 has no tags; expected some" in fail(
+    assert "bare.conllu: sentence 1 has no tags, and this DependencyReranker needs tags" in fail(
         "explain", model, tmp_path / "bare.conllu"
     )
 

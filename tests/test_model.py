@@ -13,6 +13,7 @@ from treewright._naming import spelled_by
 from treewright.annotation.contract import Annotator, Request
 from treewright.errors import FormatError, InputError
 from treewright.kernels.compose import VectorKernel
+from treewright.learn.weights import PackedWeights
 from treewright.model import Model, State, find_class, identify, load_state, save_state
 from treewright.parsing.contract import PartScorer
 from treewright.rerank.any_candidates import CandidateReranker
@@ -32,6 +33,12 @@ def tagger(trees):
 def labeler():
     bank = tw.make_treebank(30, random_state=0)
     return tw.RoleLabeler().fit(bank.constituents, bank.propositions)
+
+
+def test_a_model_is_not_used_with_values_that_a_parameter_cannot_have():
+    parser = tw.DependencyParser()
+    with pytest.raises(InputError, match="n_jobs is 'a'; expected an integer of at least 1"):
+        parser.using(n_jobs="a")
 
 
 def test_a_fitted_model_is_used_with_parameters_that_it_looks_at(labeler):
@@ -319,3 +326,11 @@ def test_a_model_goes_where_a_link_leads(tmp_path):
 def test_a_missing_model_is_the_systems_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         tw.load(tmp_path / "none")
+
+
+def test_weights_of_other_types_are_refused_as_code_would_be_compiled_for_them():
+    field, state = PackedWeights(), State("Weights")
+    field.put(state, "weights", np.ones(4, dtype=np.float32))
+    state.arrays["weights.book"] = state.arrays["weights.book"].astype(np.float64)
+    with pytest.raises(InputError, match="expected weights of 32 bits"):
+        field.take(state, "weights")

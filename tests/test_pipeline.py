@@ -230,3 +230,45 @@ def test_training_goes_on_after_an_interruption(treebank, tmp_path, pipeline):
     again = tw.Pipeline(parser=tw.DependencyParser(**PARSER)).fit(treebank, checkpoint=tmp_path / "kept")
     weights = [each.parser_.scorer_.weights_ for each in (pipeline, again)]
     np.testing.assert_array_equal(*weights)
+
+
+def test_threads_of_a_pipeline_are_set_as_those_of_other_models(saved, treebank, text):
+    loaded = tw.load(saved)
+    expected = loaded(text).to_conllu()
+    assert loaded.set_params(n_jobs=2)(text).to_conllu() == expected
+    assert loaded.get_params()["n_jobs"] == 2
+    assert loaded.using(n_jobs=3).n_jobs == 3
+    assert loaded.n_jobs == 2
+    threads = tw.Pipeline(parser=tw.DependencyParser(**PARSER), n_jobs=2).fit(treebank)
+    assert threads.parser_.n_jobs == 2
+    assert threads(text).to_conllu() == expected
+
+
+def test_threads_of_a_pipeline_are_those_of_its_reranker_and_parser(treebank, monkeypatch):
+    reranker = tw.DependencyReranker(parser=tw.DependencyParser(**PARSER), k=2, folds=2)
+    seen = []
+    monkeypatch.setattr(
+        tw.DependencyReranker,
+        "fit",
+        lambda self, *_, **__: seen.append(self) or self.parser.fit(treebank[:30]),
+    )
+    tw.Pipeline(parser=reranker, n_jobs=2).fit(treebank[:30])
+    assert (seen[0].n_jobs, seen[0].parser.n_jobs) == (2, 2)
+    assert reranker.n_jobs == reranker.parser.n_jobs == 1
+
+
+def test_parameters_of_what_is_not_there_are_refused():
+    expected = "parser is None; expected an estimator whose n_jobs parser__n_jobs can set"
+    with pytest.raises(InputError, match=expected):
+        tw.Pipeline().set_params(parser__n_jobs=2)
+
+
+def test_words_that_are_known_are_asked_for_as_a_list(pipeline, treebank):
+    assert pipeline.knows_words(treebank[0].words[:1]) == [True]
+    with pytest.raises(InputError, match="words is 'abc'; expected a list of words"):
+        pipeline.knows_words("abc")
+
+
+def test_alternatives_of_a_pipeline_are_the_most_probable_heads(pipeline, text):
+    (marginals, *_), (first, *_) = pipeline.marginals(text), pipeline.alternatives(text, n=1)
+    assert [head for ((head, _),) in first] == marginals.argmax(axis=1).tolist()

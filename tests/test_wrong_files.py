@@ -1,5 +1,8 @@
 """Files of the wrong kind: one line says what was found and what was expected."""
 
+import io
+import re
+
 import pytest
 from commands import run
 
@@ -20,7 +23,7 @@ LOOKS = {
     "conllu": "CoNLL-U",
     "brackets": "trees in brackets",
     "props": "PropBank columns",
-    "binary": "a binary file",
+    "binary": "a binary file or UTF-16",
 }
 TREES = "CoNLL-U, trees in brackets or PropBank columns"
 
@@ -54,6 +57,31 @@ def test_what_has_no_words_is_refused_by_models_of_words(fail, files, tagger, na
     message = fail("parse", tagger, files / name)
     expected = "expected CoNLL-U or plain text"
     assert message == f"treewright: {files / name} looks like {LOOKS[name]}; {expected}"
+
+
+@pytest.mark.parametrize("options", [(), ("--raw",)])
+@pytest.mark.parametrize("name", ["text", "text.conllu"])
+def test_utf_16_is_told_as_what_may_be_a_binary_file(fail, tmp_path, tagger, name, options):
+    (tmp_path / name).write_text("1\tMary\n", encoding="utf-16")
+    assert re.search(
+        "binary files? (and|or) UTF-16; expected", fail("parse", tagger, tmp_path / name, *options)
+    )
+
+
+def test_predicted_columns_of_conll_x_are_left_out(tmp_path, tagger):
+    row = "1\tMary\t_\tPROPN\tNNP\t_\t0\troot\t{}\t{}\n\n"
+    for name, columns in {
+        "rows": ("0", "root"),
+        "rows.conll": ("0", "root"),
+        "rows.conllx": ("_", "_"),
+    }.items():
+        (tmp_path / name).write_text(row.format(*columns))
+        (tree,) = tw.read_conllu(io.StringIO(run("parse", tagger, tmp_path / name).stdout))
+        assert (tree.words, tree.heads.tolist()) == (["Mary"], [0])
+        assert (tree.deps, tree.misc) == (["_"], ["_"])
+    (tmp_path / "rows").write_text(row.format("0:root", "root"))
+    (tree,) = tw.read_conllu(io.StringIO(run("parse", tagger, tmp_path / "rows").stdout))
+    assert (tree.deps, tree.misc) == (["0:root"], ["root"])
 
 
 def test_plain_text_needs_a_tokenizer(fail, files, tagger):

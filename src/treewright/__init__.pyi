@@ -112,6 +112,7 @@ from .parsing.dependency.features import TemplateSet as TemplateSet
 from .parsing.dependency.lattice import Lattice as Lattice
 from .parsing.dependency.parser import Candidate as Candidate
 from .parsing.dependency.parser import DependencyParser as DependencyParser
+from .parsing.dependency.reasons import Comparison as Comparison
 from .parsing.dependency.reasons import WeighedFeature as WeighedFeature
 from .parsing.leftcorner.parser import LeftCornerParser as LeftCornerParser
 from .parsing.neural.scorer import NeuralScorer as NeuralScorer
@@ -121,7 +122,6 @@ from .rerank.any_candidates import CandidateReranker as CandidateReranker
 from .rerank.candidates import CandidateLists as CandidateLists
 from .rerank.constituents import ConstituentReranker as ConstituentReranker
 from .rerank.jackknife import jackknife_lists as jackknife_lists
-from .rerank.reasons import Comparison as Comparison
 from .rerank.reranker import DependencyReranker as DependencyReranker
 from .srl.arguments import Argument as Argument
 from .srl.arguments import FoundArguments as FoundArguments

@@ -36,7 +36,7 @@ COMMANDS = {
     "evaluate": Entry("treebanks:evaluate", "Score predictions against gold annotation."),
     "train": Entry("train:app", "Train a model."),
     "parse": Entry("parse:parse", "Parse sentences with a trained model."),
-    "explain": Entry("parse:explain", "Show why a reranker preferred a tree."),
+    "explain": Entry("parse:explain", "Show why a parser or its reranker preferred a tree."),
     "serve": Entry("serving:serve", "Serve parsers: a web page and a JSON service.", ServingCommand),
     "mine": Entry("mining:mine", "Select conjunctions of binary features by gradient mining."),
     "kernel": Entry("kernels:kernel", "Compute the matrix of a tree kernel."),

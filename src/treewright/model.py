@@ -33,7 +33,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from treewright._naming import spelled_by
-from treewright._validate import check_param, check_param_names, check_params
+from treewright._validate import check_param, check_param_names, check_params, constructor_hints
 from treewright._version import __version__
 from treewright.data.files import replacing
 from treewright.errors import FormatError, InputError, MissingDependencyError, quote
@@ -147,7 +147,12 @@ class Model:
         for key, value in params.items():
             name, _, inner = key.partition("__")
             if inner:
-                getattr(self, name).set_params(**{inner: value})
+                owner = getattr(self, name)
+                if not hasattr(owner, "set_params"):
+                    raise InputError(
+                        f"{name} is {owner!r}; expected an estimator whose {inner} {key} can set"
+                    )
+                owner.set_params(**{inner: value})
             else:
                 setattr(self, name, value)
         return self
@@ -162,7 +167,7 @@ class Model:
         Raises
         ------
         InputError
-            For parameters that are not `adjustable`.
+            For parameters that are not `adjustable`, and values that they cannot have.
         """
         check_param_names(self, params)
         for name in params:
@@ -171,6 +176,7 @@ class Model:
                 expected = f"one of {', '.join(having)}" if having else "none"
                 found = f"{name} has no effect on a {type(self).__name__} that is fitted"
                 raise InputError(f"{found}; expected {expected}, or with_params and fit")
+            check_param(name, params[name], constructor_hints(type(self))[name])  # type: ignore[arg-type]
         return copy(self).set_params(**params)
 
     def _learnt(self) -> list[Any]:

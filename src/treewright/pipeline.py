@@ -12,22 +12,20 @@ from typing import Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import FileName
+from treewright._typing import Count, FileName
 from treewright._validate import check_params
-from treewright.annotation.contract import Request
 from treewright.data.conllu import format_tree, read_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.formats import check_kind
 from treewright.data.remote import find_treebank
 from treewright.errors import InputError
 from treewright.model import Submodel, Unfitted, saved
-from treewright.parsing.dependency.annotator import DependencyAnnotator
+from treewright.parsing.dependency.annotator import ParserWrapper
 from treewright.parsing.dependency.constraints import FixedHeads
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import prefixed, report
 from treewright.rerank.reranker import DependencyReranker
 from treewright.scale import Client
-from treewright.tagging.tagger import Tagger
 from treewright.tagging.tokenizer import Tokenizer
 
 
@@ -77,7 +75,7 @@ class Document(Sequence[DepTree]):
         return "".join(map(format_tree, self.sentences))
 
 
-class Pipeline(DependencyAnnotator):
+class Pipeline(ParserWrapper):
     """A tokenizer, a tagger and a dependency parser, trained on one treebank and saved in one file.
 
     Parameters
@@ -87,6 +85,8 @@ class Pipeline(DependencyAnnotator):
     parser : DependencyParser or DependencyReranker, optional
         Its parameters are used; it has a tagger of its own (``tags="predicted"``). A reranker decides
         only if its gain on the dev set is significant, as its `significance_level` says.
+    n_jobs : int, optional
+        Number of threads (by default that of `parser`); results do not depend on it.
 
     Attributes
     ----------
@@ -113,9 +113,11 @@ class Pipeline(DependencyAnnotator):
         *,
         tokenizer: Tokenizer | None = None,
         parser: DependencyParser | DependencyReranker | None = None,
+        n_jobs: Count | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.parser = parser
+        self.n_jobs = n_jobs
 
     @staticmethod
     def read_training(
@@ -172,7 +174,10 @@ class Pipeline(DependencyAnnotator):
         tokenizer = (self.tokenizer or Tokenizer()).with_params()
         with prefixed("tokenizer: "):
             tokenizer.fit(trees, dev, checkpoint=folders[0])
-        fitted = parser.with_params().fit(trees, dev, checkpoint=folders[1], client=client)
+        jobs: dict[str, Any] = {} if self.n_jobs is None else {"n_jobs": self.n_jobs}
+        if jobs and first is not None and first is not parser:
+            jobs["parser"] = first.with_params(**jobs)
+        fitted = parser.with_params(**jobs).fit(trees, dev, checkpoint=folders[1], client=client)
         if isinstance(fitted, DependencyReranker) and not fitted.is_trusted_:
             report("the reranker does not gain significantly on dev and is left out")
             fitted = fitted.parser_
@@ -209,7 +214,7 @@ class Pipeline(DependencyAnnotator):
             As in `DependencyParser.predict`.
         """
         found = self._split(sentences)
-        return self.parser_.predict(found, fixed=fixed)
+        return self._inner.predict(found, fixed=fixed)
 
     def kbest(
         self,
@@ -220,7 +225,7 @@ class Pipeline(DependencyAnnotator):
     ) -> list[list[Any]]:
         """Return the `k` best trees of each sentence, the best first, each with its probability."""
         found = self._split(sentences)
-        return self.parser_.kbest(found, k, fixed=fixed)
+        return self._inner.kbest(found, k, fixed=fixed)
 
     def marginals(
         self,
@@ -230,7 +235,13 @@ class Pipeline(DependencyAnnotator):
     ) -> list[npt.NDArray[np.float64]]:
         """Return the probabilities of the heads of all words, as `DependencyParser.marginals` does."""
         found = self._split(sentences)
-        return self.parser_.marginals(found, fixed=fixed)
+        return self._inner.marginals(found, fixed=fixed)
+
+    @property
+    def _inner(self) -> DependencyParser | DependencyReranker:
+        """The parser, with the threads of the pipeline."""
+        self.check_is_fitted()
+        return self.parser_ if self.n_jobs is None else self.parser_.using(n_jobs=self.n_jobs)
 
     def _split(self, sentences: Any) -> Any:  # noqa: ANN401
         self.check_is_fitted()
@@ -240,22 +251,10 @@ class Pipeline(DependencyAnnotator):
             raise InputError("the sentences are a list of texts; expected one text, or lists of words")
         return sentences
 
-    def confidence(
-        self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
-    ) -> npt.NDArray[np.float64]:
-        """Return the probability of the head of each word of a tree."""
-        return self.parser_.confidence(parsed, marginals, fixed=fixed)
-
-    def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
-    ) -> None:
-        """Check that sentences have trees with the fixed heads."""
-        self.parser_.check_fixed(trees, fixed, start=start)
-
     def explain(self, trees: Any, *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
-        """Return why the best trees won, for pipelines with a reranker."""
+        """Return why the best trees won, as `explain` of the parser or the reranker does."""
         found = self._split(trees)
-        return self.parser_.explain(found, fixed=fixed)
+        return self._inner.explain(found, fixed=fixed)
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
@@ -276,40 +275,6 @@ class Pipeline(DependencyAnnotator):
         """The tokenizer inside the pipeline."""
         self.check_is_fitted()
         return self.tokenizer_
-
-    @property
-    def own_tagger(self) -> Tagger:
-        """The tagger inside the pipeline."""
-        self.check_is_fitted()
-        found = self.parser_.own_tagger
-        assert found is not None  # else it could be neither fitted nor loaded
-        return found
-
-    @property
-    def needs_tags(self) -> bool:
-        """Whether sentences must bring tags."""
-        self.check_is_fitted()
-        return self.parser_.needs_tags
-
-    @property
-    def known_tags(self) -> Sequence[str]:
-        """The tags that the pipeline was trained with."""
-        self.check_is_fitted()
-        return self.parser_.known_tags
-
-    def knows_words(self, words: Sequence[str]) -> list[bool] | None:
-        """Tell which words, in upper or lower case, occur in the training sentences."""
-        return self.parser_.knows_words(words)
-
-    def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a pipeline whose parser differs in some parameters; this one stays as it is."""
-        other = super().using()
-        other.parser_ = self.parser_.using(**params)
-        return other
-
-    def prepare_for(self, request: Request, *, n_jobs: int = 1) -> Self:
-        """Return a pipeline that does what is wanted; this one stays as it is."""
-        return super().prepare_for(request).using(n_jobs=n_jobs)
 
     def check_fitted_state(self) -> None:
         """Check that the parser has a tagger."""

@@ -18,9 +18,9 @@ from treewright._optional import require
 from treewright._validate import check_choice, check_integer
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
-from treewright.data.interop import list_words, read_words
+from treewright.data.interop import list_words, read_tokens
 from treewright.errors import InputError, quote
-from treewright.model import load
+from treewright.model import Model, load
 from treewright.tagging.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -182,15 +182,11 @@ class TreewrightComponent:
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Return the model as it stands in a file; options are in the config of the pipeline."""
-        with TemporaryDirectory() as folder:
-            self._ready().save(Path(folder, MODEL_FILE))
-            return Path(folder, MODEL_FILE).read_bytes()
+        return _as_bytes(self._ready())
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "TreewrightComponent":
         """Take the model from what `to_bytes` has returned."""
-        with TemporaryDirectory() as folder:
-            Path(folder, MODEL_FILE).write_bytes(data)
-            self.model = load(Path(folder, MODEL_FILE))
+        self.model = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> None:
@@ -361,15 +357,11 @@ class SpacyTokenizer:
 
     def to_bytes(self, **options: Any) -> bytes:  # noqa: ANN401
         """Return the tokenizer as it stands in a file."""
-        with TemporaryDirectory() as folder:
-            self._tokenizer.save(Path(folder, MODEL_FILE))
-            return Path(folder, MODEL_FILE).read_bytes()
+        return _as_bytes(self._tokenizer)
 
     def from_bytes(self, data: bytes, **options: Any) -> "SpacyTokenizer":  # noqa: ANN401
         """Take the tokenizer from what `to_bytes` has returned."""
-        with TemporaryDirectory() as folder:
-            Path(folder, MODEL_FILE).write_bytes(data)
-            self._tokenizer = load(Path(folder, MODEL_FILE))
+        self._tokenizer = _from_bytes(data)
         return self
 
     def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: ANN401
@@ -380,6 +372,20 @@ class SpacyTokenizer:
         """Take the tokenizer from the file that `to_disk` has written."""
         self._tokenizer = load(path)
         return self
+
+
+def _as_bytes(model: Model) -> bytes:
+    """Return a model as it stands in a file."""
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder, MODEL_FILE))
+        return Path(folder, MODEL_FILE).read_bytes()
+
+
+def _from_bytes(data: bytes) -> Any:  # noqa: ANN401
+    """Return the model of a file."""
+    with TemporaryDirectory() as folder:
+        Path(folder, MODEL_FILE).write_bytes(data)
+        return load(Path(folder, MODEL_FILE))
 
 
 def make_tokenizer(model: str) -> Callable[[Any], SpacyTokenizer]:
@@ -425,7 +431,7 @@ def _list_sentences(doc: "Doc") -> list[DocSentence]:
     """Return the sentences of a Doc, which is one of them if nothing was said about it."""
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     by_words = [(span, list_words(span)) for span in spans]
-    return [DocSentence(span, words, read_words(words)) for span, words in by_words]
+    return [DocSentence(span, words, read_tokens(words)) for span, words in by_words]
 
 
 def _key(sentence: DocSentence) -> tuple[int, int]:
@@ -509,7 +515,7 @@ def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
             Parse(ConstTree.from_child_counts(labels, counts), score)
             for labels, counts, score in kept["constituents"]
         ]
-    tree = read_words(list_words(span))
+    tree = read_tokens(list_words(span))
     return [
         Candidate(tree.with_heads(heads, relations), score, probability)
         for heads, relations, score, probability in kept.get("arcs", ())

@@ -186,7 +186,7 @@ def test_brackets_never_closed_are_counted_however_deep():
     ("damage", "message"),
     [
         (b"\xff", "<stream>:2: byte 0xff at byte 4; expected UTF-8"),
-        (b"\0", "<stream>:2: a NUL byte; expected text"),
+        (b"\0", "<stream>:2: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
         (b"\r", r"<stream>:2: a carriage return inside a line; expected lines that end in \n or \r\n"),
     ],
 )

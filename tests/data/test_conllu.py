@@ -410,7 +410,7 @@ def test_conllu_rejects_a_line_of_white_space(blank):
     ("damage", "message"),
     [
         (b"\xff", "<stream>:2: byte 0xff at byte 1; expected UTF-8"),
-        (b"\0", "<stream>:2: a NUL byte; expected text"),
+        (b"\0", "<stream>:2: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
         (b"\r1", r"<stream>:2: a carriage return inside a line; expected lines that end in \n or \r\n"),
     ],
 )

@@ -186,7 +186,10 @@ def test_utf16_is_damage():
 
 
 def test_a_nul_byte_is_named_with_its_line():
-    assert error_of(io.BytesIO(b"ok\nok\na\0b\n")) == "<stream>:3: a NUL byte; expected text"
+    assert (
+        error_of(io.BytesIO(b"ok\nok\na\0b\n"))
+        == "<stream>:3: a NUL byte, as in binary files and UTF-16; expected UTF-8"
+    )
 
 
 def test_a_lone_carriage_return_is_named_with_its_line():
@@ -290,7 +293,7 @@ def test_standard_input_may_be_replaced_by_text(monkeypatch):
 
 def test_an_error_on_standard_input_says_so(monkeypatch):
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(b"\0")))
-    assert error_of("-") == "<stdin>:1: a NUL byte; expected text"
+    assert error_of("-") == "<stdin>:1: a NUL byte, as in binary files and UTF-16; expected UTF-8"
 
 
 @pytest.mark.parametrize("options", [{"mode": "rb"}, {"mode": "rb", "buffering": 0}, {"encoding": "utf-8"}])

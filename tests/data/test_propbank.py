@@ -201,7 +201,7 @@ def test_props_error_names_the_file(tmp_path, monkeypatch):
     ("damage", "message"),
     [
         (b"\xff", "<stream>:1: byte 0xff at byte 3; expected UTF-8"),
-        (b"\0", "<stream>:1: a NUL byte; expected text"),
+        (b"\0", "<stream>:1: a NUL byte, as in binary files and UTF-16; expected UTF-8"),
         (b"\r", r"<stream>:1: a carriage return inside a line; expected lines that end in \n or \r\n"),
     ],
 )

@@ -1,5 +1,6 @@
 """Pictures of trees: well-formed whatever the words, all arcs and nodes there, nothing on top of anything."""
 
+import io
 import logging
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
@@ -315,6 +316,23 @@ def test_notes_that_are_not_of_the_tree_are_refused(gift, options, message):
     for draw in (tw.draw_svg, tw.draw):
         with pytest.raises(InputError, match=message):
             draw(gift, **options)
+
+
+def test_drawings_have_ascii_lines_where_standard_output_cannot_encode_others(gift, dog, monkeypatch):
+    drawn = [str(gift), tw.draw(dog), repr(tw.compare_trees([gift, gift]))]
+    assert not any(map(str.isascii, drawn))
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    plain = [str(gift), tw.draw(dog), repr(tw.compare_trees([gift, gift]))]
+    assert all(map(str.isascii, plain))
+    assert [len(text) for text in plain[:2]] == [len(text) for text in drawn[:2]]
+    print(tw.DepTree(["Zoë", "sleeps"], [2, 0]))  # raises nothing
+    assert str(tw.DepTree(["Zoë", "sleeps"], [2, 0])).splitlines()[0].startswith("+-> Zo\\xeb")
+
+
+def test_files_are_drawn_with_lines_whatever_standard_output_can_encode(gift, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    tw.draw(gift, tmp_path / "tree.txt")
+    assert "►" in (tmp_path / "tree.txt").read_text("utf-8")
 
 
 def test_without_a_path_the_drawing_is_text(gift, dog):

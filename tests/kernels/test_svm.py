@@ -173,7 +173,7 @@ def test_values_that_half_of_the_rows_have_are_not_computed_again():
     order = rng.permutation(80)
     for rows in (order[:10], order[5:42], order[:40], order[40:45]):
         cache.fetch(rows)
-    assert packed.asked == [(10, 80), (32, 80), (3, 38)]
+    assert packed.asked == [(10, 80), (16, 80), (16, 80), (3, 38)]
     assert cache.n_computed == 45
     np.testing.assert_array_equal(cache.kept[cache.slots[order[:45]]], matrix[order[:45]].astype(np.float32))
 
@@ -216,3 +216,16 @@ def test_values_that_are_no_numbers_of_32_bits_are_told(value, name):
         InputError, match=f"the kernel of examples 3 and 7 is {name}; expected a finite number"
     ):
         RowCache(PackedMatrix(matrix)).fetch(np.array([3]))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 40])
+def test_rows_are_computed_together_whatever_the_number_of_threads(n_jobs):
+    class Recorded(PackedMatrix):
+        def block(self, rows_a, rows_b):
+            asked.append(tuple(rows_a.tolist()))
+            return super().block(rows_a, rows_b)
+
+    asked = []
+    matrix = np.eye(50)
+    RowCache(Recorded(matrix), n_jobs=n_jobs).fetch(np.arange(40))
+    assert sorted(asked) == [tuple(range(16)), tuple(range(16, 32)), tuple(range(32, 40))]

@@ -425,3 +425,9 @@ def test_every_figure_of_a_real_file_that_is_perturbed_equals_that_of_the_script
         guess = perturbed(gold, Random(seed), rate)
         assert_equal_to_script(gold, guess, multiple_roots=True)
         assert_equal_to_script(guess, gold, multiple_roots=True)
+
+
+@pytest.mark.parametrize("wrong", [tw.DepTree(["a"], [0], ["root"]), 3, iter([])])
+def test_what_is_neither_a_list_nor_a_file_is_refused(wrong):
+    with pytest.raises(InputError, match=r"the sentences are a \w+; expected a list of DepTree"):
+        tw.metrics.conll2018(wrong, wrong)

@@ -98,7 +98,7 @@ def test_marginals_of_edges_are_derivatives_of_the_log_sum(seed):
     fill_marginals(graph, 1.0, marginal)
     fill_edge_marginals(graph, marginal, shares)
     expected, step = [], 1e-5
-    for node, number in [(node, number) for node in range(6) for number in range(len(edges[node]))]:
+    for node, number in [(at, number) for at, each in enumerate(edges) for number in range(len(each))]:
         sums = []
         for sign in (1, -1):
             changed = [list(each) for each in edges]

@@ -11,7 +11,7 @@ from rich.console import Console
 import treewright as tw
 from treewright._optional import install_command
 from treewright.checkpoint import Checkpoint
-from treewright.report.demo import claim_folder, find_patterns, learn, run_demo, save_page
+from treewright.report.demo import claim_folder, find_patterns, learn, pattern_table, run_demo, save_page
 from treewright.report.pages import GENERATOR, Provenance, is_page
 from treewright.report.tables import Column, Findings, Table
 
@@ -36,7 +36,8 @@ def test_the_demo_shows_trees_scores_and_what_was_found_again(made):
     for name in ("next word", "majority head tag", "third-order parser", "reranked"):
         assert name in shown
     assert "reranked - parser:" in shown
-    assert "planted patterns that decide more than 3 times" in shown
+    assert "70 training sentences are too few, as a pattern must decide more than 3 times." in shown
+    assert "planted   rank" not in shown  # a table without rows
 
 
 def test_the_demo_keeps_its_treebank_and_its_model(made):
@@ -113,6 +114,9 @@ def test_planted_patterns_are_found_word_for_word():
     train, dev = bank.dependencies[:800], bank.dependencies[800:]
     reranker = learn(Console(file=io.StringIO()), train, dev, random_state=0, n_jobs=2)
     found, n_wanted = find_patterns(reranker, bank, 800)
+    table = pattern_table(reranker, bank, 800)
+    assert table.caption.startswith(f"Of the {n_wanted} planted patterns that decide more than 3 times")
+    assert (len(table.rows), table.notes) == (min(len(found), 12), [])
     assert len(found) > n_wanted / 4
     for find in found:
         assert find.n_decisions > 3

@@ -4,7 +4,9 @@ import asyncio
 import json
 import sys
 import threading
+import tomllib
 from copy import copy
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import numpy as np
@@ -70,7 +72,7 @@ def test_models_say_what_they_are(client):
     assert not described["parser"]["needs_tags"]
     assert "NOUN" in described["parser"]["tags_known"]
     assert described["reranker"]["compares"]
-    assert not described["parser"]["compares"]
+    assert described["parser"]["compares"]
     assert described["constituents"]["kind"] == "constituent"
     assert not described["constituents"]["explains"]
 
@@ -90,6 +92,28 @@ def test_a_model_that_knows_other_words_is_offered_other_examples():
     assert english == read_examples()[1]
     assert choose_examples(knows(set())) == []
     assert choose_examples(lambda words: None) == []
+
+
+@pytest.mark.parametrize("name", ["japanese", "chinese", "thai"])
+def test_examples_without_spaces_are_split_as_the_model_does(name):
+    data = tomllib.loads(files("treewright.web").joinpath("examples.toml").read_text("utf-8"))
+    split = lambda text: [tw.DepTree(list(text))]  # noqa: E731
+    known = {letter for sentence in data[name] for letter in sentence}
+    assert choose_examples(lambda words: [word in known for word in words], split) == data[name]
+    assert choose_examples(lambda words: [word in known for word in words]) == []
+
+
+def test_a_raw_text_is_plain_whatever_it_looks_like(client):
+    text = "1\tThe\tthe\tDET\tDT\t_\t0\troot\t_\t_\n"
+    assert ask(client, "/parse", text=text)["sentences"][0]["words"] == ["The"]
+    assert ask(client, "/parse", text=text, raw=True)["sentences"][0]["words"][:2] == ["1", "The"]
+
+
+def test_raw_is_refused_with_words(client):
+    question = {"sentences": [[{"word": "The"}]], "raw": True}
+    refused = client.post("/parse", json=question)
+    assert refused.status_code == 422
+    assert refused.json() == {"error": "raw has no effect with sentences; expected text"}
 
 
 def test_words_that_the_model_has_never_seen_are_named(client, models):

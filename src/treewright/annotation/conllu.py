@@ -10,7 +10,7 @@ from treewright.annotation.raw_text import split_by_rules
 from treewright.data.conllu import CONLLU, declared_layout, format_tree, iter_conllu
 from treewright.data.deptree import DepTree
 from treewright.data.files import iter_text, source_name
-from treewright.data.formats import NO_TEXT, TITLES, open_text_or_trees
+from treewright.data.formats import FORMATS, NO_TEXT, TITLES, open_text_or_trees
 from treewright.errors import InputError
 
 OTHERS = {"brackets": TITLES["constituents"], "props": TITLES["propositions"], "binary": NO_TEXT}
@@ -19,7 +19,7 @@ OTHERS = {"brackets": TITLES["constituents"], "props": TITLES["propositions"], "
 
 @contextmanager
 def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterator[DepTree]]:  # noqa: ANN401
-    """Open CoNLL-U, whose heads may be missing, or plain text, whichever it is.
+    """Open CoNLL-U or the like, whose heads may be missing, or plain text, whichever it is.
 
     Text is split by the tokenizer, if there is one, or by spaCy's rules for the language of the request.
     """
@@ -33,8 +33,8 @@ def open_words(source: str, request: Request, tokenizer: Any) -> Iterator[Iterat
             yield tokenizer.iter_split(iter_text(stream))
         elif request.raw:
             yield split_by_rules(stream, "xx")
-        elif content == "conllu":
-            yield iter_conllu(stream, require_heads=False)
+        elif content in FORMATS and FORMATS[content].kind == "dependencies":
+            yield FORMATS[content].read(stream, require_heads=False)
         elif content in OTHERS:
             found = f"{source_name(source)} looks like {OTHERS[content]}"
             remedy = " (--raw, if it is text)" if content != "binary" and tokenizer is not None else ""

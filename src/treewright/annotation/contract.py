@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from treewright._naming import named, setting
 from treewright._typing import FileName, Range, TagSource
 from treewright._validate import check_choice
+from treewright.data.files import STANDARD
 from treewright.errors import InputError
 from treewright.model import Model
 
@@ -52,7 +53,7 @@ class Request:
     tags : {"gold", "predicted"}, optional
         Use the tags of the input, or predict them (by default as trained).
     confidence : bool
-        Write the probability of each arc to MISC.
+        Write the probability of each arc to MISC, or draw it behind the relation.
     fixed_heads : bool
         Keep the heads that the input has (_ where unknown).
     draw : bool
@@ -179,7 +180,9 @@ class Annotator(Model):
 
     def explain(self, sentences: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return why the best analyses won."""
-        raise InputError(f"a {type(self).__name__} has no reasons; expected a model trained with --rerank")
+        raise InputError(
+            f"a {type(self).__name__} has no reasons; expected a dependency parser or a pipeline"
+        )
 
 
 ABLE = {
@@ -195,12 +198,26 @@ ABLE = {
 """Who understands the parts of a request."""
 
 
-def draw_analyses(number: int, analyses: list[Analysis]) -> str:
-    """Return the trees of a sentence as pictures for the terminal, k-best trees with rank and score."""
-    from treewright.drawing.pictures import draw
+def draw_analyses(
+    target: str, confidence_of: Callable[[Any], Sequence[float]] | None, number: int, analyses: list[Analysis]
+) -> str:
+    """Return the trees of a sentence as drawings, k-best trees with rank and score.
+
+    Parameters
+    ----------
+    target : str
+        The file, or ``"-"``, of which the encoding is respected.
+    confidence_of : callable, optional
+        Returns the confidence in the arcs of a tree, if it is to be shown.
+    number, analyses
+        As in `Formatter`.
+    """
+    from treewright.drawing.pictures import draw_text, for_terminal
 
     shown = []
     for rank, analysis in enumerate(analyses, start=1):
         title = f"sentence {number}, tree {rank}, score {analysis.score:.4f}\n" if len(analyses) > 1 else ""
-        shown.append(f"{title}{draw(analysis.tree)}\n\n")
-    return "".join(shown)
+        confidence = confidence_of(analysis.tree) if confidence_of else None
+        shown.append(f"{title}{draw_text(analysis.tree, confidence=confidence)}\n\n")
+    text = "".join(shown)
+    return for_terminal(text) if target == STANDARD else text

@@ -7,8 +7,10 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, TypeAlias
 
+from treewright._naming import setting
 from treewright.data.consttree import ConstTree, unescape_word
 from treewright.data.deptree import DepTree
+from treewright.data.descriptions import universal_tags
 from treewright.errors import InputError, quote
 
 SentenceLike: TypeAlias = DepTree | ConstTree | Sequence[str] | Sequence[tuple[str, str | None]]
@@ -18,28 +20,6 @@ TagColumn: TypeAlias = Literal["upos", "xpos"]
 SENTENCE = "a tree, a list of words or a list of (word, tag) pairs"
 SENTENCES = f"a list of sentences, each {SENTENCE}"
 WORD = "a word or a tuple (word, tag)"
-UNIVERSAL_TAGS = frozenset(
-    [
-        "ADJ",
-        "ADP",
-        "ADV",
-        "AUX",
-        "CCONJ",
-        "DET",
-        "INTJ",
-        "NOUN",
-        "NUM",
-        "PART",
-        "PRON",
-        "PROPN",
-        "PUNCT",
-        "SCONJ",
-        "SYM",
-        "VERB",
-        "X",
-    ]
-)
-"""Those of Universal Dependencies."""
 
 
 def list_sentences(sentences: object, reader: object) -> list[Any]:
@@ -155,7 +135,7 @@ def check_tags(
     for number, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
         if sentence is not tree:
             tags = _check_all_tagged(tree, number, reader)
-            if tags and not (UNIVERSAL_TAGS | set(known)).intersection(tags):
+            if tags and not (universal_tags() | set(known)).intersection(tags):
                 name = type(reader).__name__
                 seen = ", ".join(sorted(set(known) - {"_"})[:8])
                 raise InputError(
@@ -181,11 +161,13 @@ def _check_all_tagged(tree: DepTree, number: int, reader: object) -> list[str]:
     return tags
 
 
-def missing_tags(found: str, reader: object, where: str = "") -> InputError:
+def missing_tags(
+    found: str, reader: object, where: str = "", *, expected: str = "(word, tag) pairs, trees with tags"
+) -> InputError:
     """Return the error for words without the tags that a model needs."""
     return InputError(
-        f"{found}{where}, and this {type(reader).__name__} needs tags; expected (word, tag) pairs, trees "
-        f"with tags{where}, or a model trained with tags='predicted'"
+        f"{found}{where}, and this {type(reader).__name__} needs tags; expected {expected}{where}, or a "
+        f"model trained with {setting('tags', 'predicted')}"
     )
 
 

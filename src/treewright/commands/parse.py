@@ -104,7 +104,7 @@ def check_annotator(path: str, model: Any) -> "Annotator":  # noqa: ANN401
 
 
 def explain(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Dependency parser trained with --rerank.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline, or dependency parser.")],
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="Plain text or CoNLL-U (- for standard input).")
     ],
@@ -116,11 +116,11 @@ def explain(
     ] = False,
     language: Language = None,
 ) -> None:
-    """Show why a reranker preferred a tree.
+    """Show why a parser or its reranker preferred a tree.
 
     Prints the best candidates, the features for the winner, and those for the second candidate, with totals.
 
-    Example: `treewright explain parser.tw sentence.conllu`
+    Example: `treewright explain en sentences.txt`
     """
     from itertools import islice
 
@@ -128,11 +128,10 @@ def explain(
     from treewright.report.reranking import show_comparisons
 
     request = Request(raw=raw, language=language)
-    reranker = check_annotator(model, load(model))
-    if not reranker.explains:
-        raise InputError(
-            f"{model} has no reasons to show; expected a dependency parser trained with --rerank"
-        )
-    with reranker.open_sentences(source, request) as found:
+    parser = check_annotator(model, load(model))
+    if not parser.explains:
+        given = f"{model} is a {type(parser).__name__} without features to show"
+        raise InputError(f"{given}; expected a pipeline or a dependency parser with a linear model")
+    with parser.open_sentences(source, request) as found:
         trees = [tree for tree in islice(found, sentences) if len(tree)]
-    show_comparisons(Console(), reranker.explain(trees), n_candidates=candidates, n_reasons=reasons)
+    show_comparisons(Console(), parser.explain(trees), n_candidates=candidates, n_reasons=reasons)

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from treewright._typing import Count, FileName, LiftingScheme, NonNegativeInt
+from treewright._typing import Count, FileName, NonNegativeInt
 from treewright._validate import GIVEN, effective_if
 from treewright.commands.signatures import Chosen, Options, takes
 from treewright.commands.work import check_writable
-from treewright.data.formats import FormatName
-from treewright.data.heads import RuleName
+from treewright.data.convert import convert_file
 from treewright.data.remote import fetch_treebank
 from treewright.errors import InputError, quote
 
@@ -28,41 +27,7 @@ CONVERSION = {"from_format": "from", "to_format": "to", "lift": "projectivize", 
 """Options whose names Python has for something else."""
 
 
-def conversion(
-    *,
-    from_format: FormatName | None = None,
-    to_format: FormatName | None = None,
-    rules: RuleName | None = None,
-    functions: bool = False,
-    traces: bool = False,
-    unescape: bool = False,
-    lift: LiftingScheme | None = None,
-    lower: bool = False,
-) -> None:
-    """Have options.
-
-    Parameters
-    ----------
-    from_format : str, optional
-        Format of IN (by default by name or content).
-    to_format : str, optional
-        Format of OUT (by default by its name).
-    rules : str, optional
-        Head rules for brackets to dependencies (yamada-matsumoto by default).
-    functions : bool
-        Keep function tags in brackets.
-    traces : bool
-        Keep traces in brackets.
-    unescape : bool
-        Write words -LRB- as brackets.
-    lift : str, optional
-        Lift crossing arcs by this scheme.
-    lower : bool
-        Undo the lifting of --projectivize.
-    """
-
-
-@takes(chosen=Options(conversion, spellings=CONVERSION))
+@takes(chosen=Options(convert_file, spellings=CONVERSION, leave_out=("source", "target")))
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, or - for standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
@@ -74,8 +39,6 @@ def convert(
 
     Example: `treewright convert wsj.mrg wsj.conllu --rules collins`
     """
-    from treewright.data.convert import convert_file
-
     convert_file(source, target, **chosen.values)
 
 

@@ -9,7 +9,6 @@ from treewright._typing import LiftingScheme
 from treewright.data.files import Source, is_same_file
 from treewright.data.formats import Format, FormatName, find_format, format_of_name, open_told
 from treewright.data.heads import RuleName, to_dependencies
-from treewright.data.projective import deprojectivize, projectivize
 from treewright.errors import InputError
 
 DEFAULT_RULES: RuleName = "yamada-matsumoto"
@@ -34,17 +33,25 @@ def convert_file(
     ----------
     source, target : str
         Files, or ``"-"``.
-    from_format, to_format : str, optional
-        Names of formats; otherwise told by the files' names, or the content of `source`.
+    from_format : str, optional
+        Format of the input (by default by name or content).
+    to_format : str, optional
+        Format of the output (by default by its name).
     rules : str, optional
-        Head rules, for constituents to dependencies; `DEFAULT_RULES` without it.
-    functions, traces, unescape : bool
-        As in `read_brackets`.
+        Head rules for brackets to dependencies (yamada-matsumoto by default).
+    functions : bool
+        Keep function tags in brackets.
+    traces : bool
+        Keep traces in brackets.
+    unescape : bool
+        Write words -LRB- as brackets.
     lift : str, optional
-        Scheme in which crossing arcs are lifted.
+        Lift crossing arcs by this scheme.
     lower : bool
-        Undo that.
+        Undo the lifting of crossing arcs.
     """
+    from treewright.data.projective import deprojectivize, projectivize  # compiled: not for help texts
+
     if lift is not None and lower:
         raise InputError(f"{named('lift')} and {named('lower')} are both given; expected one of them")
     writing = find_format(to_format) if to_format else format_of_name(target)

@@ -124,7 +124,7 @@ class DepTree(Drawn):
         extra_lines: Sequence[ExtraLine] = (),
         columns: Mapping[str, list[str]] | None = None,
     ) -> None:
-        self.words = _strings("words", words)
+        self.words = list_strings("words", words)
         n = len(self.words)
         self.heads = _checked_heads(heads, n)
         self.deprels = _column("deprels", deprels, n)
@@ -134,7 +134,7 @@ class DepTree(Drawn):
         self.feats = _column("feats", feats, n)
         self.deps = _column("deps", deps, n)
         self.misc = _column("misc", misc, n)
-        self.comments = _strings("comments", comments)
+        self.comments = list_strings("comments", comments)
         self.extra_lines = list(extra_lines)
         self.columns = {name: _column(name, values, n) for name, values in (columns or {}).items()}
 
@@ -294,7 +294,7 @@ class DepTree(Drawn):
     def with_comments(self, comments: Sequence[str]) -> Self:
         """Return the same sentence under other comment lines."""
         changed = self._copy()
-        changed.comments = _strings("comments", comments)
+        changed.comments = list_strings("comments", comments)
         return changed
 
     def _copy(self) -> Self:
@@ -367,13 +367,13 @@ def _checked_heads(heads: Sequence[int] | npt.NDArray[np.integer] | None, n: int
 def _column(name: str, values: Sequence[str] | None, n: int) -> list[str]:
     if values is None:
         return ["_"] * n
-    column = _strings(name, values)
+    column = list_strings(name, values)
     if len(column) != n:
         raise InputError(f"{name} has {len(column)} values; expected {n}, one a word")
     return column
 
 
-def _strings(name: str, values: Sequence[str]) -> list[str]:
+def list_strings(name: str, values: Sequence[str]) -> list[str]:
     """Return strings as a list; refuse all else, and one string, which would come apart into letters."""
     if not isinstance(values, list | tuple):
         _check_is_list(name, values)

@@ -46,12 +46,14 @@ class Descriptions(NamedTuple):
         The universal ones and those of the Penn Treebank.
     phrases : dict of str to LabelDescription
         Labels of constituents of the Penn Treebank.
+    universal_tags : frozenset of str
     """
 
     groups: dict[str, str]
     relations: dict[str, Relation]
     tags: dict[str, LabelDescription]
     phrases: dict[str, LabelDescription]
+    universal_tags: frozenset[str]
 
 
 @cache
@@ -61,9 +63,18 @@ def read_descriptions() -> Descriptions:
     return Descriptions(
         data["groups"],
         {name: Relation(*fields) for name, fields in data["relations"].items()},
-        {name: LabelDescription(*fields) for name, fields in data["tags"].items()},
+        {
+            name: LabelDescription(*fields)
+            for name, fields in (data["penn_tags"] | data["universal_tags"]).items()
+        },
         {name: LabelDescription(*fields) for name, fields in data["phrases"].items()},
+        frozenset(data["universal_tags"]),
     )
+
+
+def universal_tags() -> frozenset[str]:
+    """Return the tags of Universal Dependencies."""
+    return read_descriptions().universal_tags
 
 
 def describe_relation(relation: str) -> Relation | None:

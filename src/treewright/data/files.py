@@ -31,6 +31,7 @@ BLANKS = b"\xef\xbb\xbf \t\r\n"
 CHUNK_SIZE = 1 << 16
 LONGEST_LINE = 1 << 26
 """Bytes after which a line is taken for what has no lines; a small compressed file may hold any number."""
+NUL = "a NUL byte, as in binary files and UTF-16"
 STANDARD, STANDARD_OUTPUT = "-", "standard output"
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """No space left, a file larger than the system allows, or a quota that is exceeded."""
@@ -71,8 +72,7 @@ def iter_chunks(source: Source) -> Iterator[tuple[int, list[str]]]:
                 yield number, lines
                 number += len(lines)
     except UnicodeDecodeError as error:  # of a file that the caller opened as text
-        line = number + error.object.count(b"\n", 0, error.start)
-        raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
+        raise _undecodable(name, number, error) from error
     except DAMAGED_GZIP as error:
         raise _damaged(name, number, error) from error
     except _LineTooLongError as error:
@@ -96,8 +96,7 @@ def iter_text(source: Source) -> Iterator[str]:
                 yield text
                 number += text.count("\n")
     except UnicodeDecodeError as error:
-        line = number + error.object.count(b"\n", 0, error.start)
-        raise FormatError(name, line, f"byte {error.object[error.start]:#04x}", "UTF-8") from error
+        raise _undecodable(name, number, error) from error
     except DAMAGED_GZIP as error:
         raise _damaged(name, number, error) from error
 
@@ -122,6 +121,13 @@ class _LineTooLongError(Exception):
 
 def _damaged(name: str, number: int, error: Exception) -> FormatError:
     return FormatError(name, number, f"gzip data are damaged ({error})", "a whole file")
+
+
+def _undecodable(name: str, number: int, error: UnicodeDecodeError) -> FormatError:
+    """Return the error for bytes, the first of which are in line `number`, that are not UTF-8."""
+    line = number + error.object.count(b"\n", 0, error.start)
+    found = NUL if b"\0" in error.object else f"byte {error.object[error.start]:#04x}"
+    return FormatError(name, line, found, "UTF-8")
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
@@ -279,7 +285,7 @@ class _Joined(io.RawIOBase):
 def _decode(raw: bytes, name: str, number: int) -> list[str]:
     """Decode whole lines that begin at line `number`; an error names that line."""
     if b"\0" in raw:
-        raise FormatError(name, number, "a NUL byte", "text")
+        raise FormatError(name, number, NUL, "UTF-8")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

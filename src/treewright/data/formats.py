@@ -24,6 +24,8 @@ from treewright.errors import InputError
 BRACKETED = re.compile(r"\ufeff?\s*+\(\s*+[^\s()]*+\s*+\(")
 CONLLU_COMMENT = re.compile(r"# *((sent_id|text|global\.columns) *=|(newdoc|newpar)( |\r?$))")
 CONLLU_ROW = re.compile(r"([0-9]+(-[0-9]+|\.[0-9]+)?\t[^\t]*\t|[^\t]*(\t[^\t]*){7})")
+CONLLX_ROW = re.compile(rb"([^\t]*\t){8}[0-9]+\t[^\t]*$")
+"""A number where CoNLL-U has enhanced dependencies is a PHEAD."""
 CANDIDATE = re.compile(rb"[0-9]+\t[0-9]+\t[^\t]+\t\(")
 """How a line of k-best trees in brackets begins, as constituency parsers write them."""
 N_COLUMNS, LEAST_COLUMNS = 10, 8
@@ -38,7 +40,7 @@ FormatName: TypeAlias = Literal["conllu", "conllx", "conll2009", "brackets", "pr
 class Format(NamedTuple):
     """A file format: what it holds, how to read it, how to write it."""
 
-    name: str
+    name: FormatName
     kind: str
     """"dependencies", "constituents" or "propositions"."""
     read: Callable[..., Iterator[Any]]
@@ -60,7 +62,7 @@ FORMATS = {
 
 TITLES = {"dependencies": "CoNLL-U", "constituents": "trees in brackets", "propositions": "PropBank columns"}
 """What files of each kind are called in messages."""
-PLAIN_TEXT, NO_TEXT = "plain text", "a binary file"
+PLAIN_TEXT, NO_TEXT = "plain text", "a binary file or UTF-16"
 
 
 def find_format(name: str) -> Format:
@@ -165,7 +167,7 @@ def refuse_trees(path: str, expected: str) -> None:
             raise InputError(f"{path} looks like {found}; expected {expected}")
 
 
-Content = Literal["conllu", "brackets", "props", "text", "binary"]
+Content = Literal["conllu", "conllx", "conll2009", "brackets", "props", "text", "binary"]
 
 
 @contextmanager
@@ -174,12 +176,15 @@ def open_text_or_trees(source: str) -> Iterator[tuple[Content, IO[bytes]]]:
     named = format_of_name(source)
     with open_begun(source, _tells_content) as (begin, stream):
         content: Content = tell_content(begin.decode("utf-8", errors="replace"))
+        row = _first_row(begin.split(b"\n"))
         if named is not None and named.kind != "propositions":
-            content = "brackets" if named.kind == "constituents" else "conllu"
-        elif content == "conllu" and _is_props(_first_row(begin.split(b"\n"))):
+            content = named.name
+        elif content == "conllu" and _is_props(row):
             content = "props"
         elif content == "text" and b"\0" in begin:
             content = "binary"
+        if content == "conllu" and row is not None and CONLLX_ROW.match(row):
+            content = "conllx"
         yield content, stream
 
 

@@ -221,7 +221,7 @@ def list_words(tokens: Iterable["Token"]) -> list["Token"]:
     return [token for token in tokens if not token.text.isspace()]
 
 
-def read_words(words: Sequence["Token"]) -> DepTree:
+def read_tokens(words: Sequence["Token"]) -> DepTree:
     """Return a sentence of words with all that spaCy knows of them, but for their heads."""
     return DepTree(
         [token.text for token in words],
@@ -236,7 +236,7 @@ def read_words(words: Sequence["Token"]) -> DepTree:
 def _from_spacy_sentence(sentence: "Span") -> DepTree:
     words = list_words(sentence)
     position = {token.i: number for number, token in enumerate(words, start=1)}
-    return read_words(words).with_heads(
+    return read_tokens(words).with_heads(
         [_head_position(token, position) for token in words],
         ["root" if token.dep_ == "ROOT" else token.dep_ or "_" for token in words],
     )

@@ -1,6 +1,7 @@
 """Pictures of trees: SVG, PNG, text, and candidates side by side."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from html import escape
@@ -24,7 +25,7 @@ from treewright.drawing.layout import (
     line_looks,
 )
 from treewright.drawing.png import write_png
-from treewright.drawing.terminal import draw_constituents, draw_dependencies
+from treewright.drawing.terminal import draw_constituents, draw_dependencies, encodable
 from treewright.errors import InputError
 
 STYLE = (
@@ -168,6 +169,8 @@ def draw(
 ) -> str | None:
     """Draw a tree into a file or, without one, as text for the terminal.
 
+    Where standard output cannot encode the lines, they are ASCII characters.
+
     Parameters
     ----------
     tree : DepTree, ConstTree or candidate
@@ -193,12 +196,12 @@ def draw(
     """
     tree = _tree_of(tree)
     if path is None:
-        return _draw_text(tree, marked, confidence)
+        return for_terminal(draw_text(tree, marked, confidence))
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(f"path is {os.fspath(path)!r}; expected a name in {', '.join(SUFFIXES)}")
     if suffix == ".txt":
-        text = _draw_text(tree, marked, confidence) + "\n"
+        text = draw_text(tree, marked, confidence) + "\n"
     else:
         layout = lay_out(tree, marked=marked, confidence=confidence)
         text = _write_svg(layout) + "\n" if suffix == ".svg" else ""
@@ -210,7 +213,13 @@ def draw(
     return None
 
 
-def _draw_text(tree: Tree, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> str:
+def for_terminal(text: str) -> str:
+    """Return a drawing as standard output can encode it."""
+    return encodable(text, getattr(sys.stdout, "encoding", None))
+
+
+def draw_text(tree: Tree, marked: Collection[int] = (), confidence: Sequence[float] | None = None) -> str:
+    """Draw a tree as text."""
     check_notes(tree, marked, confidence)
     if isinstance(tree, DepTree):
         return draw_dependencies(tree, marked=marked, confidence=confidence)
@@ -315,8 +324,8 @@ class SideBySide:
     def __repr__(self) -> str:
         ranked = enumerate(self._candidates, start=1)
         captions = [f"{rank}. {_describe(each)}".rstrip() for rank, each in ranked]
-        drawn = map(_draw_text, self.trees, self.differences)
-        return "\n\n".join("\n".join(parts) for parts in zip(captions, drawn, strict=True))
+        drawn = map(draw_text, self.trees, self.differences)
+        return for_terminal("\n\n".join("\n".join(parts) for parts in zip(captions, drawn, strict=True)))
 
     def _repr_html_(self) -> str:
         figures = [

@@ -12,6 +12,8 @@ Arc: TypeAlias = tuple[int, int]
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 BOXES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
 """The box character for each sum of the directions in which a line leaves it."""
+ARROW = "►"
+ASCII_LINES = str.maketrans(BOXES[1:] + ARROW, "|||-+++-+++-+++>")
 
 
 def draw_dependencies(
@@ -35,6 +37,21 @@ def draw_dependencies(
     ]
     rows = zip(_arc_lines(arcs, len(tree)), *columns, strict=True)
     return "\n".join(f"{line} {word}  {tag}  {rel}" for line, word, tag, rel in rows)
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    r"""Return a drawing in characters that an encoding has: as it is, or with ASCII lines and escaped words.
+
+    Examples
+    --------
+    >>> print(encodable("└─► Märy", "ascii"))
+    +-> M\xe4ry
+    """
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        return text.translate(ASCII_LINES).encode(error.encoding, "backslashreplace").decode(error.encoding)
+    return text
 
 
 def shown_tags(tree: DepTree) -> list[str]:
@@ -107,7 +124,7 @@ def _arc_lines(arcs: list[Arc], n_words: int) -> list[str]:
             for nearer in range(level):
                 cells[row][nearer] |= LEFT | RIGHT
     dependents = {word for _, word in arcs}
-    ends = ["►" if row in dependents else "─" if any(cells[row]) else " " for row in range(n_words)]
+    ends = [ARROW if row in dependents else "─" if any(cells[row]) else " " for row in range(n_words)]
     return [_draw_row(row) + end for row, end in zip(cells, ends, strict=True)]
 
 

@@ -29,6 +29,8 @@ WORKING_SIZE = 64
 """Rows that are asked for at one time, at least, as long as there is room for twice as many."""
 PIECE = 1 << 23
 """Kernel values that are computed at one time, at most, unless one row has more."""
+ROWS_AT_ONCE = 16
+"""Rows computed at one time, at most, with any number of threads: BLAS rounds by how many they are."""
 READY_SHARE = 0.5
 """Examples whose rows are there go first while their violation is at least that much of the largest."""
 GROWTH = 1 / 16
@@ -122,7 +124,7 @@ class RowCache:
         self._fetched[slots] = self._clock
 
     def _fill(self, missing: Integers, slots: Integers) -> None:
-        size = min(max(1, PIECE // len(self)), -(-len(missing) // self.n_jobs))
+        size = min(max(1, PIECE // len(self)), ROWS_AT_ONCE)
         pieces = [slice(begin, begin + size) for begin in range(0, len(missing), size)]
 
         def fill(piece: slice) -> None:

@@ -83,5 +83,6 @@ class PackedWeights:
             return None
         book = Array("f", low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT).take(state, f"{name}.book")
         codes = Array("u").take(state, f"{name}.codes")
+        expect(book.dtype == np.float32, "weights of 32 bits, for which there is compiled code")
         expect(codes.size >= self._min_size, f"a table of at least {self._min_size} weights")
         return book[codes]

@@ -58,7 +58,7 @@ def calibration(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Reliab
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(right) != len(guess):
             raise InputError(f"sentence {number} has {len(guess)} words; expected {len(right)}, as in gold")
-        confidence += [_confidence(field, number) for field in guess.misc]
+        confidence += read_confidence(guess, number)
         is_right += (right.heads == guess.heads).tolist()
     return reliability(np.array(confidence), np.array(is_right, dtype=np.bool_))
 
@@ -66,6 +66,11 @@ def calibration(gold: Sequence[DepTree], predicted: Sequence[DepTree]) -> Reliab
 def has_confidence(trees: Sequence[DepTree]) -> bool:
     """Tell whether words have a confidence."""
     return any(CONFIDENCE in field for tree in trees for field in tree.misc)
+
+
+def read_confidence(tree: DepTree, number: int = 1) -> list[float]:
+    """Return the confidence in the arc of each word of a sentence, whose number is for error messages."""
+    return [_confidence(field, number) for field in tree.misc]
 
 
 def _confidence(field: str, sentence: int) -> float:

@@ -11,12 +11,13 @@ All figures equal those of the official script, conll18_ud_eval.py (version 1.2)
 between several alignments that are equally good.
 """
 
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -220,11 +221,11 @@ def _percent(part: int, whole: int) -> float:
 def _analyse(source: Sequence[DepTree] | Source, side: str, multiple_roots: bool) -> _Analysis:
     """Put the words of all sentences behind each other, and place them in the text."""
     trees: Sequence[DepTree]
-    if isinstance(source, Sequence) and not isinstance(source, str):
+    if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
+        trees = read_conllu(cast(Source, source))
+    else:
         check_trees(source)
         trees = source
-    else:
-        trees = read_conllu(source)
     parts: list[str] = []
     sentences: list[Interval] = []
     tokens: list[Interval] = []

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -19,7 +20,7 @@ from treewright.data.files import open_target
 from treewright.data.propbank import write_props
 from treewright.data.synthetic import Pattern, Treebank, make_treebank
 from treewright.drawing.pictures import draw_svg
-from treewright.drawing.terminal import draw_constituents, draw_dependencies
+from treewright.drawing.terminal import draw_constituents, draw_dependencies, encodable
 from treewright.errors import InputError, MissingDependencyError
 from treewright.metrics import attachment, significance
 from treewright.parsing.dependency.baselines import MajorityHeadParser, NextWordParser
@@ -79,6 +80,9 @@ def run_demo(
     console.print(f"\nLearning from {n_train} sentences, tuning on {n_dev}:\n")
     reranker = learn(console, train, dev, random_state=random_state, n_jobs=n_jobs, checkpoint=checkpoint)
     tables = [score_table(reranker, train, test), pattern_table(reranker, bank, n_train)]
+    if not tables[1].rows:
+        scores = tables[0]
+        tables = [replace(scores, notes=[*scores.notes, *tables[1].notes])]
     for table in tables:
         show_table(console, table)
     shown = choose_sentence(bank)
@@ -140,9 +144,9 @@ def show_treebank(console: Console, bank: Treebank, random_state: int) -> None:
     console.print(Text(str(bank.describe())), no_wrap=True, overflow="ellipsis")
     shown = choose_sentence(bank)
     console.print("\nOne of its constituency trees:\n")
-    console.print(Text(draw_constituents(bank.constituents[shown])))
+    console.print(Text(encodable(draw_constituents(bank.constituents[shown]), console.encoding)))
     console.print("\nThe same sentence as dependencies:\n")
-    console.print(Text(draw_dependencies(bank.dependencies[shown])))
+    console.print(Text(encodable(draw_dependencies(bank.dependencies[shown]), console.encoding)))
 
 
 def choose_sentence(bank: Treebank) -> int:
@@ -264,6 +268,10 @@ def find_patterns(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
 def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) -> Table:
     """List planted patterns that were found again among the features of the reranker."""
     found, n_wanted = find_patterns(reranker, bank, n_train)
+    none = (
+        f"None of the planted patterns is among the {reranker.n_features_} selected features: {n_train} "
+        f"training sentences are too few, as a pattern must decide more than {THRESHOLD:g} times."
+    )
     return Table(
         f"Of the {n_wanted} planted patterns that decide more than {THRESHOLD:g} times in the training "
         f"sentences, {len(found)} are among the {reranker.n_features_} selected features, word for word",
@@ -286,6 +294,7 @@ def pattern_table(reranker: DependencyReranker, bank: Treebank, n_train: int) ->
             }
             for find in found[:N_SHOWN]
         ],
+        [] if found else [none],
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a reranker chose a tree, as text."""
+"""Why a reranker or a parser chose a tree, as text."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from treewright.data.deptree import DepTree
-from treewright.drawing.terminal import draw_dependencies
-from treewright.rerank.reasons import Comparison
+from treewright.drawing.terminal import draw_dependencies, encodable
+from treewright.parsing.dependency.reasons import Comparison
 
 
 def show_comparisons(
@@ -19,7 +19,7 @@ def show_comparisons(
     for number, comparison in enumerate(comparisons, start=1):
         best = comparison.candidates[0].tree
         console.print(Text(f"Sentence {number}: {' '.join(best.words)}", style="bold"))
-        console.print(Text("\n" + draw_dependencies(best)))
+        console.print(Text("\n" + encodable(draw_dependencies(best), console.encoding)))
         console.print(candidate_table(comparison, n_candidates))
         if len(comparison.candidates) == 1:
             console.print("There is no other tree.\n")
@@ -34,15 +34,16 @@ def show_comparisons(
 
 def candidate_table(comparison: Comparison, n_candidates: int) -> Table:
     """Return the scores of the best candidates, and the arcs in which each differs from the winner."""
-    table = Table("", "probability", "score", "parser", "reranker", "other heads", box=SIMPLE_HEAD)
-    rows = zip(comparison.candidates, comparison.parser_scores, comparison.scores, strict=True)
-    for rank, (candidate, parser_score, score) in enumerate(rows, start=1):
-        if rank <= n_candidates:
-            numbers = (candidate.score, parser_score, score)
-            other = Text(describe_difference(comparison.candidates[0].tree, candidate.tree))
-            shown = [f"{number:.2f}" for number in numbers]
-            table.add_row(str(rank), f"{candidate.probability:.3f}", *shown, other)
-    for column in table.columns[:5]:
+    candidates = comparison.candidates[:n_candidates]
+    columns = {"score": [each.score for each in candidates]}
+    if comparison.scores:
+        columns |= {"parser": comparison.parser_scores, "reranker": comparison.scores}
+    table = Table("", "probability", *columns, "other heads", box=SIMPLE_HEAD)
+    for rank, candidate in enumerate(candidates, start=1):
+        shown = [f"{numbers[rank - 1]:.2f}" for numbers in columns.values()]
+        other = Text(describe_difference(candidates[0].tree, candidate.tree))
+        table.add_row(str(rank), f"{candidate.probability:.3f}", *shown, other)
+    for column in table.columns[:-1]:
         column.justify = "right"
     return table
 

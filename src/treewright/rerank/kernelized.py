@@ -15,7 +15,7 @@ from treewright.data.deptree import DepTree
 from treewright.kernels.deptree import DependencyTreeKernel
 from treewright.kernels.polynomial import PolynomialKernel
 from treewright.learn.kernel import KernelBlocks, KernelPerceptron
-from treewright.model import Array, Coded, Model, State, saved
+from treewright.model import Array, Coded, Model, State, expect, saved
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows
@@ -122,6 +122,10 @@ class KernelScorer(Model):
         nothing = [np.zeros(1)] * len(trees)
         _, rows = basic_rows(CandidateLists(trees, alone, nothing, nothing), ArcEncoder.from_trees(trees))
         return PolynomialKernel(self.degree).pack(rows)
+
+    def check_fitted_state(self) -> None:
+        """Check that each tree that is kept has its coefficients."""
+        expect(len(self.coef_) == len(self.support_), "coefficients of each support tree")
 
     def trials(self, lists: CandidateLists) -> list[FloatArray]:
         """Return the scores of candidates, of which there is nothing to choose."""

@@ -11,23 +11,21 @@ import numpy.typing as npt
 from treewright._naming import setting
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
 from treewright._validate import check_integer, check_params
-from treewright.annotation.sentences import SentenceLike, TagColumn
+from treewright.annotation.sentences import SentenceLike
 from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
 from treewright.mining.subtree import MAX_TREES
 from treewright.model import Submodel, Value, expect, saved
-from treewright.parsing.dependency.annotator import DependencyAnnotator
+from treewright.parsing.dependency.annotator import ParserWrapper
 from treewright.parsing.dependency.constraints import FixedHeads
-from treewright.parsing.dependency.parser import Candidate, DependencyParser, likely_heads
-from treewright.parsing.dependency.reasons import WeighedFeature
+from treewright.parsing.dependency.parser import Candidate, DependencyParser
+from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.linear import LinearScorer
-from treewright.rerank.reasons import Comparison
 from treewright.rerank.training import RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
-from treewright.tagging.tagger import Tagger
 
 if TYPE_CHECKING:
     from treewright.rerank.kernelized import KernelScorer
@@ -38,7 +36,7 @@ FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "temp
 """By space."""
 
 
-class DependencyReranker(DependencyAnnotator):
+class DependencyReranker(ParserWrapper):
     """Parses with a `DependencyParser` and chooses among its best trees.
 
     The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
@@ -292,32 +290,6 @@ class DependencyReranker(DependencyAnnotator):
 
         return self._spread(find, sentences, fixed)
 
-    def alternatives(
-        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
-    ) -> list[list[list[tuple[int, float]]]]:
-        """Return for each sentence and each of its words the `n` most probable heads, the best first.
-
-        Each is a head, 0 for the root, with its probability, as `DependencyParser.alternatives` gives them.
-        """
-        return likely_heads(self.marginals(sentences, fixed=fixed), n)
-
-    def confidence(
-        self,
-        parsed: DepTree,
-        marginals: npt.NDArray[np.float64],
-        *,
-        fixed: FixedHeads | None = None,
-    ) -> npt.NDArray[np.float64]:
-        """Return the probability of the head of each word of a tree, from the marginals of its sentence."""
-        return self.parser_.confidence(parsed, marginals, fixed=fixed)
-
-    def check_fixed(
-        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
-    ) -> None:
-        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
-        self.check_is_fitted()
-        self.parser_.check_fixed(trees, fixed, start=start)
-
     def explain(
         self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
     ) -> list[Comparison]:
@@ -466,39 +438,3 @@ class DependencyReranker(DependencyAnnotator):
     def coverage_(self) -> str:
         """What share of an order of conjunctions was counted, if not all."""
         return str(getattr(getattr(self.scorer_, "features", None), "coverage", ""))
-
-    @property
-    def tags(self) -> str:
-        """Whether sentences bring their tags or the parser's own tagger gives them."""
-        return self.parser_.tags
-
-    def using(self, **params: Any) -> Self:  # noqa: ANN401
-        """Return a reranker that has learnt the same and differs in some parameters, its parser in `tags`."""
-        changed = {name: params.pop(name) for name in ("tags",) if name in params}
-        other = super().using(**params)
-        other.parser_ = self.parser_.using(**changed)
-        return other
-
-    @property
-    def own_tagger(self) -> Tagger | None:
-        """The tagger inside the parser, or None."""
-        return self.parser_.own_tagger
-
-    @property
-    def known_tags(self) -> list[str]:
-        """The universal tags that the parser was trained with."""
-        return self.parser_.known_tags
-
-    def knows_words(self, words: Sequence[str]) -> list[bool]:
-        """Tell which words, in upper or lower case, occur in the training sentences."""
-        return self.parser_.knows_words(words)
-
-    @property
-    def tag_column(self) -> TagColumn:
-        """The column of the tags in (word, tag) pairs; see the parser."""
-        return self.parser_.tag_column
-
-    @property
-    def needs_tags(self) -> bool:
-        """Whether sentences must bring the tags that the parser was trained with."""
-        return self.parser_.needs_tags

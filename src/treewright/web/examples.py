@@ -1,10 +1,12 @@
 """Sentences to try, in the words that a model knows."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import TypeAlias
 
+from treewright.data.deptree import DepTree
 from treewright.web.texts import split_plainly
 
 MIN_KNOWN = 0.5
@@ -18,27 +20,35 @@ def read_examples() -> list[list[str]]:
     return list(data.values())
 
 
-def choose_examples(knows_words: Callable[[Sequence[str]], Sequence[bool] | None]) -> list[str]:
+Split: TypeAlias = Callable[[str], Iterable[DepTree]]
+"""Splits a text into sentences."""
+
+
+def choose_examples(
+    knows_words: Callable[[Sequence[str]], Sequence[bool] | None], split: Split = split_plainly
+) -> list[str]:
     """Return the sentences whose words a model knows best; none if it knows too few of any list.
 
     Parameters
     ----------
     knows_words : callable
         Tells which words a model has seen; None if it cannot tell.
+    split : callable
+        Splits text as the model does; without a tokenizer, there are no words in text without spaces.
     """
     best, most = [], MIN_KNOWN
     for sentences in read_examples():
-        known = knows_words(words_of(sentences))
+        known = knows_words(words_of(sentences, split))
         if known is None:
             return []
-        if (share := sum(known) / len(known)) > most:
+        if (share := sum(known) / max(1, len(known))) > most:
             best, most = sentences, share
     return best
 
 
-def words_of(sentences: Sequence[str]) -> list[str]:
+def words_of(sentences: Sequence[str], split: Split = split_plainly) -> list[str]:
     """Return the words of sentences that have letters."""
-    trees = [tree for sentence in sentences for tree in split_plainly(sentence)]
+    trees = [tree for sentence in sentences for tree in split(sentence)]
     return [word for tree in trees for word in tree.words if has_letters(word)]
 
 

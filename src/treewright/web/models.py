@@ -38,6 +38,7 @@ from treewright.web.schemas import (
     UntaggedSentence,
 )
 from treewright.web.tags import MISSING, fill_tags
+from treewright.web.texts import split_plainly
 
 Sentences = Sequence[DepTree | ConstTree]
 Fixed = Sequence[Mapping[int, int]] | None
@@ -102,9 +103,13 @@ class ServedModel(ABC):
             "compares": self._parser.explains,
             "needs_tags": self.needs_tags,
             "tags_known": [tag for tag in self._known_tags() if tag not in ("", MISSING)][:TAGS_SHOWN],
-            "examples": [] if self.needs_tags else choose_examples(self._knows_words),
+            "examples": [] if self.needs_tags else self._choose_examples(),
         }
         return ModelDescription.model_validate(values)
+
+    def _choose_examples(self) -> list[str]:
+        split = self.tokenizer.split if self.tokenizer is not None else split_plainly
+        return choose_examples(self._knows_words, split)
 
     @property
     def needs_tags(self) -> bool:

@@ -42,6 +42,7 @@ class ParseRequest(Question):
         min_length=1,
         description="Plain text, CoNLL-U or trees in brackets, told by content.",
     )
+    raw: bool = Field(False, description="Whether text is plain text, whatever it looks like.")
     sentences: list[Annotated[list[GivenWord], Field(min_length=1)]] = Field(
         default_factory=list, min_length=1, description="Sentences as lists of words."
     )

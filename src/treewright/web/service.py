@@ -119,8 +119,10 @@ class Service:
             expected = f"at most {self.limits.max_characters}"
             raise TooMuchError(f"{n_characters} characters; expected {expected}, or several requests")
         if not request.text:
-            return [read_words(words, model.kind) for words in request.sentences]
-        sentences = read_text(request.text, model.tokenizer or self._splitter)
+            if request.raw:
+                raise InputError("raw has no effect with sentences; expected text")
+            return [make_tree(words, model.kind) for words in request.sentences]
+        sentences = read_text(request.text, model.tokenizer or self._splitter, raw=request.raw)
         if not sentences:
             raise InputError("text has no words; expected at least one")
         return sentences
@@ -142,7 +144,7 @@ class Service:
                 raise InputError(f"sentence {number} has no words; expected at least one")
 
 
-def read_words(words: Sequence[GivenWord], kind: str) -> DepTree:
+def make_tree(words: Sequence[GivenWord], kind: str) -> DepTree:
     """Return words with their tags; the tags of a constituency model are those of its treebank."""
     upos = [each.tag or MISSING for each in words]
     xpos = [each.xpos or (each.tag if kind == "constituent" else None) or MISSING for each in words]

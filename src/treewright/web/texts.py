@@ -49,12 +49,14 @@ class Splitter:
             return list(split_paragraph(self._pipeline, line))
 
 
-def read_text(text: str, splitter: Splitter | Tokenizer) -> list[DepTree] | list[ConstTree]:
-    """Read CoNLL-U, trees in brackets, or plain text, whichever it is.
+def read_text(
+    text: str, splitter: Splitter | Tokenizer, *, raw: bool = False
+) -> list[DepTree] | list[ConstTree]:
+    """Read CoNLL-U, trees in brackets, or plain text, whichever it is; a `raw` text is plain.
 
     Heads of CoNLL-U may be missing.
     """
-    content = tell_content(text)
+    content = "text" if raw else tell_content(text)
     if content == "conllu":
         return list(iter_conllu(_Pasted(text.encode()), require_heads=False))
     if content == "brackets":

@@ -215,7 +215,10 @@ def test_sentences_with_many_items_have_room(parser, monkeypatch):
 def test_trees_without_tags_are_refused(parser):
     with pytest.raises(InputError) as caught:
         parser.scores([*read("(NN b)"), tw.ConstTree("b")])
-    assert str(caught.value) == "tree 2 has no tags; expected some, or a parser that predicts them"
+    assert str(caught.value) == (
+        "tree 2 has no tags, and this ConstituentParser needs tags; expected trees with tags, or a model "
+        "trained with tags='predicted'"
+    )
     with pytest.raises(InputError, match="tree 1 is 'b'; expected a ConstTree"):
         parser.scores(["b"])
     with pytest.raises(InputError, match="this ConstituentParser is not fitted"):

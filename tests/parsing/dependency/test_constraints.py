@@ -276,3 +276,9 @@ def test_a_square_without_arcs_to_a_word_has_no_tree():
     assert not has_tree(keep, single_root=True)
     keep[1, 2] = True
     assert has_tree(keep, single_root=True)
+
+
+@pytest.mark.parametrize("wrong", [{1: 2}, [{1: 2}, 3], "text", 7])
+def test_fixed_heads_that_are_no_list_of_mappings_are_refused(parsers, sentences, wrong):
+    with pytest.raises(InputError, match=r"fixed is .*; expected a list with a mapping .* for each sentence"):
+        parsers["order 1"].predict(sentences[:2], fixed=wrong)

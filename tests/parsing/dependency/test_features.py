@@ -228,3 +228,15 @@ def test_blank_lines_between_templates_mean_nothing():
 def test_an_atom_without_a_word_is_refused():
     with pytest.raises(InputError, match=r"template '\.word' has '\.word'; expected ROLE"):
         compile_templates(".word", "arc")
+
+
+def test_templates_that_are_no_text_are_refused():
+    with pytest.raises(InputError, match="arc is 3; expected a string"):
+        tw.TemplateSet(arc=3)
+
+
+def test_an_encoder_without_all_vocabularies_is_refused():
+    state = Encoder.from_trees(tw.make_treebank(3, random_state=0).dependencies).get_state()
+    state.values["vocabularies"] = state.values["vocabularies"][:-1]
+    with pytest.raises(InputError, match="expected a vocabulary of each attribute of words"):
+        Encoder.from_state(state)

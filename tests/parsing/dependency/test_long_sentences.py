@@ -6,7 +6,7 @@ import pytest
 import treewright as tw
 from treewright.data.deptree import DepTree
 from treewright.parsing.dependency.decoders import ProjectiveDecoder
-from treewright.parsing.dependency.long_sentences import best_sums, cut
+from treewright.parsing.dependency.long_sentences import LONGEST, LONGEST_PIECE, Pieces, best_sums, cut
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +112,10 @@ def test_sentences_with_fixed_heads_stay_whole(parser, long_sentence, cut_at):
     sentence, _ = long_sentence
     found = parser.predict([sentence], fixed=[{1: len(sentence)}])[0]
     assert found.heads[0] == len(sentence)
+
+
+def test_pieces_are_shorter_than_sentences_that_stay_whole():
+    whole, long = DepTree(["a"] * LONGEST), DepTree(["a"] * (LONGEST + 1))
+    assert [len(piece) for piece in Pieces([whole], None).trees] == [LONGEST]
+    sizes = [len(piece) for piece in Pieces([long], None).trees]
+    assert (sum(sizes), max(sizes)) == (LONGEST + 1, LONGEST_PIECE)

@@ -75,3 +75,23 @@ def test_a_parser_knows_the_words_of_its_training_sentences(parser):
 def test_n_must_be_positive(parser):
     with pytest.raises(InputError, match="n is 0"):
         parser.arc_reasons(BANK[:1], n=0)
+
+
+def test_reasons_add_up_to_the_difference_of_the_two_best_scores(parser):
+    for comparison in parser.explain(BANK[50:]):
+        first, second = comparison.parser_scores[:2]
+        assert sum(one.weight for one in comparison.reasons) == pytest.approx(first - second, abs=1e-4)
+        assert [each.score for each in comparison.candidates] == comparison.parser_scores
+        assert {one.rank for one in comparison.reasons} <= {1, 2}
+        assert comparison.scores == []
+
+
+def test_a_sentence_of_one_tree_has_no_reasons(parser):
+    (comparison,) = parser.explain(BANK[50:51], fixed=[dict(enumerate(BANK[50].heads.tolist(), start=1))])
+    assert len(comparison.candidates) == 1
+    assert comparison.reasons == []
+
+
+def test_arc_reasons_of_text_are_refused(parser):
+    with pytest.raises(InputError, match="the sentences are a str; expected a list of DepTree"):
+        parser.arc_reasons("text")

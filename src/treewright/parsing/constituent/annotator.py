@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from treewright._typing import Count, FileName
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
 from treewright.annotation.raw_text import split_by_rules
+from treewright.annotation.sentences import missing_tags
 from treewright.data.bracketed import format_line
 from treewright.data.consttree import LABEL, ConstTree, escape
 from treewright.data.deptree import DepTree
@@ -112,10 +114,7 @@ class ConstituentAnnotator(Annotator):
     def _open_checked(self, source: str, request: Request) -> Iterator[Iterator[Sentence]]:
         if request.raw or request.language is not None:
             if self.needs_tags:
-                raise InputError(
-                    f"{source} is plain text, which has no tags; expected a parser with a tagger of its own "
-                    "(--tags predicted in training)"
-                )
+                raise missing_tags(f"{source} is plain text, which has no tags", self, expected="tags")
             yield self._checked(split_by_rules(source, request.language or "xx"), source)
             return
         remedy = "" if self.needs_tags else ", or --raw (needs the extra spacy)"
@@ -130,24 +129,22 @@ class ConstituentAnnotator(Annotator):
             if isinstance(sentence, ConstTree):
                 yield sentence
             else:
-                _check_words(sentence, f"{source}: sentence {number}", needs_tags=self.needs_tags)
+                place = f"{source}: sentence {number}"
+                _check_words(sentence, place)
+                if self.needs_tags and set(sentence.xpos) == {"_"}:
+                    raise missing_tags(f"{place} has no tags", self, " in XPOS", expected="tags")
                 yield _escaped(sentence)
 
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes a tree a line, k-best trees with sentence, rank and score before them."""
         if request.draw:
-            return draw_analyses
+            return partial(draw_analyses, target, None)
         return _show_best if request.k == 1 else _show_list
 
 
-def _check_words(sentence: DepTree, place: str, *, needs_tags: bool) -> None:
+def _check_words(sentence: DepTree, place: str) -> None:
     if not len(sentence):
         raise InputError(f"{place} has no words; expected at least one")
-    if needs_tags and set(sentence.xpos) == {"_"}:
-        raise InputError(
-            f"{place} has no tags in XPOS; expected some, or a parser with a tagger of its own "
-            "(--tags predicted in training)"
-        )
     for text in (*sentence.words, *sentence.xpos):
         if not LABEL.fullmatch(text):
             raise InputError(f"{place} has {quote(text)}; expected words and tags without white space")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treewright._typing import Count, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
-from treewright.annotation.sentences import SentenceLike, list_sentences
+from treewright.annotation.sentences import SentenceLike, list_sentences, missing_tags
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.heads import RuleName
@@ -393,7 +393,7 @@ class ConstituentParser(ConstituentAnnotator):
         check_trees(trees)
         for at, tree in enumerate(trees, 1):
             if tree.is_leaf and self.needs_tags:
-                raise InputError(f"tree {at} has no tags; expected some, or a parser that predicts them")
+                raise missing_tags(f"tree {at} has no tags", self, expected="trees with tags")
         scores = np.zeros(len(trees))
 
         with task("scoring", total=len(trees), unit="trees") as counted:

@@ -4,17 +4,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright._validate import check_integer
 from treewright.annotation.conllu import ConlluFormatter, open_words
 from treewright.annotation.contract import Analysis, Annotator, Formatter, Request, draw_analyses
-from treewright.annotation.sentences import SentenceLike, TagColumn, check_tags, list_sentences, read_trees
+from treewright.annotation.sentences import (
+    SentenceLike,
+    TagColumn,
+    check_tags,
+    list_sentences,
+    missing_tags,
+    read_trees,
+)
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.metrics.calibration import CONFIDENCE
+from treewright.metrics.calibration import CONFIDENCE, read_confidence
 from treewright.parsing.dependency.constraints import FixedHeads
 
 CANDIDATE_COMMENTS = ("# parse_rank =", "# score =", "# probability =")
@@ -60,6 +68,38 @@ class DependencyAnnotator(Annotator):
     def explain(self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None) -> Any:  # noqa: ANN401
         """Return why the best trees won."""
         return super().explain(sentences)
+
+    def alternatives(
+        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[list[list[tuple[int, float]]]]:
+        """Return for each sentence and each of its words the most probable heads, the best first.
+
+        Parameters
+        ----------
+        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
+            As in `predict`.
+        n : int
+            Heads of a word at the most; those that no tree has are left out.
+        fixed : sequence of mapping of int to int, optional
+            As in `kbest`.
+
+        Returns
+        -------
+        list of list of list of (int, float)
+            Heads, 0 for the root, with their probabilities.
+        """
+        check_integer("n", n, minimum=1)
+        return [
+            [
+                [
+                    (head, float(row[head]))
+                    for head in np.argsort(-row, kind="stable")[:n].tolist()
+                    if row[head] > 0
+                ]
+                for row in square
+            ]
+            for square in self.marginals(sentences, fixed=fixed)
+        ]
 
     @property
     def tag_column(self) -> TagColumn:
@@ -115,10 +155,7 @@ class DependencyAnnotator(Annotator):
         needs_tags = self.needs_tags
         for number, tree in enumerate(sentences, start=1):
             if needs_tags and tree.words and set(tree.upos) == set(tree.xpos) == {"_"}:
-                raise InputError(
-                    f"{source}: sentence {number} has no tags; expected some, or a parser with a tagger of "
-                    "its own (--tags predicted in training)"
-                )
+                raise missing_tags(f"{source}: sentence {number} has no tags", self, expected="tags")
             if fixed_heads:
                 try:
                     self.check_fixed([tree], [known_heads(tree)], start=number)
@@ -144,8 +181,71 @@ class DependencyAnnotator(Annotator):
     def make_formatter(self, target: str, request: Request, begun: Path | None) -> Formatter:
         """Return what writes CoNLL-U; k-best trees have comments with rank, score and probability."""
         if request.draw:
-            return draw_analyses
+            return partial(draw_analyses, target, read_confidence if request.confidence else None)
         return ConlluFormatter(target, begun, partial(_trees_to_write, k=request.k))
+
+
+class ParserWrapper(DependencyAnnotator):
+    """A model with a parser inside it, `parser_`, which knows about words, tags and arcs."""
+
+    parser_: Any
+
+    @property
+    def _inner(self) -> Any:  # noqa: ANN401
+        self.check_is_fitted()
+        return self.parser_
+
+    def confidence(
+        self, parsed: DepTree, marginals: npt.NDArray[np.float64], *, fixed: FixedHeads | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the probability of the head of each word of a tree, from the marginals of its sentence."""
+        found: npt.NDArray[np.float64] = self._inner.confidence(parsed, marginals, fixed=fixed)
+        return found
+
+    def check_fixed(
+        self, trees: Sequence[DepTree], fixed: Sequence[FixedHeads] | None, *, start: int = 1
+    ) -> None:
+        """Check that sentences, the first of which has the number `start`, have trees with these heads."""
+        self._inner.check_fixed(trees, fixed, start=start)
+
+    @property
+    def tags(self) -> str:
+        """Whether sentences bring their tags or the parser's own tagger gives them."""
+        return str(self._inner.tags)
+
+    @property
+    def own_tagger(self) -> Any:  # noqa: ANN401
+        """The tagger inside the parser, or None."""
+        return self._inner.own_tagger
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The universal tags that the parser was trained with."""
+        return list(self._inner.known_tags)
+
+    @property
+    def tag_column(self) -> TagColumn:
+        """The column of the tags in (word, tag) pairs; see the parser."""
+        column: TagColumn = self._inner.tag_column
+        return column
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether sentences must bring the tags that the parser was trained with."""
+        return bool(self._inner.needs_tags)
+
+    def knows_words(self, words: Sequence[str]) -> list[bool] | None:
+        """Tell which words, in upper or lower case, occur in the training sentences."""
+        known: list[bool] | None = self._inner.knows_words(words)
+        return known
+
+    def using(self, **params: Any) -> Self:  # noqa: ANN401
+        """Return a model that has learnt the same with other parameters, its own or those of its parser."""
+        own = self.param_names()
+        other = super().using(**{name: value for name, value in params.items() if name in own})
+        rest = {name: value for name, value in params.items() if name not in own}
+        other.parser_ = self._inner.using(**rest)
+        return other
 
 
 def known_heads(tree: DepTree) -> Mapping[int, int]:

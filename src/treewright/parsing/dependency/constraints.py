@@ -1,5 +1,6 @@
 """Arcs that trees must have because somebody has fixed them, and whether any tree has them."""
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from numbers import Integral
@@ -35,6 +36,10 @@ def check_fixed(
     start : int
         The number of the first sentence, for error messages.
     """
+    given: object = fixed
+    if not isinstance(given, Sequence) or not all(isinstance(heads, Mapping) for heads in given):
+        expected = "a list with a mapping of words to heads for each sentence, such as [{1: 2}]"
+        raise InputError(f"fixed is {reprlib.repr(given)}; expected {expected}")
     if len(fixed) != len(sizes):
         raise InputError(f"fixed has {len(fixed)} mappings; expected one for each of {len(sizes)} sentences")
     for number, (heads, size) in enumerate(zip(fixed, sizes, strict=True), start=start):

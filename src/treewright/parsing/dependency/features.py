@@ -18,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.data.deptree import DepTree
+from treewright._validate import check_param
+from treewright.data.deptree import DepTree, list_strings
 from treewright.data.templates import TemplateLanguage
 from treewright.data.vocab import Vocabulary
-from treewright.model import Model, Value, saved
+from treewright.model import Model, Value, expect, saved
 from treewright.native.dependency.features import MAX_EXTRA_KEYS, N_EXTRA_ROWS, ROOT, PartTemplates
 from treewright.native.hashing import hash_text
 
@@ -214,6 +215,10 @@ class TemplateSet:
     triple: str = TRIPLE_TEMPLATES
     pruning: str = field(default=PRUNING_TEMPLATES)
 
+    def __post_init__(self) -> None:
+        for name, text in asdict(self).items():
+            check_param(name, text, str)
+
 
 TEMPLATES = Value(
     encode=lambda templates: asdict(templates or TemplateSet()), decode=lambda texts: TemplateSet(**texts)
@@ -306,6 +311,10 @@ class Encoder(Model):
         self._special = np.array([[base + row for base in bases] for row in range(ROOT + 1)], dtype=np.int32)
         self._cache: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
 
+    def check_fitted_state(self) -> None:
+        """Check that there is a vocabulary of each attribute, and that of morphological features."""
+        expect(len(self.vocabularies) == len(ATTRIBUTES) + 1, "a vocabulary of each attribute of words")
+
     @classmethod
     def from_trees(cls, trees: Iterable[DepTree]) -> "Encoder":
         """Number the attribute values that occur in `trees`."""
@@ -323,7 +332,7 @@ class Encoder(Model):
     def knows_words(self, words: Sequence[str]) -> list[bool]:
         """Tell which words, in upper or lower case, occur in the training sentences."""
         forms = self.vocabularies[ATTRIBUTES.index("word")]
-        return [word.lower() in forms for word in words]
+        return [word.lower() in forms for word in list_strings("words", words)]
 
     def encode(self, trees: Sequence[DepTree]) -> Corpus:
         """Turn sentences into arrays."""

@@ -21,7 +21,9 @@ Trees: TypeAlias = tuple[Heads, FloatArray, FloatArray]
 """Heads (n_trees, n_words), scores and probabilities of the best trees, the best first."""
 
 LONGEST = 500
-"""Words of a sentence that is parsed as a whole, and of a piece."""
+"""Words of a sentence that is parsed as a whole."""
+LONGEST_PIECE = 128
+"""Words of a piece of a longer one; time grows faster than the length."""
 FINAL = frozenset(".!?;。！？；")
 
 
@@ -36,7 +38,7 @@ class Pieces:
     fixed : sequence of mapping, optional
         Fixed heads of each.
     longest : int or None
-        Words of a piece at the most; None leaves all whole.
+        Words of a sentence that is left whole, at the most; None leaves all whole.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class Pieces:
         self._bounds = [
             [0, len(tree)]
             if longest is None or len(tree) <= longest or (fixed and fixed[number])
-            else cut(tree.words, longest)
+            else cut(tree.words, min(longest, LONGEST_PIECE))
             for number, tree in enumerate(trees)
         ]
         self.is_whole = all(len(bounds) == 2 for bounds in self._bounds)

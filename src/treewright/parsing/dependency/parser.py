@@ -19,10 +19,11 @@ from treewright._typing import (
     TagSource,
 )
 from treewright._validate import check_integer, check_params
-from treewright.annotation.sentences import UNIVERSAL_TAGS, SentenceLike, TagColumn
+from treewright.annotation.sentences import SentenceLike, TagColumn
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
+from treewright.data.descriptions import universal_tags
 from treewright.data.formats import check_kind
 from treewright.drawing.pictures import notebook_html
 from treewright.errors import InputError
@@ -38,7 +39,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
-from treewright.parsing.dependency.reasons import WeighedFeature, arc_reasons
+from treewright.parsing.dependency.reasons import Comparison, WeighedFeature, arc_reasons, differences
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger
@@ -383,27 +384,6 @@ class DependencyParser(DependencyAnnotator):
         whole = pieces.join_squares(squares, single_root=self.decoder_.single_root_)
         return [square.T[1:] for square in whole]
 
-    def alternatives(
-        self, sentences: Sequence[SentenceLike], *, n: int = 3, fixed: Sequence[FixedHeads] | None = None
-    ) -> list[list[list[tuple[int, float]]]]:
-        """Return for each sentence and each of its words the most probable heads, the best first.
-
-        Parameters
-        ----------
-        sentences : sequence of DepTree, ConstTree, list of str, or list of (str, str)
-            As in `predict`.
-        n : int
-            Heads of a word at the most; those that no tree has are left out.
-        fixed : sequence of mapping of int to int, optional
-            As in `kbest`.
-
-        Returns
-        -------
-        list of list of list of (int, float)
-            Heads, 0 for the root, with their probabilities.
-        """
-        return likely_heads(self.marginals(sentences, fixed=fixed), n)
-
     def confidence(
         self,
         parsed: DepTree,
@@ -492,12 +472,38 @@ class DependencyParser(DependencyAnnotator):
         """
         self.check_is_fitted()
         check_integer("n", n, minimum=1)
-        scorer = self.linear_scorer
-        if scorer is None:
-            raise InputError(
-                "the parser has a scorer of its own; expected the linear one for reasons of arcs"
-            )
+        check_trees(trees)
+        scorer = self._linear_scorer()
         return [arc_reasons(self.lifted(tree), scorer, self.encoder_, n) for tree in trees]
+
+    @property
+    def explains(self) -> bool:  # type: ignore[override]
+        """Whether `explain` has reasons for a choice: features of a linear model."""
+        return self.has_arc_reasons
+
+    def explain(
+        self, sentences: Sequence[SentenceLike], *, fixed: Sequence[FixedHeads] | None = None
+    ) -> list[Comparison]:
+        """Return the best trees of each sentence, and the features that decided between the first two.
+
+        Features are those of trees with crossing arcs lifted. With `fixed` heads, as in `kbest`, the trees
+        are the best that have them.
+        """
+        trees = self.read_sentences(sentences)
+        scorer = self._linear_scorer()
+        comparisons = []
+        lists = self.kbest(trees, self.k, fixed=fixed)
+        for candidates, found in zip(lists, self.structures(trees, 2, fixed=fixed), strict=True):
+            best, *second = (found.tree.with_heads(heads) for heads in found.heads)
+            reasons = differences(best, second[0], scorer, self.encoder_) if second else []
+            comparisons.append(Comparison(candidates, [each.score for each in candidates], [], reasons))
+        return comparisons
+
+    def _linear_scorer(self) -> LinearPartScorer:
+        """Return the linear model, or share, whose features have weights; refuse any other scorer."""
+        if self.linear_scorer is None:
+            raise InputError("the parser has a scorer of its own; expected the linear one for reasons")
+        return self.linear_scorer
 
     @property
     def tag_column(self) -> TagColumn:
@@ -506,7 +512,7 @@ class DependencyParser(DependencyAnnotator):
         if universal != own:
             return "upos"
         # Where one column is missing, the other stands in for it. Penn tags have SYM in common with UPOS.
-        return "upos" if 2 * len(UNIVERSAL_TAGS.intersection(own)) >= len(own) else "xpos"
+        return "upos" if 2 * len(universal_tags().intersection(own)) >= len(own) else "xpos"
 
     @property
     def needs_tags(self) -> bool:
@@ -644,19 +650,3 @@ class DependencyParser(DependencyAnnotator):
             ]
             for each in found
         ]
-
-
-def likely_heads(marginals: Sequence[npt.NDArray[np.float64]], n: int) -> list[list[list[tuple[int, float]]]]:
-    """Return up to `n` heads of each word of sentences, with their probabilities, the most probable first."""
-    check_integer("n", n, minimum=1)
-    return [
-        [
-            [
-                (head, float(row[head]))
-                for head in np.argsort(-row, kind="stable")[:n].tolist()
-                if row[head] > 0
-            ]
-            for row in square
-        ]
-        for square in marginals
-    ]

@@ -1,8 +1,9 @@
 """The features behind the arcs of a tree, with the weights that a linear model of parts gives them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from treewright.data.deptree import DepTree
 from treewright.data.plain_words import (
@@ -30,6 +31,9 @@ from treewright.native.hashing import PRIME
 from treewright.parsing.dependency.features import ATTRIBUTES, LANGUAGES, Encoder, attributes_of
 from treewright.parsing.dependency.lattice import PART_KINDS
 from treewright.parsing.dependency.linear import LinearPartScorer
+
+if TYPE_CHECKING:
+    from treewright.parsing.dependency.parser import Candidate
 
 FACTOR: int = int(PRIME)
 MASK = (1 << 64) - 1
@@ -64,6 +68,26 @@ class WeighedFeature(NamedTuple):
     sentence: str = ""
     arcs: tuple[int, ...] = ()
     rank: int = 1
+
+
+class Comparison(NamedTuple):
+    """Why the best tree of a sentence won.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        The best first.
+    parser_scores, scores : list of float
+        What the parser and the reranker give each of them; `scores` is empty without a reranker.
+    reasons : list of WeighedFeature
+        Features that only one of the first two has, and how much they speak for the winner (or, negative,
+        against it), the weightiest first.
+    """
+
+    candidates: list["Candidate"]
+    parser_scores: list[float]
+    scores: list[float]
+    reasons: list[WeighedFeature]
 
 
 class PartOfTree(NamedTuple):
@@ -103,6 +127,33 @@ def arc_reasons(
             for word in part.arcs:
                 arcs[word - 1].append(feature)
     return [sorted(found, key=lambda one: (-abs(one.weight), one.text))[:n] for found in arcs]
+
+
+def differences(
+    best: DepTree, second: DepTree, scorer: LinearPartScorer, encoder: Encoder
+) -> list[WeighedFeature]:
+    """Return the features that only one of two trees of a sentence has, the weightiest first.
+
+    Their weights, with the opposite sign for features of the second tree, add up to the difference of the
+    scores of the two.
+    """
+    features = PartFeatures(best, scorer, encoder)
+    parts = [list(parts_of(tree.heads.tolist(), scorer.order)) for tree in (best, second)]
+    own, other = ([one for part in each for one in features.of(part)] for each in parts)
+    found = [one._replace(rank=1) for one in _without(own, other)]
+    found += [one._replace(rank=2, weight=-one.weight) for one in _without(other, own)]
+    return sorted(found, key=lambda one: (-abs(one.weight), one.text))
+
+
+def _without(features: Iterable[WeighedFeature], others: Iterable[WeighedFeature]) -> list[WeighedFeature]:
+    """Return features without as many as there are others of the same text and weight."""
+    left = Counter((one.text, one.weight) for one in others)
+    kept = []
+    for one in features:
+        left[one.text, one.weight] -= 1
+        if left[one.text, one.weight] < 0:
+            kept.append(one)
+    return kept
 
 
 def parts_of(heads: Sequence[int], order: int) -> Iterator[PartOfTree]:
