@@ -187,7 +187,8 @@ def test_train_pipeline_takes_a_folder(treebank, tmp_path):
         "--tokenizer-epochs",
         1,
     )
-    run("train", "pipeline", tmp_path, "--model", tmp_path / "x.tw", *options)
+    done = run("train", "pipeline", tmp_path, "--model", tmp_path / "x.tw", *options)
+    assert "dev, from raw text (F1): words " in done.stderr
     assert len(tw.load(tmp_path / "x.tw")(treebank[0].text)) == 1
 
 

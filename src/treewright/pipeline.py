@@ -19,6 +19,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.formats import check_kind
 from treewright.data.remote import find_treebank
 from treewright.errors import InputError
+from treewright.metrics.conll2018 import conll2018
 from treewright.model import Submodel, Unfitted, saved
 from treewright.parsing.dependency.annotator import ParserWrapper
 from treewright.parsing.dependency.constraints import FixedHeads
@@ -26,7 +27,19 @@ from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import prefixed, report
 from treewright.rerank.reranker import DependencyReranker
 from treewright.scale import Client
+from treewright.tagging.surface import begins_paragraph, join_sentences, surface_tokens
 from treewright.tagging.tokenizer import Tokenizer
+
+REPORTED = {
+    "words": "words",
+    "sentences": "sentences",
+    "upos": "UPOS",
+    "ufeats": "UFeats",
+    "lemmas": "lemmas",
+    "uas": "UAS",
+    "las": "LAS",
+}
+"""Scores of the CoNLL 2018 shared task that are reported after training."""
 
 
 class Document(Sequence[DepTree]):
@@ -157,7 +170,7 @@ class Pipeline(ParserWrapper):
             With ``# text`` or ``SpaceAfter=No``, from which the tokenizer learns.
         dev : sequence of DepTree, optional
             Scored after each epoch, used to calibrate probabilities and to decide whether the reranker is
-            used.
+            used. At the end, its text is parsed and the scores are reported.
         checkpoint : path, optional
             A folder in which each step is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
@@ -182,7 +195,19 @@ class Pipeline(ParserWrapper):
             report("the reranker does not gain significantly on dev and is left out")
             fitted = fitted.parser_
         self.tokenizer_, self.parser_ = tokenizer, fitted
+        if dev:
+            self._report_scores(dev)
         return self
+
+    def _report_scores(self, dev: Sequence[DepTree]) -> None:
+        """Parse the text of sentences, and report the scores."""
+        trees = [tree for tree in dev if len(tree)]
+        text = join_sentences(
+            [surface_tokens(tree) for tree in trees], list(map(begins_paragraph, trees))
+        ).text
+        scores = conll2018(trees, self.predict(text), multiple_roots=True)
+        shown = ", ".join(f"{label} {getattr(scores, name).f1:.2f}" for name, label in REPORTED.items())
+        report(f"dev, from raw text (F1): {shown}")
 
     def _check_parts(self) -> None:
         tokenizer: object = self.tokenizer

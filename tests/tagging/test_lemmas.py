@@ -3,10 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treewright.data.deptree import DepTree
 from treewright.model import load_state, save_state
 from treewright.native.tagging.classifier import EncodedText, Lexicon
 from treewright.tagging.classifier import word_attributes
 from treewright.tagging.lemmas import Lemmatizer, Script, longest_common, make_script
+from treewright.tagging.tagger import Tagger
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
@@ -107,3 +109,14 @@ def test_a_loaded_lemmatizer_predicts_the_same(lemmatizer, tmp_path):
     labels = [0, 0, 0, 0, 1, 1, 1, 1]
     assert lemmas_of(loaded, words, labels) == lemmas_of(lemmatizer, words, labels)
     assert loaded.scripts_ == lemmatizer.scripts_
+
+
+def test_a_script_leaves_no_less_of_a_word_than_in_training():
+    script = Script("lower", 0, "", 3, "e", 2)
+    assert script.apply("Using") == "use"
+    assert script.apply("sing") == "sing"
+    words = ["making", "taking", "using", "baking", "riding", "hiding"]
+    tree = DepTree(words, upos=["VERB"] * 6, lemmas=[word[:-3] + "e" for word in words])
+    tagger = Tagger().fit([tree] * 3)
+    assert [script.shortest for script in tagger.lemmatizer_.scripts_] == [2]
+    assert tagger.tag([["sing", "hoping"]])[0].lemmas == ["sing", "hope"]

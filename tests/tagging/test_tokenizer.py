@@ -10,6 +10,7 @@ import treewright as tw
 from treewright.data.deptree import DepTree, ExtraLine
 from treewright.errors import FormatError, InputError
 from treewright.model import load_state, save_state
+from treewright.progress import Message, listening
 from treewright.tagging import tokenizer as module
 from treewright.tagging.boundaries import KIND_NUMBERS, encode_characters
 from treewright.tagging.surface import surface_tokens
@@ -312,6 +313,57 @@ def test_words_without_spaces_are_found():
         ["花", "が", "咲いた", "。"],
         ["赤い", "花", "が", "赤い", "。"],
     ]
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "👩\u200d👩\u200d👧",
+        "❤\ufe0f",
+        "👍🏽",
+        "🇩🇪",
+        "🏴\U000e0067\U000e0062\U000e007f",
+        "e\u0301\u0323",
+        "1\ufe0f\u20e3",
+    ],
+    ids=["joined", "variation", "skin", "flag", "tags", "marks", "keycap"],
+)
+def test_a_grapheme_cluster_is_never_split(tokenizer, cluster):
+    trees = tokenizer.split(f"The dog{cluster}sleeps. {cluster} A cat {cluster}{cluster}.")
+    ranges = [RANGE.search(misc) for tree in trees for misc in tree.misc]
+    text = f"The dog{cluster}sleeps. {cluster} A cat {cluster}{cluster}."
+    begins = [at for at in range(len(text)) if text.startswith(cluster, at)]
+    inside = {at + step for at in begins for step in range(1, len(cluster))}
+    assert len(begins) == 4
+    assert inside.isdisjoint(int(place) for found in ranges for place in found.groups())
+
+
+def test_two_flags_may_be_two_tokens():
+    holds = encode_characters("🇩🇪🇫🇷x🇮🇹").holds
+    assert holds.tolist() == [True, False, True, False, False, True, False]
+
+
+def test_a_byte_order_mark_is_no_token(tokenizer):
+    trees = tokenizer.split("\ufeffThe dog sleeps.")
+    assert trees[0].words[0] == "The"
+    assert trees[0].misc[0] == "SpacesBefore=\ufeff|TokenRange=1:4"
+    assert [tree.words for tree in trees] == [tree.words for tree in tokenizer.split("The dog sleeps.")]
+
+
+@pytest.mark.parametrize("address", ["http://a.example/find?q=dog&n=1.5", "www.example.com/?a=(b)!c#d"])
+def test_a_web_address_is_one_token(tokenizer, address):
+    words = [
+        word for tree in tokenizer.split(f"The dog sees {address}. A cat sleeps.") for word in tree.words
+    ]
+    assert address in words
+
+
+def test_scores_on_dev_are_reported(bank):
+    messages = []
+    with listening(messages.append):
+        Tokenizer(epochs=2).fit(bank[:100], bank[100:150])
+    lines = [each.text for each in messages if isinstance(each, Message)]
+    assert re.fullmatch(r"dev \(F1\): tokens \d+\.\d\d, sentences \d+\.\d\d", lines[-1])
 
 
 def test_characters_have_kinds():

@@ -1,5 +1,6 @@
 """Where tokens and sentences end: a linear classifier of yes and no, and what it looks at."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -91,7 +92,7 @@ CATEGORIES = {
     "So": "symbol",
 }
 """The kinds of characters by their category in Unicode, or else by its first letter."""
-WIDE_CATEGORIES = {"L": "letter", "M": "mark", "N": "number", "P": "punctuation"}
+WIDE_CATEGORIES = {"L": "letter", "N": "number", "P": "punctuation"}
 SCRIPTS = (
     *((0x3040, 0x309F, "hiragana"), (0x30A0, 0x30FF, "katakana"), (0x31F0, 0x31FF, "katakana")),
     *(
@@ -110,6 +111,12 @@ SCRIPTS = (
     *((0x1780, 0x17FF, "unspaced"), (0x1950, 0x19DF, "unspaced"), (0x1A20, 0x1AAF, "unspaced")),
 )
 """Letters of scripts that are written without spaces, or between them."""
+EXTENDERS = frozenset(map(chr, [0x200C, *range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)]))
+"""Characters that, like combining marks, belong to the one before: skin tones, and tags of flags."""
+ZERO_WIDTH_JOINER = 0x200D
+REGIONAL_INDICATORS = (0x1F1E6, 0x1F1FF)
+ADDRESS = re.compile(r"(?:\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'’”»]")
+"""An address on the web, without marks that end a sentence or close what is before it."""
 LINE_BREAKS = "\n\r\x0b\x0c\x85\u2028"
 PARAGRAPH_BREAK = "\u2029"
 
@@ -146,7 +153,33 @@ def encode_characters(text: str) -> Characters:
     text_kinds = kinds
     if "\n" in text or "\r" in text:
         text_kinds = _mark_paragraphs(points, kinds)
-    return Characters(table.points[points], table.folded[points], text_kinds)
+    return Characters(table.points[points], table.folded[points], text_kinds, find_holds(text, points, kinds))
+
+
+def find_holds(
+    text: str, points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.bool_]:
+    """Return after which characters no token ends: those inside grapheme clusters and web addresses.
+
+    A cluster is a character with its combining marks, variation selectors and skin tone, characters joined
+    by a zero-width joiner, or a pair of regional indicators, which is a flag.
+    """
+    holds = np.zeros(len(points), dtype=np.bool_)
+    is_extending = kinds == KIND_NUMBERS["mark"]
+    if points.max(initial=0) >= ZERO_WIDTH_JOINER:
+        is_joining = points == ZERO_WIDTH_JOINER
+        is_extending |= is_joining
+        is_indicator = (points >= REGIONAL_INDICATORS[0]) & (points <= REGIONAL_INDICATORS[1])
+        if is_indicator.any():
+            places = np.arange(len(points))
+            last_other = np.maximum.accumulate(np.where(is_indicator, -1, places))
+            is_extending |= is_indicator & ((places - last_other) % 2 == 0)
+        holds |= is_joining
+    holds[:-1] |= is_extending[1:]
+    if "://" in text or "www." in text:
+        for match in ADDRESS.finditer(text):
+            holds[match.start() : match.end() - 1] = True
+    return holds
 
 
 def _mark_paragraphs(points: npt.NDArray[np.uint32], kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -172,7 +205,9 @@ def _kind(letter: str) -> str:
     if letter in OWN_KINDS:
         return letter
     category = unicodedata.category(letter)
-    if category[0] in "LMN":
+    if category[0] == "M" or letter in EXTENDERS:
+        return "mark"
+    if category[0] in "LN":
         for low, high, name in SCRIPTS:
             if low <= ord(letter) <= high:
                 return name

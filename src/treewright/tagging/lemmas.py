@@ -53,6 +53,10 @@ CASINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+MIN_STEM = 2
+"""Letters of a word that a script keeps, unless it kept fewer of a word in training."""
+
+
 class Script(NamedTuple):
     """How a word becomes its lemma."""
 
@@ -63,10 +67,14 @@ class Script(NamedTuple):
     """Letters put there."""
     n_after: int
     after: str
+    shortest: int = 0
+    """Letters that must remain of the word; if fewer do, nothing is cut off or added."""
 
     def apply(self, word: str) -> str:
         """Return the lemma of a word."""
         base = CASINGS[self.casing](word)
+        if max(0, len(base) - self.n_before - self.n_after) < self.shortest:
+            return base
         return self.before + base[self.n_before : max(self.n_before, len(base) - self.n_after)] + self.after
 
 
@@ -137,6 +145,7 @@ class Lemmatizer(Model):
         self.scripts_ = sorted(counts, key=lambda script: (-counts[script], script))
         numbers = {script: number for number, script in enumerate(self.scripts_)}
         gold = np.array([numbers[script] for script in scripts if script is not None], dtype=np.int32)
+        self._limit_scripts(scripts, [words[at] for at in pairs.examples.tolist()])
         n_seen = np.bincount(text.types)[pairs.types[is_known]]
         self.classifier_ = WordClassifier(TEMPLATES, "", [[number] for number in range(len(self.scripts_))])
         self.classifier_.learn(
@@ -151,6 +160,17 @@ class Lemmatizer(Model):
             unit="words",
         )
         return self
+
+    def _limit_scripts(self, scripts: Sequence[Script | None], words: Sequence[str]) -> None:
+        """Let scripts leave at least two letters, or one if so in the training data: *sing* is not *se*."""
+        shortest: dict[Script, int] = {}
+        for script, word in zip(scripts, words, strict=True):
+            if script is not None and script.n_before + script.n_after:
+                size = len(CASINGS[script.casing](word)) - script.n_before - script.n_after
+                shortest[script] = min(size, shortest.get(script, size))
+        self.scripts_ = [
+            script._replace(shortest=min(shortest.get(script, 0), MIN_STEM)) for script in self.scripts_
+        ]
 
     def predict(self, text: EncodedText, labels: IntArray, words: Sequence[str]) -> list[str]:
         """Return the lemmas of words with labels."""

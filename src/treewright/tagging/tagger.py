@@ -76,8 +76,8 @@ w-1.tag w.class w+1.class
 """
 """A tag is the two parts of speech together, a label those and the features."""
 
-MIN_COUNT = 2
-"""How often a feature must occur to be learnt."""
+MIN_COUNT, LARGE = 2, 5000
+"""How often a feature must occur to be learnt from so many sentences or more; from fewer, once is enough."""
 MIN_CLASS_COUNT, MIN_CLASS_SHARE = 3, 0.05
 """A word has a class if it occurs so often; the class is the set of its tags with at least that share."""
 TAGGED_AT_A_TIME = 10_000
@@ -324,7 +324,7 @@ class Tagger(Annotator):
             n_seen,
             epochs=self.epochs,
             random_state=self.random_state,
-            min_count=MIN_COUNT,
+            min_count=MIN_COUNT if len(text.indptr) > LARGE else 1,
             after_epoch=after_epoch,
             checkpoint=kept,
         )

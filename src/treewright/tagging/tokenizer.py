@@ -170,6 +170,10 @@ t.start t.since t+1.shape
 """
 """Features of a token by which sentences end."""
 MIN_COUNT = 2
+PENALTY, SHUFFLED_PENALTY = 3e-3, 1e-4
+MIN_SHUFFLED, N_SHUFFLED = 2500, 2
+"""Training sentences from which on sentence ends are also learnt from texts of all sentences in random order,
+where more sentences meet, and how many such texts there are."""
 BLOCK = 1 << 15
 """Characters that are looked at together."""
 MARGIN = 1 << 10
@@ -183,6 +187,7 @@ MIN_UNSPACED_SHARE = 0.2
 MIN_JOINED = 1000
 MAX_SPLIT_SHARE = 0.0005
 """Two kinds of characters that were next to each other so often and hardly ever in two tokens always join."""
+BYTE_ORDER_MARK = "\ufeff"
 UNWRITABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys("\t\n\r", " ")})
 """What stands in a word for characters that CoNLL-U cannot hold."""
 
@@ -314,7 +319,7 @@ class Tokenizer(Model):
             Sentences in the order of their text. White space is that of ``# text``, or of SpaceAfter and
             SpacesAfter in the last column.
         dev : sequence of DepTree, optional
-            Not used yet.
+            Split in the end; the F1 of tokens and sentences is reported.
         checkpoint : path, optional
             A folder in which each epoch is kept. If it exists, training goes on from it and ends as if it had
             not been interrupted.
@@ -329,7 +334,20 @@ class Tokenizer(Model):
         kept = Checkpoint(checkpoint, fingerprint(options, trees)) if checkpoint else None
         self._learn_ends(sentences, gold, kept)
         self._learn_multiwords(sentences)
+        if dev:
+            self._report_scores([surface_tokens(tree) for tree in dev if len(tree)])
         return self
+
+    def _report_scores(self, sentences: Sequence[Sequence[Surface]]) -> None:
+        """Split the text of sentences, and report the scores."""
+        text = join_sentences(sentences, [False] * len(sentences)).text
+        gold = _list_spans(sentences)
+        found = _list_spans([surface_tokens(tree) for tree in self.split(text)])
+        tokens, ends = (
+            200 * len(right & guess) / max(1, len(right) + len(guess))
+            for right, guess in zip(gold, found, strict=True)
+        )
+        report(f"dev (F1): tokens {tokens:.2f}, sentences {ends:.2f}")
 
     def _learn_ends(
         self, sentences: Sequence[Sequence[Surface]], gold: TreebankText, kept: Checkpoint | None
@@ -347,11 +365,35 @@ class Tokenizer(Model):
             text, self.tokens_.rules, self.joined_, self.has_spaces_, gold.token_ends, attributes
         )
         self._learn(self.tokens_, keys, gold.token_ends[places], "token ends", kept)
-        attributes, is_last = self._token_attributes(text, begins, stops)
+        self._learn_sentences(sentences, gold, kept)
+
+    def _learn_sentences(
+        self, sentences: Sequence[Sequence[Surface]], gold: TreebankText, kept: Checkpoint | None
+    ) -> None:
+        """Learn from the text and, of a large treebank, from texts of its sentences in random order too."""
         self.sentences_ = BoundaryClassifier(SENTENCE_TEMPLATES, "t")
+        n_shuffled = N_SHUFFLED if len(sentences) >= MIN_SHUFFLED else 0
+        rng = np.random.default_rng(self.random_state)
+        orders = [rng.permutation(len(sentences)).tolist() for _ in range(n_shuffled)]
+        shuffled = [join_sentences([sentences[at] for at in order], [False] * len(order)) for order in orders]
+        keys, ends = zip(*map(self._sentence_keys, [gold, *shuffled]), strict=True)
+        self._learn(
+            self.sentences_,
+            np.concatenate(keys),
+            np.concatenate(ends),
+            "sentence ends",
+            kept,
+            min_count=MIN_COUNT + (n_shuffled > 0),
+            penalty=SHUFFLED_PENALTY if n_shuffled else PENALTY,
+        )
+
+    def _sentence_keys(self, gold: TreebankText) -> tuple[npt.NDArray[np.uint64], Booleans]:
+        """Return the features of the tokens that may end a sentence, and which do."""
+        text = encode_characters(gold.text)
+        begins, stops = _list_tokens(text, gold.token_ends)
+        attributes, is_last = self._token_attributes(text, begins, stops)
         keys = fill_sentence_keys(text, stops, self.sentences_.rules, attributes, gold.sentence_ends)
-        is_open = ~is_last
-        self._learn(self.sentences_, keys[is_open], gold.sentence_ends[is_open], "sentence ends", kept)
+        return keys[~is_last], gold.sentence_ends[~is_last]
 
     def _learn(
         self,
@@ -360,6 +402,9 @@ class Tokenizer(Model):
         gold: Booleans,
         what: str,
         kept: Checkpoint | None,
+        *,
+        min_count: int = MIN_COUNT,
+        penalty: float = PENALTY,
     ) -> None:
         def after_epoch(epoch: int, loss: float) -> None:
             report(f"{what}, epoch {epoch + 1} of {self.epochs}: loss {loss:.5f}")
@@ -369,9 +414,9 @@ class Tokenizer(Model):
             gold,
             epochs=self.epochs,
             random_state=self.random_state,
-            min_count=MIN_COUNT,
+            min_count=min_count,
             rate=0.2,
-            penalty=3e-3,
+            penalty=penalty,
             smallest=0.02,
             what=f"learning {what}",
             after_epoch=after_epoch,
@@ -410,6 +455,9 @@ class Tokenizer(Model):
         n_sentences = 0
         waiting = ""  # white space of blocks without tokens
         begins_paragraph = True
+        if buffer.look().startswith(BYTE_ORDER_MARK):
+            waiting = BYTE_ORDER_MARK
+            buffer.skip(1)
         while block := buffer.look():
             found, used = self._find_settled(block, is_final=buffer.is_final)
             if not len(found.begins):
@@ -572,6 +620,19 @@ def _find_joined(text: Characters, ends: Booleans) -> Booleans:
     splits = np.bincount(pairs[ends[:-1]], minlength=N_KINDS**2)
     is_joined: Booleans = (counts >= MIN_JOINED) & (splits <= MAX_SPLIT_SHARE * counts)
     return is_joined.reshape(N_KINDS, N_KINDS)
+
+
+def _list_spans(sentences: Sequence[Sequence[Surface]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Return where tokens and sentences are among the characters that are no white space."""
+    tokens, spans = set(), set()
+    at = 0
+    for sentence in sentences:
+        first = at
+        for token in sentence:
+            begin, at = at, at + len("".join(token.form.split()))
+            tokens.add((begin, at))
+        spans.add((first, at))
+    return tokens, spans
 
 
 def _most_frequent_tags(sentences: Sequence[Sequence[Surface]]) -> dict[str, str]:

@@ -34,7 +34,7 @@ from treewright.tagging.boundaries import (
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
-TEXTS = st.text("ab AB.\n漢(\")'!12 \t\r", max_size=40)
+TEXTS = st.text("ab AB.\n漢(\")'!12 \t\r\u0301\u200d🇩", max_size=40)
 CHARACTER_TEMPLATES = """
 c.folded c+1.folded
 c-2.kind c.kind c+1.kind c+2.kind

@@ -1,6 +1,6 @@
 """Ends of tokens and sentences: attributes, features, decisions and learning, on Python's numbers.
 
-A text is a list of (point, folded, kind); a template is a list of (attribute, offset).
+A text is a list of (point, folded, kind, holds); a template is a list of (attribute, offset).
 """
 
 import math
@@ -26,7 +26,7 @@ def in_bins(number):
 
 
 def kinds_of(text):
-    return [kind for _, _, kind in text]
+    return [kind for _, _, kind, _ in text]
 
 
 def chunks_of(text):
@@ -44,7 +44,7 @@ def known_spans(text, words):
     for begin, end in chunks_of(text):
         for first in range(begin, end):
             for last in range(first, min(first + 6, end)):
-                if small(*(folded for _, folded, _ in text[first : last + 1])) in words:
+                if small(*(folded for _, folded, _, _ in text[first : last + 1])) in words:
                     spans.append((first, last))
     return spans
 
@@ -54,7 +54,7 @@ def character_attributes(text, words=()):
     chunks = chunks_of(text)
     spans = known_spans(text, words)
     rows = []
-    for at, (point, folded, kind) in enumerate(text):
+    for at, (point, folded, kind, _) in enumerate(text):
         is_white = kind in WHITE
         end = at if is_white else next(end for begin, end in chunks if begin <= at < end)
         rest = text[at:end]
@@ -69,7 +69,7 @@ def character_attributes(text, words=()):
                 point,
                 folded,
                 SPACE if is_white else kind,
-                small(*(folded for _, folded, _ in reversed(rest))),
+                small(*(folded for _, folded, _, _ in reversed(rest))),
                 small(*without_runs(kinds_of(reversed(rest)))),
                 upcoming,
                 max((size for size, (first, _) in zip(sizes, spans, strict=True) if first == at), default=0),
@@ -87,7 +87,7 @@ def begun_attributes(text, begin, at):
     """List the attributes of a character whose token begins at `begin`."""
     begun = text[begin : at + 1]
     return [
-        small(*(folded for _, folded, _ in begun)),
+        small(*(folded for _, folded, _, _ in begun)),
         small(*without_runs(kinds_of(begun))),
         min(len(begun), 12),
     ]
@@ -113,7 +113,7 @@ def token_ends(text, templates, weights, is_joined, with_spaces, words=()):
     rows = character_attributes(text, words)
     ends = [False] * len(text)
     begin = None
-    for at, (_, _, kind) in enumerate(text):
+    for at, (_, _, kind, holds) in enumerate(text):
         if begin is None and kind in WHITE:
             continue
         begin = at if begin is None else begin
@@ -124,7 +124,7 @@ def token_ends(text, templates, weights, is_joined, with_spaces, words=()):
         may_join = with_spaces and after == SPACE and at + 2 < len(text) and text[at + 2][2] not in WHITE
         if after is None or (after in WHITE and not may_join):
             ends[at] = True
-        elif after in WHITE or not is_joined(kind, after):
+        elif after in WHITE or not (holds or is_joined(kind, after)):
             keys = keys_of(templates, rows, at, 12)
             ends[at] = sum(weights.get(key, 0.0) for key in keys) > 0
         begin = None if ends[at] else begin
@@ -135,7 +135,7 @@ def tokens_of(text, ends):
     """List where tokens begin and stop."""
     found = []
     begin = None
-    for at, (_, _, kind) in enumerate(text):
+    for at, (_, _, kind, _) in enumerate(text):
         if begin is None and kind not in WHITE:
             begin = at
         if ends[at]:
@@ -151,13 +151,13 @@ def token_attributes(text, tokens, classes, has_lines):
         own = text[begin:stop]
         upcoming = tokens[number + 1][0] if number + 1 < len(tokens) else len(text)
         gap = max(kinds_of(text[stop:upcoming]), default=0)
-        lower = small(*(folded for _, folded, _ in own))
+        lower = small(*(folded for _, folded, _, _ in own))
         rows.append(
             [
-                small(*(point for point, _, _ in own)),
+                small(*(point for point, _, _, _ in own)),
                 lower,
                 small(*without_runs(kinds_of(own))),
-                small(*(folded for _, folded, _ in own[-3:])),
+                small(*(folded for _, folded, _, _ in own[-3:])),
                 own[0][2],
                 own[-1][1],
                 min(len(own), 12),

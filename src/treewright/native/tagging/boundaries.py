@@ -42,6 +42,8 @@ class Characters(NamedTuple):
     folded: np.ndarray
     """In lower case, all digits alike."""
     kinds: np.ndarray
+    holds: np.ndarray
+    """Whether a token must not end after the character, unless white space follows."""
 
 
 class Rules(NamedTuple):
@@ -161,7 +163,7 @@ def is_open(text, at, is_joined, with_spaces):
         if not with_spaces or text.kinds[after] != SPACE or after + 1 == text.points.size:
             return False
         return not is_space(text.kinds[after + 1])
-    return not is_joined[text.kinds[at], text.kinds[after]]
+    return not (text.holds[at] or is_joined[text.kinds[at], text.kinds[after]])
 
 
 @in_place
