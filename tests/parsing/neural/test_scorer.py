@@ -12,6 +12,7 @@ from treewright.errors import FormatError, InputError
 from treewright.model import load_state, save_state
 from treewright.parsing.contract import Batch
 from treewright.parsing.dependency.combined import CombinedScorer
+from treewright.progress import messages_to
 
 pytest.importorskip("torch")
 
@@ -32,7 +33,7 @@ def alone(bank):
 @pytest.fixture(scope="module")
 def both(bank, alone):
     scorer = alone.scorer_
-    return tw.DependencyParser(scorer=scorer, combine=True, **LINEAR).fit(bank[:150], bank[150:])
+    return tw.DependencyParser(scorer=scorer, combine="sum", **LINEAR).fit(bank[:150], bank[150:])
 
 
 @pytest.fixture(params=["alone", "both"])
@@ -106,6 +107,26 @@ def test_a_combined_score_is_the_weighted_sum(bank, both):
         assert scores == pytest.approx(linear[kind] + tree.weight * other.get(kind, 0.0))
 
 
+def test_the_linear_model_learns_on_top_of_the_network(bank):
+    scorer = tw.NeuralScorer(**{**SMALL, "epochs": 4})
+    told = []
+    with messages_to(told.append):
+        parser = tw.DependencyParser(scorer=scorer, combine="joint", **LINEAR).fit(bank[:60], bank[150:])
+    assert sum(text.startswith("fold 1/2: network, epoch") for text in told) == 4
+    score = tw.metrics.attachment(bank[150:], parser.predict(bank[150:]))
+    alone = tw.DependencyParser(scorer=parser.scorer_.other).fit(bank[:60], bank[150:])
+    assert score.uas > tw.metrics.attachment(bank[150:], alone.predict(bank[150:])).uas
+
+
+def test_a_scorer_without_scores_of_arcs_cannot_be_learnt_on_top_of(bank):
+    class Flat(tw.PartScorer):
+        def score(self, tree, parts):
+            return {}
+
+    with pytest.raises(InputError, match="a scorer that has no scores of arcs; expected combine='sum'"):
+        tw.DependencyParser(scorer=Flat(), combine="joint").fit(bank[:20])
+
+
 def test_the_linear_share_is_explained(bank, alone, both):
     assert both.has_arc_reasons
     assert not alone.has_arc_reasons
@@ -134,8 +155,8 @@ def test_several_networks_are_averaged(bank):
 
 
 def test_combining_needs_a_scorer(bank):
-    with pytest.raises(InputError, match="combine=True without a scorer"):
-        tw.DependencyParser(combine=True).fit(bank[:20])
+    with pytest.raises(InputError, match="combine='sum' without a scorer"):
+        tw.DependencyParser(combine="sum").fit(bank[:20])
 
 
 @pytest.mark.parametrize("change", ["shape", "missing", "labels", "huge"])

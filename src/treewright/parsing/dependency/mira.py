@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,19 @@ AfterEpoch = Callable[[EpochReport, PartScorer], float]
 """Called with a report and the scorer as it is; returns how good that is."""
 
 
+class GivenScores(NamedTuple):
+    """Scores of the arcs of sentences, on top of which weights are learnt; squares with heads in rows."""
+
+    first: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+
+    @classmethod
+    def from_squares(cls, squares: Sequence[npt.NDArray[np.float64]]) -> "GivenScores":
+        """Put the squares of sentences one after another."""
+        first = np.cumsum([0, *(square.size for square in squares)], dtype=np.int64)[:-1]
+        return cls(first, np.concatenate([np.empty(0), *(square.ravel() for square in squares)]))
+
+
 @dataclass(frozen=True)
 class MiraTrainer:
     """Trains linear scorers with k-best MIRA: the average over all steps, and over several runs.
@@ -74,10 +87,11 @@ class MiraTrainer:
         corpus: Corpus,
         arcs: KeptArcs,
         *,
+        given: GivenScores | None = None,
         checkpoint: Checkpoint | None,
         after_epoch: AfterEpoch,
     ) -> LinearPartScorer:
-        """Return a scorer that has learnt from gold trees among `arcs`.
+        """Return a scorer that has learnt from gold trees among `arcs`, on top of scores that are `given`.
 
         The order of sentences follows from the seed and the number of the epoch, so that training which goes
         on from a checkpoint ends where uninterrupted training does.
@@ -92,7 +106,7 @@ class MiraTrainer:
                 run, epoch = divmod(number, self.epochs)
                 if epoch == 0:
                     progress.start_run()
-                n_wrong, loss = self._pass(scorer, decoder, corpus, arcs, progress, number, counted)
+                n_wrong, loss = self._pass(scorer, decoder, corpus, arcs, given, progress, number, counted)
                 learnt = average(progress.weights, progress.totals, (epoch + 1) * corpus.n_sentences)
                 found.weights_ = (progress.finished + learnt) / np.float32(run + 1)
                 if epoch + 1 == self.epochs:
@@ -116,6 +130,7 @@ class MiraTrainer:
         decoder: ChartDecoder,
         corpus: Corpus,
         arcs: KeptArcs,
+        given: GivenScores | None,
         progress: "_Progress",
         number: int,
         counted: Task,
@@ -128,7 +143,9 @@ class MiraTrainer:
         n_done = number % self.epochs * corpus.n_sentences
         n_wrong, loss = 0, 0.0
         for part in counted.slices(len(order)):
-            options = MiraPass(self.k, self.bound, decoder.single_root_, max_keys, n_done + part.start)
+            options = MiraPass(
+                self.k, self.bound, decoder.single_root_, max_keys, n_done + part.start, *(given or ())
+            )
             if decoder.is_projective:
                 found = train_pass(
                     model, corpus, corpus.heads, arcs, weights, progress.totals, order[part], options

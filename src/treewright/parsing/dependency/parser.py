@@ -126,9 +126,10 @@ class DependencyParser(DependencyAnnotator):
         Feature templates.
     scorer : PartScorer, optional
         Scorer of the parts of trees (neural, or module:Class; a linear model by default).
-    combine : bool
-        Add the scores of the linear model to those of the scorer. Weights are found on the dev set, or on
-        training sentences held out.
+    combine : {"sum", "joint"}, optional
+        Add the scores of the linear model to those of the scorer. Each learns alone, or the linear model
+        learns on top of the scores of jackknifed scorers ("joint", slower). The weight of the scorer is found
+        on the dev set, or on training sentences held out.
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -153,8 +154,8 @@ class DependencyParser(DependencyAnnotator):
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
         "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
-        "order": [{"scorer": (None,)}, {"combine": (True,)}, {"decoder": ("spanning",)}],
-        **{name: [{"scorer": (None,)}, {"combine": (True,)}] for name in LINEAR_ONLY},
+        "order": [{"scorer": (None,)}, {"combine": ("sum", "joint")}, {"decoder": ("spanning",)}],
+        **{name: [{"scorer": (None,)}, {"combine": ("sum", "joint")}] for name in LINEAR_ONLY},
     }
     adjustable = ("tags", "n_jobs")
     fields = saved(
@@ -198,7 +199,7 @@ class DependencyParser(DependencyAnnotator):
         lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
         scorer: PartScorer | None = None,
-        combine: bool = False,
+        combine: Literal["sum", "joint"] | None = None,
         n_jobs: Count = 1,
     ) -> None:
         self.order = order
@@ -450,7 +451,7 @@ class DependencyParser(DependencyAnnotator):
     @property
     def learns_linear(self) -> bool:
         """Whether a linear model is trained."""
-        return self.scorer is None or self.combine
+        return self.scorer is None or self.combine is not None
 
     def scorer_has(self, name: str) -> bool:
         """Tell whether the scorer of the user has a method or property of its own instead of the default."""
@@ -541,7 +542,10 @@ class DependencyParser(DependencyAnnotator):
         if self.scorer is not None and not isinstance(self.scorer, PartScorer):
             raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
         if self.combine and self.scorer is None:
-            raise InputError(f"{setting('combine', True)} without a scorer; expected one to combine")
+            raise InputError(f"{setting('combine', self.combine)} without a scorer; expected one to combine")
+        if self.combine == "joint" and not self.scorer_has("score_arcs"):
+            found = f"{setting('combine', 'joint')} with a scorer that has no scores of arcs"
+            raise InputError(f"{found}; expected {setting('combine', 'sum')}")
         if dev is not None and not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some, or no dev set")
         n_sentences = sum(len(tree) > 0 for tree in trees)

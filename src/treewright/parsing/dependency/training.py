@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
@@ -20,9 +21,9 @@ from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecod
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
-from treewright.parsing.dependency.mira import AfterEpoch, EpochReport, HingeTrainer, MiraTrainer
+from treewright.parsing.dependency.mira import AfterEpoch, EpochReport, GivenScores, HingeTrainer, MiraTrainer
 from treewright.parsing.dependency.pruning import Pruner
-from treewright.progress import report, silenced
+from treewright.progress import prefixed, report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife
 
@@ -95,9 +96,10 @@ class ParserTrainer:
         parser = self.parser
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
         prepared = self._restore(trees) or self._prepare(trees)
-        learnt = self._learn_structure(prepared, dev)
-        if parser.combine:
-            learnt = self._combine(prepared._replace(learnt=learnt), held_out)
+        other = self._learn_other(prepared, held_out) if parser.combine else None
+        learnt = self._learn_structure(prepared, dev, other)
+        if other is not None:
+            learnt = self._combine(learnt, other, held_out)
         if held_out and not parser.jackknife:
             learnt = learnt._replace(scale=self._calibrate(learnt, held_out))
         if held_out:
@@ -285,13 +287,21 @@ class ParserTrainer:
         scale = self._calibrate(learnt, mine)
         return State("Fold", {"scale": scale}, {"heads": np.concatenate(words)})
 
-    def _learn_structure(self, prepared: PreparedTraining, dev: Sequence[DepTree] | None) -> LearntParser:
+    def _learn_structure(
+        self, prepared: PreparedTraining, dev: Sequence[DepTree] | None, other: PartScorer | None = None
+    ) -> LearntParser:
+        """Train the scorer; with `other`, a linear one to be combined with it."""
         parser, learnt = self.parser, prepared.learnt
+        is_joint = other is not None and parser.combine == "joint"
 
         def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
             if not dev:
                 report(str(found))
                 return 0.0
+            if is_joint:
+                assert isinstance(scorer, LinearPartScorer)
+                assert other is not None
+                scorer = CombinedScorer(scorer, other)
             score = attachment(dev, parser.with_learnt(learnt._replace(scorer=scorer)).predict(dev))
             report(f"{found}, dev UAS {score.uas:.2f}, LAS {score.las:.2f}")
             return score.uas
@@ -310,6 +320,7 @@ class ParserTrainer:
                 learnt.decoder,
                 prepared.corpus,
                 prepared.arcs,
+                given=self._jackknifed_scores(prepared) if is_joint else None,
                 checkpoint=self.checkpoint,
                 after_epoch=after_epoch,
             )
@@ -335,16 +346,52 @@ class ParserTrainer:
             after_epoch=after_epoch,
         )
 
-    def _combine(self, prepared: PreparedTraining, held_out: Sequence[DepTree] | None) -> LearntParser:
-        """Add the user's scorer to the linear one, with the weights that make held-out trees probable."""
-        learnt = prepared.learnt
-        assert isinstance(learnt.scorer, LinearPartScorer)
+    def _learn_other(self, prepared: PreparedTraining, dev: Sequence[DepTree] | None) -> PartScorer:
+        """Train the user's scorer, to be combined with a linear one."""
 
         def after_epoch(found: EpochReport, scorer: PartScorer) -> float:
             report(str(found))
             return 0.0
 
-        other = self._train_own(self._own_scorer(), prepared, held_out, after_epoch)
+        return self._train_own(self._own_scorer(), prepared, dev, after_epoch)
+
+    def _jackknifed_scores(self, prepared: PreparedTraining) -> GivenScores:
+        """Return scores of all arcs of the training sentences, by scorers that have not seen them."""
+        trees = prepared.trees
+        n_folds = min(self.parser.folds, len(trees))
+        order = np.random.default_rng(self.parser.random_state).permutation(len(trees))
+        squares: dict[int, npt.NDArray[np.float64]] = {}
+        for fold in range(n_folds):
+            numbers = np.sort(order[fold::n_folds]).tolist()
+            name = f"scores{fold}"
+            state = self.checkpoint.load(name) if self.checkpoint else None
+            if state is None:
+                with prefixed(f"fold {fold + 1}/{n_folds}: "):
+                    state = self._score_fold(prepared, numbers)
+                if self.checkpoint:
+                    self.checkpoint.save(name, state)
+            sides = [len(trees[number]) + 1 for number in numbers]
+            flat = np.split(state.arrays["scores"], np.cumsum(np.square(sides))[:-1])
+            for number, side, scores in zip(numbers, sides, flat, strict=True):
+                squares[number] = scores.reshape(side, side)
+        return GivenScores.from_squares([squares[number] for number in range(len(trees))])
+
+    def _score_fold(self, prepared: PreparedTraining, numbers: Sequence[int]) -> State:
+        """Train the user's scorer on all but some sentences; return its scores of the arcs of these."""
+        aside = set(numbers)
+        mine = [prepared.trees[number] for number in numbers]
+        assert self.parser.scorer is not None
+        scorer = self.parser.scorer.with_params()
+        scorer.start([tree for number, tree in enumerate(prepared.trees) if number not in aside])
+        scorer = scorer.prepare(Batch(mine, prepared.learnt.encoder.encode(mine)))
+        squares = [np.asarray(scorer.score_arcs(tree), dtype=np.float64) for tree in mine]
+        return State("ScoredFold", {}, {"scores": np.concatenate([each.ravel() for each in squares])})
+
+    def _combine(
+        self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None
+    ) -> LearntParser:
+        """Add the user's scorer to the linear one, with the weights that make held-out trees probable."""
+        assert isinstance(learnt.scorer, LinearPartScorer)
         both = CombinedScorer(learnt.scorer, other)
         learnt = learnt._replace(scorer=both)
         if self.parser.scorer_has("score_arcs") and isinstance(learnt.decoder, ProjectiveDecoder):
