@@ -13,6 +13,7 @@ from treewright._version import __version__
 from treewright.annotation.sentences import SentenceLike, list_sentences
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
+from treewright.data.documents import deal_folds
 from treewright.errors import InputError
 from treewright.kernels.base import Kernel
 from treewright.kernels.convolution import SubsetTreeKernel
@@ -248,9 +249,10 @@ class ConstituentReranker(ConstituentAnnotator):
         """Return the lists of training sentences, by the parser, or by those of folds."""
         if self.folds is None:
             return self._list([self.parser_], trees, steps and steps / "lists")
-        order = np.random.default_rng(self.random_state).permutation(len(trees))
         lists: dict[int, ParseList] = {}
-        parts = np.array_split(order, min(self.folds, len(trees)))
+        folds = min(self.folds, len(trees))
+        parts, description = deal_folds(trees, folds, random_state=self.random_state)
+        report(f"lists of candidates: {description}")
         for number, part in enumerate(track(parts, "lists of candidates", unit="folds"), 1):
             aside = {at: trees[at] for at in part.tolist()}
             rest = [tree for at, tree in enumerate(trees) if at not in aside]

@@ -13,6 +13,7 @@ from treewright._validate import check_integer
 from treewright._version import __version__
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.deptree import DepTree
+from treewright.data.documents import deal_folds
 from treewright.errors import InputError
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.progress import prefixed, report, silenced
@@ -35,8 +36,8 @@ def jackknife_lists(
 ) -> CandidateLists:
     """Parse training sentences as if they were new.
 
-    The sentences are dealt out into folds at random. Those of each fold are parsed by a parser that learns
-    from the others; where tags are predicted, by a tagger that learns from the others too.
+    Whole documents are dealt out into folds at random. The sentences of each fold are parsed by a parser that
+    learns from the others; where tags are predicted, by a tagger that learns from the others too.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ def jackknife_lists(
     fold_parser = parser.with_params(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
     options = [__version__, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
-    order = np.random.default_rng(parser.random_state).permutation(len(trees))
-    parts = [np.sort(part) for part in np.array_split(order, folds)]
+    parts, description = deal_folds(trees, folds, random_state=parser.random_state)
+    report(f"lists of candidates: {description}")
     folder = Checkpoint(Path(cache, identity[:24]), identity) if cache is not None else None
     kept = _KeptFolds(folder, with_tags=parser.tags == "predicted")
     found = {fold: kept.load(fold, [trees[number] for number in part]) for fold, part in enumerate(parts)}

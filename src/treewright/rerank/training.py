@@ -94,6 +94,8 @@ class RerankerTrainer:
             f"{oracle:.2f} of the best of up to {options.k}"
         )
         training, tuning, tuning_gold = self._divide(parser, lists, gold, dev)
+        if dev:
+            report(f"lists of the dev set: UAS {tuning.uas(tuning_gold)[0]:.2f} of the first trees")
         chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
         identity = fingerprint(list(chosen.items()), trees, dev or [])
         kept = Checkpoint(steps / "mining", identity) if steps else None

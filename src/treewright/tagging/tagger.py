@@ -22,6 +22,7 @@ from treewright.annotation.sentences import SentenceLike, read_trees
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.conllu import read_conllu
 from treewright.data.deptree import DepTree, check_trees
+from treewright.data.documents import deal_folds
 from treewright.data.formats import check_kind
 from treewright.errors import InputError
 from treewright.model import Array, Record, Submodel, Value, expect, saved
@@ -372,12 +373,12 @@ def jackknife(
     ----------
     trees : sequence of DepTree
     folds : int
-        The sentences are dealt out into so many parts at random; each part is tagged by a tagger that
-        learns from the others.
+        Number of jackknife folds. Whole documents are dealt out at random; each fold is tagged by a tagger
+        that learns from the others.
     n_jobs : int
         How many threads work; the result does not depend on it.
     random_state : int
-        Decides which sentences are together.
+        Decides which documents are together.
     tagger : Tagger, optional
         Its parameters are used; it is not changed.
     client : distributed.Client, optional
@@ -389,7 +390,8 @@ def jackknife(
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
     tagger = tagger or Tagger()
     options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
-    parts = np.array_split(np.random.default_rng(random_state).permutation(len(trees)), folds)
+    parts, description = deal_folds(trees, folds, random_state=random_state)
+    report(f"tagging as if new: {description}")
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
     found = map_jobs(

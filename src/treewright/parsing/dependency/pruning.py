@@ -111,14 +111,19 @@ class Pruner(Model):
         self.stages_ = self._make_stages([table for table in tables if table is not None])
 
     def jackknife(
-        self, corpus: Corpus, *, folds: int, n_jobs: int = 1, client: Client | None = None
+        self,
+        corpus: Corpus,
+        parts: Sequence[npt.NDArray[np.int64]],
+        *,
+        n_jobs: int = 1,
+        client: Client | None = None,
     ) -> tuple[KeptArcs, PruningReport]:
-        """Choose the arcs of each sentence with models that have not seen it, gold arcs always."""
-        order = np.random.default_rng(self.random_state).permutation(corpus.n_sentences)
-        # Copies, as other code would have to be compiled for numbers that do not lie side by side.
-        parts = [order[fold::folds].copy() for fold in range(folds)]
+        """Choose the arcs of each sentence with models that have not seen it, gold arcs always.
+
+        `parts` are the numbers of the sentences of each fold.
+        """
         found = map_jobs(
-            partial(self._choose, corpus, order),
+            partial(self._choose, corpus),
             parts,
             n_jobs=n_jobs,
             client=client,
@@ -131,12 +136,10 @@ class Pruner(Model):
         n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
         return arcs, _report(corpus, n_lost, n_kept)
 
-    def _choose(
-        self, corpus: Corpus, order: npt.NDArray[np.int64], mine: npt.NDArray[np.int64]
-    ) -> tuple[int, int, npt.NDArray[np.int32]]:
+    def _choose(self, corpus: Corpus, mine: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int32]]:
         """Learn from all sentences but some, unless these are all; return what is lost and kept of these."""
-        rest = np.setdiff1d(order, mine)
-        stages = self._train(corpus, rest if len(rest) else order)
+        rest = np.setdiff1d(np.arange(corpus.n_sentences), mine)
+        stages = self._train(corpus, rest if len(rest) else mine)
         arcs = self._room(corpus)
         lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
         return lost, kept, arcs.codes[_places(arcs.indptr, mine)]

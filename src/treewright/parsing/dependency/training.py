@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
+from treewright.data.documents import deal_folds
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
 from treewright.model import State
@@ -126,7 +127,7 @@ class ParserTrainer:
         encoder = Encoder.from_trees(lifted)
         corpus = encoder.encode(lifted)
         decoder.single_root_ = bool((np.add.reduceat(corpus.heads == 0, corpus.first_row[:-1]) == 1).all())
-        arcs, recall = self._learn_pruning(decoder, corpus)
+        arcs, recall = self._learn_pruning(decoder, lifted, corpus)
         parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
         labeler = None
         if parser.learns_linear or not parser.scorer_has("relations"):
@@ -204,7 +205,16 @@ class ParserTrainer:
         report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagger, tagged
 
-    def _learn_pruning(self, decoder: ChartDecoder, corpus: Corpus) -> tuple[KeptArcs, float]:
+    def _folds(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.int64]]:
+        """Return the numbers of the sentences of each fold."""
+        n_folds = min(self.parser.folds, len(trees))
+        parts, description = deal_folds(trees, n_folds, random_state=self.parser.random_state)
+        report(f"jackknifing: {description}")
+        return parts
+
+    def _learn_pruning(
+        self, decoder: ChartDecoder, trees: Sequence[DepTree], corpus: Corpus
+    ) -> tuple[KeptArcs, float]:
         """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
         parser = self.parser
         is_needed = parser.learns_linear or not parser.scorer_has("score_arcs")
@@ -220,8 +230,8 @@ class ParserTrainer:
             single_root=decoder.single_root_,
             random_state=parser.random_state,
         )
-        folds = min(parser.folds, corpus.n_sentences)
-        arcs, found = pruner.jackknife(corpus, folds=folds, n_jobs=parser.n_jobs, client=self.client)
+        folds = self._folds(trees)
+        arcs, found = pruner.jackknife(corpus, folds, n_jobs=parser.n_jobs, client=self.client)
         pruner.fit(corpus)
         report(f"pruning keeps {found.n_heads:.2f} heads a word and {found.recall:.2f}% of the gold arcs")
         return arcs, found.recall
@@ -230,20 +240,20 @@ class ParserTrainer:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
         parser = self.parser
         corpus = encoder.encode(trees)
-        order = np.random.default_rng(parser.random_state).permutation(len(trees))
-        n_folds = min(parser.folds, len(trees))
+        parts = self._folds(trees)
+        n_folds = len(parts)
 
         changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1}
         trainer = ParserTrainer(parser.with_params(**changes))  # without the cluster, to which it may be sent
 
         def learn(fold: int) -> State:
-            return trainer._learn_fold(trees, order[fold::n_folds].tolist())
+            return trainer._learn_fold(trees, parts[fold].tolist())
 
         found = self._find_folds(learn, n_folds)
         report(f"parsed {len(trees)} sentences by parsers that have not seen them")
         heads = np.zeros(len(corpus.heads), dtype=np.int32)
         for fold, state in found.items():
-            words = [np.arange(len(heads))[corpus.words_of(number)] for number in order[fold::n_folds]]
+            words = [np.arange(len(heads))[corpus.words_of(number)] for number in parts[fold]]
             heads[np.concatenate(words)] = state.arrays["heads"]
         parsed = [
             tree.with_heads(heads[corpus.words_of(number)], tree.deprels) for number, tree in enumerate(trees)
@@ -358,15 +368,13 @@ class ParserTrainer:
     def _jackknifed_scores(self, prepared: PreparedTraining) -> GivenScores:
         """Return scores of all arcs of the training sentences, by scorers that have not seen them."""
         trees = prepared.trees
-        n_folds = min(self.parser.folds, len(trees))
-        order = np.random.default_rng(self.parser.random_state).permutation(len(trees))
         squares: dict[int, npt.NDArray[np.float64]] = {}
-        for fold in range(n_folds):
-            numbers = np.sort(order[fold::n_folds]).tolist()
-            name = f"scores{fold}"
+        parts = self._folds(trees)
+        for fold, part in enumerate(parts):
+            numbers, name = part.tolist(), f"scores{fold}"
             state = self.checkpoint.load(name) if self.checkpoint else None
             if state is None:
-                with prefixed(f"fold {fold + 1}/{n_folds}: "):
+                with prefixed(f"fold {fold + 1}/{len(parts)}: "):
                     state = self._score_fold(prepared, numbers)
                 if self.checkpoint:
                     self.checkpoint.save(name, state)
