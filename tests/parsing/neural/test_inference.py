@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from treewright.data.deptree import DepTree
 from treewright.parsing.neural import inference
@@ -42,6 +43,10 @@ def make_network(inputs, *, seed=0, scale=1.0, units=12, layers=2, arc_size=14, 
     for parameter in network.lstms.parameters():
         parameter.data *= scale
     return network
+
+
+def has_blas(architecture):
+    return any(library.get("architecture") == architecture for library in threadpool_info())
 
 
 def make_runner(inputs, **settings):
@@ -175,6 +180,36 @@ def test_scores_do_not_depend_on_sentences_that_are_read_together(trees, monkeyp
                 np.testing.assert_allclose(mine, yours, rtol=0, atol=1e-6)
     for one, mine, expected in zip(together, heads, relations, strict=True):
         np.testing.assert_allclose(runner.label_scores([one], [mine])[0], expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.skipif(
+    not has_blas("SkylakeX"), reason="other code for products computes rows by where they stand"
+)
+def test_scores_are_the_same_bits_whatever_is_read_together():
+    rng = np.random.default_rng(6)
+    trees = [make_tree(rng, n_words) for n_words in (*range(14), *[6] * 20)]
+    inputs = WordInputs.from_trees(trees, min_count=1)
+    heads = random_heads(rng, trees)
+    for sizes in ({"units": 256, "arc_size": 400, "label_size": 128}, {"units": 13, "arc_size": 7}):
+        runner = make_runner(inputs, **sizes)
+        together = runner.read(trees)
+        relations = runner.label_scores(together, heads)
+        for tree, expected, mine, scores in zip(trees, together, heads, relations, strict=True):
+            (alone,) = runner.read([tree])
+            for one, other in zip(alone, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(runner.label_scores([alone], [mine])[0], scores)
+
+
+def test_scores_are_the_same_bits_with_any_number_of_blas_threads(trees):
+    inputs = WordInputs.from_trees(trees, min_count=1)
+    runner = make_runner(inputs, units=256, arc_size=400)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(runner.read(trees))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.arcs, other.arcs)
 
 
 def test_vectors_of_forms_do_not_depend_on_other_forms(trees, monkeypatch):

@@ -51,8 +51,9 @@ class NetworkRunner:
     """Runs a trained network; threads may share it.
 
     Results do not depend on the number of threads, nor on what was read before. With the code of OpenBLAS for
-    AVX-512 they do not depend on the sentences that are read together either; with its code for AVX2, and
-    maybe with other libraries, the last bits of a row of a product depend on where it stands.
+    AVX-512 (SkylakeX) they do not depend on the sentences that are read together either. With its code for
+    AVX2, and maybe with other libraries, the last bits of a row of a product depend on its position, and so
+    on those sentences.
 
     Parameters
     ----------
