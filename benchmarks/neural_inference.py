@@ -21,8 +21,8 @@ from treewright.scale import one_blas_thread
 
 UNITS, LAYERS, ARC_SIZE, LABEL_SIZE = 256, 3, 400, 128
 ROUNDS = 5
-PADDED_AT_A_TIME = 64, 128, 256
-"""Sentences in a batch of PyTorch or ONNX Runtime; the best is told."""
+PADDED_AT_A_TIME = 64, 256
+"""Sentences in a batch of PyTorch or ONNX Runtime."""
 
 
 def main(train_path, test_path, rounds=ROUNDS):

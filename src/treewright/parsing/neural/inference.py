@@ -25,8 +25,10 @@ MOST_FORMS = 1 << 15
 """Forms whose vectors are remembered."""
 SLOPE = np.float32(0.1)
 HALF = np.float32(0.5)
-SMALL_PRODUCT = 1_000_000
-"""Multiplications of a product up to which OpenBLAS may have other code, which rounds otherwise."""
+SMALL_PRODUCT, SMALL_DEPTH, SMALL_WIDTH = 1_000_000, 384, 16
+"""OpenBLAS has other code for products of up to a million multiplications. Found by trial: it rounds as that
+for larger products does if a matrix has at most so many rows, and a multiple of so many columns. A single
+vector is always multiplied in another way."""
 ROWS_AT_A_TIME = 256
 """Rows of a product whose results stay in the cache of a core."""
 
@@ -322,7 +324,10 @@ def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Float
 
 
 def _padded_rows(n_rows: int, matrix: Floats) -> int:
-    """Return how many rows a product is to have, so that it is not computed in another way than others."""
+    """Return how many rows a product is to have, so that it rounds as larger ones do."""
+    depth, width = matrix.shape
+    if width % SMALL_WIDTH == 0 and depth <= SMALL_DEPTH:
+        return max(n_rows, 2)
     return max(n_rows, 2, SMALL_PRODUCT // matrix.size + 1)
 
 
