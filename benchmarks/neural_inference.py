@@ -21,7 +21,7 @@ from treewright.scale import one_blas_thread
 
 UNITS, LAYERS, ARC_SIZE, LABEL_SIZE = 256, 3, 400, 128
 ROUNDS = 5
-PADDED_AT_A_TIME = 64, 256
+PADDED_AT_A_TIME = 32, 64, 128
 """Sentences in a batch of PyTorch or ONNX Runtime."""
 
 
