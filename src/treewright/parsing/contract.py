@@ -106,8 +106,18 @@ class PartScorer(Model):
         """
         return None
 
-    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return the scores of `relations` for the arc to each word from its head, (n, n_relations)."""
+    def score_relations(
+        self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the scores of `relations` for the arc to each word of each sentence, (n, n_relations).
+
+        Parameters
+        ----------
+        trees : sequence of DepTree
+            Sentences as they were prepared; one may occur several times.
+        heads : sequence of array, (n,)
+            The heads of the words of each.
+        """
         raise NotImplementedError
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:

@@ -79,9 +79,11 @@ class CombinedScorer(PartScorer):
         """Return the other scorer's scores of all arcs."""
         return self.other.score_arcs(tree)
 
-    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def score_relations(
+        self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
+    ) -> list[npt.NDArray[np.float64]]:
         """Return the other scorer's scores of relations."""
-        return self.other.score_relations(tree, heads)
+        return self.other.score_relations(trees, heads)
 
 
 def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
@@ -131,11 +133,8 @@ def given_scores(
         The same with the heads for which relations are scored.
     """
     columns = [list(scorer.relations).index(each) for each in labeler.labels_.strings]
-    rows = [
-        scorer.score_relations(sentence, tree.heads)[:, columns]
-        for sentence, tree in zip(sentences, trees, strict=True)
-    ]
-    return np.concatenate([*rows, np.empty((0, len(columns)))])
+    scores = scorer.score_relations(sentences, [tree.heads for tree in trees])
+    return np.concatenate([*scores, np.empty((0, len(scorer.relations)))])[:, columns]
 
 
 def best_relations(
@@ -143,7 +142,5 @@ def best_relations(
 ) -> list[list[str]]:
     """Return the relations of the words of trees that score highest; sentences are as in `given_scores`."""
     names = np.array(scorer.relations, dtype=object)
-    return [
-        names[scorer.score_relations(sentence, tree.heads).argmax(axis=1)].tolist() if len(tree) else []
-        for sentence, tree in zip(sentences, trees, strict=True)
-    ]
+    scores = scorer.score_relations(sentences, [tree.heads for tree in trees])
+    return [names[each.argmax(axis=1)].tolist() for each in scores]

@@ -1,22 +1,36 @@
 """A trained network, run without PyTorch: sentences in, scores of arcs and relations out.
 
-Sentences of similar length are read together, so that nearly all of the work is products of matrices.
+Sentences of similar length are read together, so that nearly all of the work is products of large matrices.
+Cells, the root and the words of the sentences of a batch, stand in the order in which LSTMs read them: first
+the root of each sentence, then its first word, and so on, longer sentences first. Sentences that are over
+are then simply left out at the end, and nothing is padded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
-from treewright.parsing.neural.inputs import COLUMNS, Padded, WordInputs
+from treewright.parsing.neural.inputs import COLUMNS, DistinctWords, Ids, WordInputs
 from treewright.parsing.neural.sizes import SLOPE
+from treewright.scale import one_blas_thread
 
 Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
 """Weights of a network by the names that `treewright.parsing.neural.network` gives them."""
-SENTENCES_AT_A_TIME = 64
+SENTENCES_AT_A_TIME, CELLS_AT_A_TIME = 256, 4096
+"""Limits of a batch; a sentence with more cells is one by itself."""
+MOST_FORMS = 1 << 15
+"""Forms whose vectors are remembered."""
+HALF = np.float32(0.5)
+SMALL_PRODUCT, SMALL_DEPTH, SMALL_WIDTH = 1_000_000, 384, 16
+"""OpenBLAS has other code for products of up to a million multiplications. Found by trial: it rounds as that
+for larger products does if a matrix has at most so many rows, and a multiple of so many columns. A single
+vector is always multiplied in another way."""
+ROWS_AT_A_TIME = 256
+"""Rows of a product whose results stay in the cache of a core."""
 
 
 class ReadSentence(NamedTuple):
@@ -35,104 +49,293 @@ class ReadSentence(NamedTuple):
     label_modifiers: Floats
 
 
-def read_sentences(weights: Weights, inputs: WordInputs, trees: Sequence[DepTree]) -> list[ReadSentence]:
-    """Return what the network finds in each sentence."""
-    order = np.argsort([len(tree) for tree in trees], kind="stable").tolist()
-    found: dict[int, ReadSentence] = {}
-    for start in range(0, len(order), SENTENCES_AT_A_TIME):
-        numbers = order[start : start + SENTENCES_AT_A_TIME]
-        batch = inputs.pad([trees[number] for number in numbers])
-        for number, one in zip(numbers, _read_batch(weights, batch), strict=True):
-            found[number] = one
-    return [found[number] for number in range(len(trees))]
+class NetworkRunner:
+    """Runs a trained network; threads may share it.
+
+    Results do not depend on the number of threads, nor on what was read before. With the code of OpenBLAS for
+    AVX-512 (SkylakeX) they do not depend on the sentences that are read together either. With its code for
+    AVX2, and maybe with other libraries, the last bits of a row of a product depend on its position, and so
+    on those sentences.
+
+    Parameters
+    ----------
+    weights : mapping of str to array
+        As of `network.to_arrays`.
+    inputs : WordInputs
+    """
+
+    def __init__(self, weights: Weights, inputs: WordInputs) -> None:
+        self._inputs = inputs
+        n_layers = sum(name.endswith("weight_ih_l0") for name in weights)
+        self._embeddings = {
+            name: weights[f"embeddings.{name}.weight"]
+            for name in (*COLUMNS, "feats")
+            if f"embeddings.{name}.weight" in weights
+        }
+        self._forms = _FormReader(weights, inputs)
+        self._layers = [
+            [_Lstm(weights, layer, suffix) for suffix in ("", "_reverse")] for layer in range(n_layers)
+        ]
+        names = ("arc_head", "arc_modifier", "label_head", "label_modifier")
+        # The states of LSTMs are twice what they are in PyTorch.
+        self._top = _prepare(np.vstack([weights[f"{name}.0.weight"] for name in names]).T * HALF)
+        self._top_bias = np.concatenate([weights[f"{name}.0.bias"] for name in names])
+        self._arc_size, self._label_size = (len(weights[f"{name}.0.bias"]) for name in names[1:3])
+        self._arc_matrix, self._arc_bias = _prepare(weights["arc_matrix"]), weights["arc_bias"]
+        tensor = weights["label_tensor"]
+        self._n_labels = len(tensor)
+        self._label_matrix = _prepare(tensor.transpose(1, 0, 2).reshape(tensor.shape[1], -1))
+
+    def read(self, trees: Sequence[DepTree]) -> list[ReadSentence]:
+        """Return what the network finds in each sentence."""
+        order = np.argsort([-len(tree) for tree in trees], kind="stable").tolist()
+        found: dict[int, ReadSentence] = {}
+        with one_blas_thread:
+            for numbers in _batches(order, [len(tree) + 1 for tree in trees]):
+                batch = [trees[number] for number in numbers]
+                found.update(zip(numbers, self._read_batch(batch), strict=True))
+        return [found[number] for number in range(len(trees))]
+
+    def label_scores(
+        self, sentences: Sequence[ReadSentence], heads: Sequence[npt.NDArray[np.int32]]
+    ) -> list[Floats]:
+        """Return the scores of relations for the given heads of the words of each sentence.
+
+        Parameters
+        ----------
+        sentences : sequence of ReadSentence
+        heads : sequence of array, (n,)
+            1-based, 0 for roots.
+
+        Returns
+        -------
+        list of array, (n, n_labels)
+        """
+        sizes = [len(each) for each in heads]
+        below = np.ones((sum(sizes), self._label_size + 1), dtype=np.float32)
+        above = np.ones_like(below)
+        start = 0
+        for sentence, mine, size in zip(sentences, heads, sizes, strict=True):
+            below[start : start + size, :-1] = sentence.label_modifiers[1:]
+            above[start : start + size, :-1] = sentence.label_heads[mine]
+            start += size
+        scores = np.empty((len(below), self._n_labels), dtype=np.float32)
+        with one_blas_thread:
+            for start in range(0, len(below), ROWS_AT_A_TIME):
+                part = slice(start, start + ROWS_AT_A_TIME)
+                products = _multiply(below[part], self._label_matrix)
+                products = products.reshape(-1, self._n_labels, above.shape[1])
+                np.matmul(products, above[part, :, np.newaxis], out=scores[part, :, np.newaxis])
+        return np.split(scores, np.cumsum(sizes)[:-1]) if sizes else []
+
+    def _read_batch(self, trees: Sequence[DepTree]) -> Iterator[ReadSentence]:
+        """Yield what the network finds in sentences of which none is longer than the one before it."""
+        lengths = np.array([len(tree) + 1 for tree in trees])
+        cells = _arrange(lengths)
+        words = self._inputs.distinct(trees)
+        vectors = self._look_up(words)
+        places = np.empty_like(words.places)
+        places[cells.numbers] = words.places
+        states = self._run_layers(vectors, places, cells.spans)
+        top = _rectify(_multiply(states[cells.numbers], self._top, self._top_bias))
+        arc, label = self._arc_size, self._label_size
+        modifiers = _multiply(top[:, arc : 2 * arc], self._arc_matrix, self._arc_bias)
+        for_labels = top[:, 2 * arc :].copy()  # a caller may keep it, but need not keep the rest
+        start = 0
+        for length in lengths.tolist():
+            mine = slice(start, start + length)
+            start += length
+            arcs = top[mine, :arc] @ modifiers[mine].T
+            yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:])
+
+    def _look_up(self, words: DistinctWords) -> Floats:
+        """Return the vectors of words, which the first LSTMs read."""
+        parts = [self._forms.read(words.forms)]
+        for name, table in self._embeddings.items():
+            parts.append(table[words.feats].sum(axis=1) if name == "feats" else table[words.columns[name]])
+        return np.concatenate(parts, axis=1)
+
+    def _run_layers(self, vectors: Floats, places: Ids, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return the states of the last layer; cell i is the word of row `places[i]` of `vectors`."""
+        states = vectors
+        for number, ways in enumerate(self._layers):
+            found = np.empty((len(places), sum(lstm.units for lstm in ways)), dtype=np.float32)
+            for lstm, columns in zip(ways, np.split(found, len(ways), axis=1), strict=True):
+                gates = _multiply(states, lstm.into, lstm.bias)
+                lstm.run(gates if number else gates[places], spans, columns)
+            states = found
+        return states
 
 
-def label_scores(weights: Weights, sentence: ReadSentence, heads: npt.NDArray[np.int32]) -> Floats:
-    """Return the scores of the relations of each word to its head, (n, n_labels)."""
-    one = np.ones((len(heads), 1), dtype=np.float32)
-    above = np.hstack([sentence.label_heads[heads], one])
-    below = np.hstack([sentence.label_modifiers[1:], one])
-    tensor = weights["label_tensor"]
-    products = below @ tensor.transpose(1, 0, 2).reshape(tensor.shape[1], -1)
-    found: Floats = np.einsum("nly,ny->nl", products.reshape(len(heads), -1, tensor.shape[2]), above)
-    return found
+class _Cells(NamedTuple):
+    """Where the cells of sentences stand when they are read side by side.
+
+    Attributes
+    ----------
+    spans : list of tuple of int
+        The first cell and the number of cells of each step.
+    numbers : array, (n_cells,)
+        Of the cells of the first sentence, then those of the second...
+    """
+
+    spans: list[tuple[int, int]]
+    numbers: npt.NDArray[np.int64]
 
 
-def _read_batch(weights: Weights, batch: Padded) -> list[ReadSentence]:
-    parts = [_read_forms(weights, batch)]
-    for name in COLUMNS:
-        if f"embeddings.{name}.weight" in weights:
-            parts.append(weights[f"embeddings.{name}.weight"][batch.columns[name]])
-    if "embeddings.feats.weight" in weights:
-        parts.append(weights["embeddings.feats.weight"][batch.feats].sum(axis=2))
-    states = np.concatenate(parts, axis=2)
-    n_layers = sum(name.endswith("weight_ih_l0") for name in weights)
-    for layer in range(n_layers):
-        ways = [_run_lstm(weights, layer, suffix, states, batch.lengths) for suffix in ("", "_reverse")]
-        states = np.concatenate(ways, axis=2)
-    heads, modifiers, label_heads, label_modifiers = (
-        _rectify(states @ weights[f"{name}.0.weight"].T + weights[f"{name}.0.bias"])
-        for name in ("arc_head", "arc_modifier", "label_head", "label_modifier")
-    )
-    arcs = heads @ (modifiers @ weights["arc_matrix"] + weights["arc_bias"]).transpose(0, 2, 1)
-    return [
-        ReadSentence(arcs[at, :n, :n], label_heads[at, :n], label_modifiers[at, :n])
-        for at, n in enumerate(batch.lengths.tolist())
-    ]
+def _arrange(lengths: npt.NDArray[np.int64]) -> _Cells:
+    """Return where cells stand; no sentence is longer than the one before it."""
+    counts = np.searchsorted(-lengths, -np.arange(lengths[0]), side="left")
+    starts = np.cumsum(counts) - counts
+    numbers = np.concatenate([starts[:length] + row for row, length in enumerate(lengths.tolist())])
+    return _Cells(list(zip(starts.tolist(), counts.tolist(), strict=True)), numbers)
 
 
-def _read_forms(weights: Weights, batch: Padded) -> Floats:
-    """Return the vectors of forms, made of their characters."""
-    is_character = (batch.characters > 0)[:, :, np.newaxis]
-    vectors = weights["characters.weight"][batch.characters]
-    vectors = _rectify(_convolve(vectors, weights["narrow.weight"], weights["narrow.bias"])) * is_character
-    found = _convolve(vectors, weights["wide.weight"], weights["wide.bias"])
-    forms: Floats = np.where(is_character, found, -np.inf).max(axis=1)
-    return forms[batch.forms]
+def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Cut a list of sentences into batches."""
+    batch: list[int] = []
+    n_cells = 0
+    for number in order:
+        length = lengths[number]
+        if batch and (len(batch) == SENTENCES_AT_A_TIME or n_cells + length > CELLS_AT_A_TIME):
+            yield batch
+            batch, n_cells = [], 0
+        batch.append(number)
+        n_cells += length
+    if batch:
+        yield batch
+
+
+class _Lstm:
+    """An LSTM that reads in one direction.
+
+    One hyperbolic tangent makes all gates: the logistic function of x is (tanh(x / 2) + 1) / 2. Halves are
+    part of the weights, which changes no result, as they are powers of 2. States and memory are twice what
+    they are in PyTorch.
+    """
+
+    def __init__(self, weights: Weights, layer: int, suffix: str) -> None:
+        into, back, *biases = (
+            weights[f"lstms.{layer}.{name}_l0{suffix}"]
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        self.units = back.shape[1]
+        self._reads_backward = bool(suffix)
+        enter, forget, candidate, output = np.split(np.arange(4 * self.units), 4)
+        order = np.concatenate([enter, forget, output, candidate])
+        scale = np.repeat(np.array([0.5, 1.0], dtype=np.float32), [3 * self.units, self.units])[:, np.newaxis]
+        self.into = _prepare((into[order] * scale).T * (HALF if layer else np.float32(1)))
+        self.bias = (biases[0] + biases[1])[order] * scale[:, 0]
+        self._back = _prepare((back[order] * scale).T * HALF)
+
+    def run(self, gates: Floats, spans: Sequence[tuple[int, int]], states: Floats) -> None:
+        """Fill the states of all cells; `gates` has what enters them, and is used up."""
+        units = self.units
+        n_rows = max(count for _, count in spans)
+        hidden = np.zeros((_padded_rows(n_rows, self._back), units), dtype=np.float32)
+        products = np.empty((len(hidden), 4 * units), dtype=np.float32)
+        memory = np.zeros((n_rows, units), dtype=np.float32)
+        active = np.empty_like(memory)
+        for step, (start, count) in enumerate(reversed(spans) if self._reads_backward else spans):
+            now = gates[start : start + count]
+            if step:
+                rows = _padded_rows(count, self._back)
+                now += np.matmul(hidden[:rows], self._back, out=products[:rows])[:count]
+            np.tanh(now, out=now)
+            now[:, : 3 * units] += 1
+            enter, forget, output, candidate = (now[:, units * k : units * (k + 1)] for k in range(4))
+            kept, squashed = memory[:count], active[:count]
+            kept *= forget
+            kept *= HALF
+            enter *= candidate
+            kept += enter
+            np.multiply(kept, HALF, out=squashed)
+            np.tanh(squashed, out=squashed)
+            states[start : start + count] = np.multiply(output, squashed, out=hidden[:count])
+
+
+class _FormReader:
+    """Makes the vectors of forms of their characters, and remembers them."""
+
+    def __init__(self, weights: Weights, inputs: WordInputs) -> None:
+        self._inputs = inputs
+        self._characters = weights["characters.weight"]
+        self._filters: list[tuple[Floats, Floats]] = []
+        for name in ("narrow", "wide"):
+            filters, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+            self._filters.append((_prepare(filters.transpose(2, 1, 0).reshape(-1, len(bias))), bias))
+        self._known: dict[str, Floats] = {}
+
+    def read(self, forms: Sequence[str]) -> Floats:
+        """Return the vectors of forms, one a row."""
+        known = self._known
+        found = [known.get(form) for form in forms]
+        missing = sorted({form for form, vector in zip(forms, found, strict=True) if vector is None})
+        if missing:
+            made = self._make(missing)
+            found = [
+                made[form] if vector is None else vector for form, vector in zip(forms, found, strict=True)
+            ]
+            # Threads that still use the old dictionary lose what they add to it, no more.
+            self._known = known | made if len(known) + len(made) <= MOST_FORMS else made
+        return np.array(found)
+
+    def _make(self, forms: Sequence[str]) -> dict[str, Floats]:
+        """Return the vectors of forms; each is a product of its own, so that none depends on others."""
+        by_length: dict[int, list[str]] = {}
+        for form in forms:
+            by_length.setdefault(len(form), []).append(form)
+        found: dict[str, Floats] = {}
+        for some in by_length.values():
+            characters = self._inputs.spell(some)
+            is_character = (characters > 0)[:, :, np.newaxis]
+            vectors = self._characters[characters]
+            vectors = _rectify(_convolve(vectors, *self._filters[0])) * is_character
+            vectors = _convolve(vectors, *self._filters[1])
+            found.update(zip(some, np.where(is_character, vectors, -np.inf).max(axis=1), strict=True))
+        return found
 
 
 def _convolve(vectors: Floats, filters: Floats, bias: Floats) -> Floats:
     """Return filters over the neighbouring rows of vectors, (n, length, size), 0 beyond the ends."""
-    half = filters.shape[2] // 2
-    length = vectors.shape[1]
+    length, size = vectors.shape[1:]
+    window = len(filters) // size
+    half = window // 2
     padded = np.pad(vectors, ((0, 0), (half, half), (0, 0)))
-    found: Floats = bias + sum(
-        padded[:, at : at + length] @ filters[:, :, at].T for at in range(filters.shape[2])
-    )
+    seen = np.concatenate([padded[:, at : at + length] for at in range(window)], axis=2)
+    found: Floats = seen @ filters
+    found += bias
     return found
 
 
-def _run_lstm(
-    weights: Weights, layer: int, suffix: str, inputs: Floats, lengths: npt.NDArray[np.int32]
-) -> Floats:
-    """Return the states of one LSTM, (sentences, longest, units); one with a suffix reads from the end."""
-    name = f"lstms.{layer}."
-    into, back = weights[f"{name}weight_ih_l0{suffix}"], weights[f"{name}weight_hh_l0{suffix}"]
-    bias = weights[f"{name}bias_ih_l0{suffix}"] + weights[f"{name}bias_hh_l0{suffix}"]
-    n_sentences, longest, _ = inputs.shape
-    units = back.shape[1]
-    gates = inputs @ into.T + bias
-    states = np.zeros((n_sentences, longest, units), dtype=np.float32)
-    hidden = np.zeros((n_sentences, units), dtype=np.float32)
-    memory = np.zeros_like(hidden)
-    order = range(longest) if not suffix else range(longest - 1, -1, -1)
-    for at in order:
-        now = gates[:, at] + hidden @ back.T
-        enter, forget, output = (_sigmoid(now[:, units * k : units * (k + 1)]) for k in (0, 1, 3))
-        memory = forget * memory + enter * np.tanh(now[:, 2 * units : 3 * units])
-        hidden = output * np.tanh(memory)
-        if suffix:  # beyond the end, nothing is read
-            is_word = (at < lengths)[:, np.newaxis]
-            memory, hidden = memory * is_word, hidden * is_word
-        states[:, at] = hidden
-    return states
-
-
-def _sigmoid(values: Floats) -> Floats:
-    found: Floats = np.float32(0.5) * (np.tanh(np.float32(0.5) * values) + np.float32(1))
+def _multiply(rows: Floats, matrix: Floats, bias: Floats | None = None) -> Floats:
+    """Return ``rows @ matrix + bias``, where no row depends on how many there are."""
+    found = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        some, out = (each[start : start + ROWS_AT_A_TIME] for each in (rows, found))
+        n_missing = _padded_rows(len(some), matrix) - len(some)
+        if n_missing:
+            some = np.vstack([some, np.zeros((n_missing, rows.shape[1]), dtype=np.float32)])
+            out[:] = np.matmul(some, matrix)[: len(out)]
+        else:
+            np.matmul(some, matrix, out=out)
+        if bias is not None:
+            out += bias
     return found
+
+
+def _padded_rows(n_rows: int, matrix: Floats) -> int:
+    """Return how many rows a product is to have, so that it rounds as larger ones do."""
+    depth, width = matrix.shape
+    if width % SMALL_WIDTH == 0 and depth <= SMALL_DEPTH:
+        return max(n_rows, 2)
+    return max(n_rows, 2, SMALL_PRODUCT // matrix.size + 1)
+
+
+def _prepare(matrix: Floats) -> Floats:
+    """Return a matrix with its rows side by side in memory."""
+    return np.ascontiguousarray(matrix, dtype=np.float32)
 
 
 def _rectify(values: Floats) -> Floats:
-    found: Floats = np.maximum(values, np.float32(SLOPE) * values)
+    found: Floats = np.maximum(values, np.float32(SLOPE) * values, out=values)
     return found

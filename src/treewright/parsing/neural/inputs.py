@@ -48,6 +48,26 @@ class Padded(NamedTuple):
     characters: Ids
 
 
+class DistinctWords(NamedTuple):
+    """The words of some sentences, each once; number 0 is unknown, or no feature.
+
+    Attributes
+    ----------
+    columns : dict of str to array, (n_distinct,)
+        By the names in COLUMNS. Word 0 is the root.
+    feats : array, (n_distinct, most)
+        Morphological features.
+    forms : list of str
+    places : array, (n_cells,)
+        Which word stands where: the root and the words of the first sentence, then those of the second...
+    """
+
+    columns: dict[str, Ids]
+    feats: Ids
+    forms: list[str]
+    places: Ids
+
+
 class WordInputs(Model):
     """Numbers the values of words, as a network takes them.
 
@@ -122,11 +142,32 @@ class WordInputs(Model):
         columns = {name: numbers[:, :, column] for column, name in enumerate(COLUMNS)}
         return Padded(lengths, columns, feats, places, self.spell(list(forms)))
 
+    def distinct(self, trees: Sequence[DepTree]) -> DistinctWords:
+        """Return the distinct words of sentences: equal forms with equal annotation are one."""
+        seen: dict[tuple[str, ...], int] = {}
+        places: list[int] = []
+        for tree in trees:
+            places.append(0)
+            tokens = zip(tree.words, tree.lemmas, tree.upos, tree.xpos, tree.feats, strict=True)
+            places.extend([seen.setdefault(token, len(seen) + 1) for token in tokens])
+        keys = [(form.lower(), *rest) for form, *rest in seen]
+        known = [self._cache.get(key) or self._look_up(key) for key in keys]
+        numbers = np.array([(1,) * len(COLUMNS), *(one[0] for one in known)], dtype=np.int32)
+        feats = np.zeros((len(numbers), max((len(one[1]) for one in known), default=0)), dtype=np.int32)
+        for row, one in zip(feats[1:], known, strict=True):
+            row[: len(one[1])] = one[1]
+        columns = {name: numbers[:, column] for column, name in enumerate(COLUMNS)}
+        forms = [ROOT_FORM, *(token[0] for token in seen)]
+        return DistinctWords(columns, feats, forms, np.array(places, dtype=np.int32))
+
     def spell(self, forms: Sequence[str]) -> Ids:
-        """Return the characters of words, one word a row."""
+        """Return the characters of words, one word a row.
+
+        At least one 0 follows each, so that what a filter sees after a word does not depend on others.
+        """
         vocabulary = self.vocabularies["characters"]
         spelled = [vocabulary.ids([FIRST, *_ends(form), LAST]) for form in forms]
-        rows = np.zeros((len(forms), max(map(len, spelled), default=0)), dtype=np.int32)
+        rows = np.zeros((len(forms), max(map(len, spelled), default=0) + 1), dtype=np.int32)
         for row, characters in zip(rows, spelled, strict=True):
             row[: len(characters)] = characters
         return rows

@@ -17,7 +17,7 @@ from treewright.data.vocab import Vocabulary
 from treewright.model import Array, ListOf, State, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.neural.devices import find_device
-from treewright.parsing.neural.inference import ReadSentence, Weights, label_scores, read_sentences
+from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
 from treewright.progress import prefixed
@@ -180,6 +180,7 @@ class NeuralScorer(PartScorer):
         finally:
             torch.set_num_threads(n_threads)
         self.inputs_, self.labels_, self.weights_ = inputs, labels, found
+        self.restore()
 
     @property
     def _settings(self) -> BiaffineSettings:
@@ -190,6 +191,12 @@ class NeuralScorer(PartScorer):
         """The relations that are scored."""
         return self.labels_.strings
 
+    def restore(self) -> None:
+        """Make the networks ready to run."""
+        self._runners = [NetworkRunner(weights, self.inputs_) for weights in self.weights_]
+
+    _runners: list[NetworkRunner]
+
     def prepare(self, batch: Batch) -> Self:
         """Return a scorer for whose sentences the networks have been run."""
         if vars(self).get("_batch") is batch:
@@ -197,7 +204,7 @@ class NeuralScorer(PartScorer):
         found = copy(self)
         found._batch = batch
         found._numbers = {id(tree): number for number, tree in enumerate(batch.trees)}
-        found._read = [read_sentences(weights, self.inputs_, batch.trees) for weights in self.weights_]
+        found._read = [runner.read(batch.trees) for runner in self._runners]
         return found
 
     _batch: Batch
@@ -208,7 +215,7 @@ class NeuralScorer(PartScorer):
         """Return what each network has found in a sentence."""
         number = vars(self).get("_numbers", {}).get(id(tree))
         if number is None:
-            return [read_sentences(weights, self.inputs_, [tree])[0] for weights in self.weights_]
+            return [runner.read([tree])[0] for runner in self._runners]
         return [read[number] for read in self._read]
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
@@ -225,14 +232,17 @@ class NeuralScorer(PartScorer):
         arcs = parts.words("arc")
         return {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
 
-    def score_relations(self, tree: DepTree, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return the logarithms of the probabilities of relations, (n, n_relations)."""
+    def score_relations(
+        self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]
+    ) -> list[npt.NDArray[np.float64]]:
+        """Return the logarithms of the probabilities of relations."""
+        read = [self._sentences(tree) for tree in trees]
         found = [
-            label_scores(weights, sentence, heads)
-            for weights, sentence in zip(self.weights_, self._sentences(tree), strict=True)
+            runner.label_scores([each[number] for each in read], heads)
+            for number, runner in enumerate(self._runners)
         ]
-        scores = _mean(found)
-        return scores - _log_sum(scores, axis=1)
+        scores = [_mean(each) for each in zip(*found, strict=True)]
+        return [each - _log_sum(each, axis=1) if len(each) else each for each in scores]
 
     def check_fitted_state(self) -> None:
         """Check that the networks have the sizes that the vocabularies and parameters ask for."""
