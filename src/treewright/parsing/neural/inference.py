@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.parsing.neural.inputs import COLUMNS, Padded, WordInputs
+from treewright.parsing.neural.pretrained import read_pretrained
 
 Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
@@ -65,6 +66,7 @@ def _read_batch(weights: Weights, batch: Padded) -> list[ReadSentence]:
             parts.append(weights[f"embeddings.{name}.weight"][batch.columns[name]])
     if "embeddings.feats.weight" in weights:
         parts.append(weights["embeddings.feats.weight"][batch.feats].sum(axis=2))
+    parts += read_pretrained(weights, batch)
     states = np.concatenate(parts, axis=2)
     n_layers = sum(name.endswith("weight_ih_l0") for name in weights)
     for layer in range(n_layers):
