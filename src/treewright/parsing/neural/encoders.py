@@ -203,8 +203,13 @@ class PretrainedEncoder(Model):
         for start in range(0, len(missing), SENTENCES_AT_A_TIME):
             places = missing[start : start + SENTENCES_AT_A_TIME]
             found = self._run(self.split([sentences[at] for at in places]))
+            if self._known is not None:
+                found = found.astype(np.float16)  # the first epoch sees what the others remember
+                for at, one in zip(places, found, strict=True):
+                    if self._n_bytes < MOST_CACHED_BYTES:
+                        known = self._known[tuple(sentences[at])] = one[1 : len(sentences[at]) + 1].copy()
+                        self._n_bytes += known.nbytes
             states[places, : found.shape[1]] = found
-            self._remember([tuple(sentences[at]) for at in places], found)
         return states
 
     def split(self, sentences: Sequence[Sequence[str]]) -> Pieces:
@@ -291,13 +296,6 @@ class PretrainedEncoder(Model):
         with torch.no_grad():
             found: Floats = word_states(self._module, pieces).cpu().numpy()
         return found
-
-    def _remember(self, sentences: Sequence[tuple[str, ...]], states: Floats) -> None:
-        if self._known is None or self._n_bytes > MOST_CACHED_BYTES:
-            return
-        for words, found in zip(sentences, states, strict=True):
-            self._known[words] = found[1 : len(words) + 1].astype(np.float16)
-            self._n_bytes += self._known[words].nbytes
 
     def _splitting(self) -> "_Splitter":
         if self._splitter is None:

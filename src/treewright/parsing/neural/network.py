@@ -147,8 +147,8 @@ class ParserNetwork(nn.Module):
 
 
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the weights of a network by name."""
-    return {name: each.detach().float().cpu().numpy() for name, each in network.state_dict().items()}
+    """Return copies of the weights of a network, by name."""
+    return {name: each.detach().float().cpu().numpy().copy() for name, each in network.state_dict().items()}
 
 
 def _embedding(n: int, size: int, *, is_bag: bool = False) -> nn.Embedding:
