@@ -269,6 +269,30 @@ def test_a_folder_that_is_not_there_or_not_whole_is_told(tmp_path):
             PretrainedEncoder.read(folder)
 
 
+KINDS = {
+    "roberta": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "pad_token_id": 1},
+    "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 16},
+    "electra": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "embedding_size": 8},
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 2, "eos_token_id": 3},
+}
+
+
+@pytest.mark.slow_cases
+@pytest.mark.parametrize("kind", KINDS)
+def test_encoders_of_other_kinds_are_read_saved_and_loaded(tmp_path, kind):
+    tokenizer = make_tokenizer()
+    config = transformers.CONFIG_MAPPING[kind](vocab_size=tokenizer.get_vocab_size(), **KINDS[kind])
+    transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    encoder = PretrainedEncoder.read(tmp_path)
+    encoder.save(tmp_path / "encoder.tw")
+    sentences = [TREES[0].words, ["it"] * 400]
+    states = encoder.read_sentences(sentences)
+    assert states.shape == (2, 401, 16)
+    assert np.isfinite(states).all()
+    np.testing.assert_array_equal(tw.load(tmp_path / "encoder.tw").read_sentences(sentences), states)
+
+
 def change_config(folder, **values):
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
@@ -283,9 +307,9 @@ def change_config(folder, **values):
         (
             "config.json",
             '{"model_type": "t5"}',
-            r"config.json:1: model_type is 't5', an encoder with a decoder",
+            r"config.json:1: model_type is 't5', an encoder with a decoder; expected an encoder alone$",
         ),
-        ("tokenizer.json", "{}", r"tokenizer.json:1: a tokenizer that cannot be read \(.*; expected its"),
+        ("tokenizer.json", "{}", r"tokenizer.json:1: a tokenizer that cannot be read \(.*; expected one of"),
         ("model.safetensors", "abc", r"model.safetensors:1: .*; expected the weights of an encoder"),
     ],
 )

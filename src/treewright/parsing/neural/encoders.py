@@ -154,7 +154,7 @@ class PretrainedEncoder(Model):
                     output_loading_info=True,
                 )
             except InputError as error:
-                raise FormatError(os.fspath(path / CONFIG), 1, str(error), "an encoder") from error
+                raise _of_file(path / CONFIG, error) from error
             except Exception as error:  # whatever transformers does not understand
                 expected = "the weights of an encoder"
                 raise FormatError(os.fspath(path / WEIGHTS), 1, _in_one_line(error), expected) from error
@@ -167,7 +167,7 @@ class PretrainedEncoder(Model):
         try:
             encoder.split([["a"]])
         except InputError as error:
-            raise FormatError(os.fspath(path / TOKENIZER), 1, str(error), "its tokenizer") from error
+            raise _of_file(path / TOKENIZER, error) from error
         return encoder
 
     def __repr__(self) -> str:
@@ -266,17 +266,23 @@ class PretrainedEncoder(Model):
                 raise InputError(f"an encoder that cannot be made ({_in_one_line(error)})") from error
         return module.eval()
 
+    def place(self, device: str) -> None:
+        """Work on a device of PyTorch from now on; it is the CPU at first."""
+        self._device = device
+        if self._module is not None:
+            self._module.to(device)
+
     @contextmanager
     def training(self, device: str, *, tune: bool) -> Iterator[None]:
         """Work on a device and remember all states; or, to be tuned, leave the work to the network."""
-        self._device, self._is_tuning = device, tune
-        self._known, self._n_bytes = (None if tune else {}), 0
-        self._place_module()
+        before = self._device
+        self.place(device)
+        self._is_tuning, self._known, self._n_bytes = tune, None if tune else {}, 0
         try:
             yield
         finally:
-            self._device, self._is_tuning, self._known = "cpu", False, None
-            self._place_module()
+            self._is_tuning, self._known = False, None
+            self.place(before)
 
     def take_tuned(self, weights: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Take over what a network has tuned; return its other weights."""
@@ -284,15 +290,10 @@ class PretrainedEncoder(Model):
         self._module = None
         return {name: array for name, array in weights.items() if not name.startswith(TUNED_PREFIX)}
 
-    def _place_module(self) -> None:
-        if self._module is not None:
-            self._module.to(self._device)
-
     def _run(self, pieces: Pieces) -> Floats:
         _, torch = _packages()
         if self._module is None:
-            self._module = self.make_module()
-            self._place_module()
+            self._module = self.make_module().to(self._device)
         with torch.no_grad():
             found: Floats = word_states(self._module, pieces).cpu().numpy()
         return found
@@ -320,7 +321,8 @@ class _Splitter:
         try:
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the package raises nothing more special
-            raise InputError(f"a tokenizer that cannot be read ({_in_one_line(error)})") from error
+            found = f"a tokenizer that cannot be read ({_in_one_line(error)})"
+            raise InputError(f"{found}; expected one of the package tokenizers") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._cache: dict[str, list[int]] = {}
@@ -425,7 +427,8 @@ def _make_config(transformers: Any, config: Mapping[str, Any]) -> Any:  # noqa: 
     kind = config.get("model_type")
     if kind not in transformers.CONFIG_MAPPING:
         raise InputError(f"model_type is {kind!r}; expected one that transformers has")
-    found = transformers.CONFIG_MAPPING[kind].from_dict(json.loads(json.dumps(config)))
+    with _quiet(transformers):
+        found = transformers.CONFIG_MAPPING[kind].from_dict(json.loads(json.dumps(config)))
     if getattr(found, "is_encoder_decoder", False):
         raise InputError(f"model_type is {kind!r}, an encoder with a decoder; expected an encoder alone")
     return found
@@ -470,6 +473,12 @@ def _spaced(part: Any) -> Any:  # noqa: ANN401
     if found.get("type") == "Metaspace":
         found["prepend_scheme"] = "always"
     return found
+
+
+def _of_file(path: Path, error: InputError) -> FormatError:
+    """Return an error about a value as one about the file that has it."""
+    found, _, expected = str(error).partition("; expected ")
+    return FormatError(os.fspath(path), 1, found, expected)
 
 
 def _in_one_line(error: Exception) -> str:
