@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import tokenizers  # noqa: E402
+from tiny_encoder import make_folder, make_tokenizer  # noqa: E402
 
 from treewright.parsing.neural.network import NetworkSettings, ParserNetwork, to_arrays  # noqa: E402
 from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings  # noqa: E402
@@ -28,41 +29,6 @@ from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings 
 TREES = tw.make_treebank(n_sentences=40, random_state=1).dependencies
 LABELS = Vocabulary(sorted({label for tree in TREES for label in tree.deprels}))
 SMALL = NetworkSettings(units=8, layers=1, arc_size=6, label_size=6, dropout=0.2)
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-
-
-def make_tokenizer():
-    letters = sorted({letter for tree in TREES for form in tree.words for letter in form.lower()})
-    pieces = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
-    found = tokenizers.Tokenizer(
-        tokenizers.models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]")
-    )
-    found.normalizer = tokenizers.normalizers.BertNormalizer()
-    found.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    found.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return found
-
-
-def make_folder(folder, **options):
-    """Write a tiny encoder with random weights."""
-    tokenizer = make_tokenizer()
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        **{
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 16,
-            "max_position_embeddings": 64,
-            **options,
-        },
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +131,14 @@ def test_words_of_which_nothing_is_left_and_empty_sentences_are_read(encoder):
     assert states.shape == (2, 4, 16)
     assert np.isfinite(states).all()
     assert not states[1].any()
+
+
+def test_subwords_of_bytes_are_those_of_words_in_a_text():
+    trained = tokenizers.ByteLevelBPETokenizer(add_prefix_space=False)
+    trained.train_from_iterator(["it was it was it"] * 9, vocab_size=300, show_progress=False)
+    text = json.dumps(encoders._spaced(json.loads(trained._tokenizer.to_str())))
+    found = tokenizers.Tokenizer.from_str(text).encode(["it", "was"], is_pretokenized=True)
+    assert found.tokens == ["Ġit", "Ġwas"]
 
 
 def test_bytes_and_sentence_pieces_have_a_space_before_each_word():
