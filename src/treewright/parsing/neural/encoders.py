@@ -50,7 +50,7 @@ NEVER_KEPT = ("auto_map", "quantization_config", "attn_implementation", "dtype",
 """Entries of a configuration that name code or packages, or a precision."""
 
 
-class Pieces(NamedTuple):
+class SubwordWindows(NamedTuple):
     """Sentences as windows of subwords.
 
     Attributes
@@ -218,7 +218,7 @@ class PretrainedEncoder(Model):
             states[places, : found.shape[1]] = found
         return states
 
-    def split(self, sentences: Sequence[Sequence[str]]) -> Pieces:
+    def split(self, sentences: Sequence[Sequence[str]]) -> SubwordWindows:
         """Return sentences as windows of subwords."""
         splitter = self._splitting()
         width = 1 + max(map(len, sentences), default=0)
@@ -244,7 +244,7 @@ class PretrainedEncoder(Model):
             ids[at, : len(window)] = window
             is_piece[at, : len(window)] = True
         found = np.array(places, dtype=np.int64).reshape(-1, 3)
-        return Pieces(
+        return SubwordWindows(
             ids, is_piece, found[:, 0] * longest + found[:, 1], found[:, 2], (len(sentences), width)
         )
 
@@ -296,7 +296,7 @@ class PretrainedEncoder(Model):
         self._module = None
         return {name: array for name, array in weights.items() if not name.startswith(TUNED_PREFIX)}
 
-    def _run(self, pieces: Pieces) -> Floats:
+    def _run(self, pieces: SubwordWindows) -> Floats:
         _, torch = _packages()
         if self._module is None:
             self._module = self.make_module().to(self._device)
@@ -358,7 +358,7 @@ class _Splitter:
         return [self._cache[word] for word in words]
 
 
-def word_states(module: "nn.Module", pieces: Pieces) -> "Tensor":
+def word_states(module: "nn.Module", pieces: SubwordWindows) -> "Tensor":
     """Return the states of words by a module of PyTorch, (sentences, longest, size); 0 for a root."""
     import torch
     from torch.nn.functional import layer_norm

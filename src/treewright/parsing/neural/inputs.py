@@ -12,7 +12,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import Source
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Submodel, Value, saved
-from treewright.parsing.neural.encoders import Pieces, PretrainedEncoder
+from treewright.parsing.neural.encoders import SubwordWindows, PretrainedEncoder
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS, WordVectors, read_vectors
 from treewright.progress import report
 
@@ -48,7 +48,7 @@ class Padded(NamedTuple):
         Of word vectors.
     states : array, (n_sentences, longest, size), optional
         Of a pretrained encoder.
-    pieces : Pieces, optional
+    pieces : SubwordWindows, optional
         In place of states, for an encoder that is being tuned.
     """
 
@@ -59,7 +59,7 @@ class Padded(NamedTuple):
     characters: Ids
     vectors: npt.NDArray[np.float32] | None = None
     states: npt.NDArray[np.float32] | None = None
-    pieces: Pieces | None = None
+    pieces: SubwordWindows | None = None
 
 
 class WordInputs(Model):
