@@ -12,7 +12,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.files import Source
 from treewright.data.vocab import Vocabulary
 from treewright.model import Model, Submodel, Value, saved
-from treewright.parsing.neural.encoders import SubwordWindows, PretrainedEncoder
+from treewright.parsing.neural.encoders import PretrainedEncoder, SubwordWindows
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS, WordVectors, read_vectors
 from treewright.progress import report
 
