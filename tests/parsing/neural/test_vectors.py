@@ -139,7 +139,7 @@ def test_other_encodings_and_binary_files_are_told(tmp_path):
     with pytest.raises(FormatError, match=r"latin.vec:2: byte 0xe9 at byte 4; expected UTF-8"):
         read_vectors(path)
     path.write_bytes(b"2 2\nthe \0\1\2\3")
-    with pytest.raises(FormatError, match=r"latin.vec:2: a NUL byte; expected text"):
+    with pytest.raises(FormatError, match=r"latin.vec:2: a NUL byte"):
         read_vectors(path)
 
 
