@@ -351,11 +351,13 @@ class _Splitter:
         """Return the subwords of each word; padding where a tokenizer leaves nothing of one."""
         if len(self._cache) > MOST_CACHED_WORDS:
             self._cache.clear()
-        for word in words:
-            if word not in self._cache:
-                encoded = self._tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False)
-                self._cache[word] = encoded.ids or [self.padding]
-        return [self._cache[word] for word in words]
+        return [self._cache.get(word) or self._split_word(word) for word in words]
+
+    def _split_word(self, word: str) -> list[int]:
+        """Return the subwords of a word that is not in the cache, and put them there."""
+        encoded = self._tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False)
+        found = self._cache[word] = encoded.ids or [self.padding]
+        return found
 
 
 def word_states(module: "nn.Module", pieces: SubwordWindows) -> "Tensor":
