@@ -193,6 +193,7 @@ def _choose_network(chosen: Chosen, network: Chosen) -> None:
     if chosen.values["scorer"] != NEURAL:
         network.refuse(f"without --scorer {NEURAL}; expected it with that")
         return
+    network.refuse_without_effect()
     shared = {name: chosen.values[name] for name in SHARED}
     chosen.values["scorer"] = network.options.source(**network.values, **shared)
 

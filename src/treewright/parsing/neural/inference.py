@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
 from treewright.parsing.neural.inputs import COLUMNS, DistinctWords, Ids, WordInputs
+from treewright.parsing.neural.pretrained import CHANNEL_SIZES, PREFIX
 from treewright.parsing.neural.sizes import SLOPE
 from treewright.scale import one_blas_thread
 
@@ -49,8 +50,8 @@ class ReadSentence(NamedTuple):
     label_modifiers: Floats
 
 
-class NetworkRunner:
-    """Runs a trained network; threads may share it.
+class EncoderRunner:
+    """Runs the part of a trained network that reads sentences; threads may share it.
 
     Results do not depend on the number of threads, nor on what was read before. With the code of OpenBLAS for
     AVX-512 (SkylakeX) they do not depend on the sentences that are read together either. With its code for
@@ -72,10 +73,93 @@ class NetworkRunner:
             for name in (*COLUMNS, "feats")
             if f"embeddings.{name}.weight" in weights
         }
+        self._pretrained = {
+            name: (_prepare(weights[f"{PREFIX}{name}.weight"].T), weights[f"{PREFIX}{name}.bias"])
+            for name in CHANNEL_SIZES
+            if f"{PREFIX}{name}.weight" in weights
+        }
         self._forms = _FormReader(weights, inputs)
         self._layers = [
             [_Lstm(weights, layer, suffix) for suffix in ("", "_reverse")] for layer in range(n_layers)
         ]
+
+    def encode(self, trees: Sequence[DepTree]) -> Iterator[tuple[list[int], Floats]]:
+        """Yield the states of the roots and words of some sentences at a time, one sentence after another.
+
+        Yields
+        ------
+        numbers : list of int
+            Of the sentences.
+        states : array, (n_cells, 2 * units)
+            Twice what they are in PyTorch.
+        """
+        order = np.argsort([-len(tree) for tree in trees], kind="stable").tolist()
+        with one_blas_thread:
+            for numbers in _batches(order, [len(tree) + 1 for tree in trees]):
+                yield numbers, self._encode_batch([trees[number] for number in numbers])
+
+    def _encode_batch(self, trees: Sequence[DepTree]) -> Floats:
+        """Return the states of sentences of which none is longer than the one before it."""
+        lengths = np.array([len(tree) + 1 for tree in trees])
+        cells = _arrange(lengths)
+        words = self._inputs.distinct(trees)
+        places = np.empty_like(words.places)
+        places[cells.numbers] = words.places
+        states = self._run_layers(self._look_up(words), places, self._read_context(trees, cells), cells.spans)
+        found: Floats = states[cells.numbers]
+        return found
+
+    def _look_up(self, words: DistinctWords) -> Floats:
+        """Return the vectors of words, whatever sentence they stand in."""
+        parts = [self._forms.read(words.forms)]
+        for name, table in self._embeddings.items():
+            parts.append(table[words.feats].sum(axis=1) if name == "feats" else table[words.columns[name]])
+        if "vectors" in self._pretrained and self._inputs.vectors is not None:
+            parts.append(_multiply(self._inputs.vectors.look_up(words.forms), *self._pretrained["vectors"]))
+        return np.concatenate(parts, axis=1)
+
+    def _read_context(self, trees: Sequence[DepTree], cells: "_Cells") -> Floats | None:
+        """Return what a pretrained encoder says of each cell, or None without one."""
+        if "encoder" not in self._pretrained or self._inputs.encoder is None:
+            return None
+        rows = self._inputs.encoder.read_sentences([tree.words for tree in trees])
+        states = np.concatenate([each[: len(tree) + 1] for each, tree in zip(rows, trees, strict=True)])
+        found = np.empty((len(states), CHANNEL_SIZES["encoder"]), dtype=np.float32)
+        found[cells.numbers] = _multiply(states, *self._pretrained["encoder"])
+        return found
+
+    def _run_layers(
+        self, vectors: Floats, places: Ids, context: Floats | None, spans: Sequence[tuple[int, int]]
+    ) -> Floats:
+        """Return the states of the last layer; cell i is the word of row `places[i]` of `vectors`."""
+        states = vectors
+        for number, ways in enumerate(self._layers):
+            found = np.empty((len(places), sum(lstm.units for lstm in ways)), dtype=np.float32)
+            for lstm, columns in zip(ways, np.split(found, len(ways), axis=1), strict=True):
+                if number:
+                    gates = _multiply(states, lstm.into, lstm.bias)
+                else:  # the same word is multiplied once, wherever it stands
+                    width = vectors.shape[1]
+                    gates = _multiply(vectors, lstm.into[:width], lstm.bias)[places]
+                    if context is not None:
+                        gates += _multiply(context, lstm.into[width:])
+                lstm.run(gates, spans, columns)
+            states = found
+        return states
+
+
+class NetworkRunner(EncoderRunner):
+    """Runs a trained network that scores arcs and relations.
+
+    Parameters
+    ----------
+    weights : mapping of str to array
+        As of `network.to_arrays`.
+    inputs : WordInputs
+    """
+
+    def __init__(self, weights: Weights, inputs: WordInputs) -> None:
+        super().__init__(weights, inputs)
         names = ("arc_head", "arc_modifier", "label_head", "label_modifier")
         # The states of LSTMs are twice what they are in PyTorch.
         self._top = _prepare(np.vstack([weights[f"{name}.0.weight"] for name in names]).T * HALF)
@@ -88,12 +172,10 @@ class NetworkRunner:
 
     def read(self, trees: Sequence[DepTree]) -> list[ReadSentence]:
         """Return what the network finds in each sentence."""
-        order = np.argsort([-len(tree) for tree in trees], kind="stable").tolist()
         found: dict[int, ReadSentence] = {}
-        with one_blas_thread:
-            for numbers in _batches(order, [len(tree) + 1 for tree in trees]):
-                batch = [trees[number] for number in numbers]
-                found.update(zip(numbers, self._read_batch(batch), strict=True))
+        for numbers, states in self.encode(trees):
+            lengths = [len(trees[number]) + 1 for number in numbers]
+            found.update(zip(numbers, self._score(states, lengths), strict=True))
         return [found[number] for number in range(len(trees))]
 
     def label_scores(
@@ -128,43 +210,18 @@ class NetworkRunner:
                 np.matmul(products, above[part, :, np.newaxis], out=scores[part, :, np.newaxis])
         return np.split(scores, np.cumsum(sizes)[:-1]) if sizes else []
 
-    def _read_batch(self, trees: Sequence[DepTree]) -> Iterator[ReadSentence]:
-        """Yield what the network finds in sentences of which none is longer than the one before it."""
-        lengths = np.array([len(tree) + 1 for tree in trees])
-        cells = _arrange(lengths)
-        words = self._inputs.distinct(trees)
-        vectors = self._look_up(words)
-        places = np.empty_like(words.places)
-        places[cells.numbers] = words.places
-        states = self._run_layers(vectors, places, cells.spans)
-        top = _rectify(_multiply(states[cells.numbers], self._top, self._top_bias))
+    def _score(self, states: Floats, lengths: Sequence[int]) -> Iterator[ReadSentence]:
+        """Yield what is found in each sentence of a batch."""
+        top = _rectify(_multiply(states, self._top, self._top_bias))
         arc, label = self._arc_size, self._label_size
         modifiers = _multiply(top[:, arc : 2 * arc], self._arc_matrix, self._arc_bias)
         for_labels = top[:, 2 * arc :].copy()  # a caller may keep it, but need not keep the rest
         start = 0
-        for length in lengths.tolist():
+        for length in lengths:
             mine = slice(start, start + length)
             start += length
             arcs = top[mine, :arc] @ modifiers[mine].T
             yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:])
-
-    def _look_up(self, words: DistinctWords) -> Floats:
-        """Return the vectors of words, which the first LSTMs read."""
-        parts = [self._forms.read(words.forms)]
-        for name, table in self._embeddings.items():
-            parts.append(table[words.feats].sum(axis=1) if name == "feats" else table[words.columns[name]])
-        return np.concatenate(parts, axis=1)
-
-    def _run_layers(self, vectors: Floats, places: Ids, spans: Sequence[tuple[int, int]]) -> Floats:
-        """Return the states of the last layer; cell i is the word of row `places[i]` of `vectors`."""
-        states = vectors
-        for number, ways in enumerate(self._layers):
-            found = np.empty((len(places), sum(lstm.units for lstm in ways)), dtype=np.float32)
-            for lstm, columns in zip(ways, np.split(found, len(ways), axis=1), strict=True):
-                gates = _multiply(states, lstm.into, lstm.bias)
-                lstm.run(gates if number else gates[places], spans, columns)
-            states = found
-        return states
 
 
 class _Cells(NamedTuple):

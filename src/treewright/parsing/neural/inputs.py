@@ -1,5 +1,6 @@
 """Sentences as arrays of numbers for a network: words, characters, lemmas, tags and features."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.data.deptree import DepTree
+from treewright.data.files import Source
 from treewright.data.vocab import Vocabulary
-from treewright.model import Model, Value, saved
+from treewright.model import Model, Submodel, Value, saved
+from treewright.parsing.neural.encoders import PretrainedEncoder, SubwordWindows
+from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS, WordVectors, read_vectors
+from treewright.progress import report
 
 Ids = npt.NDArray[np.int32]
 COLUMNS = ("word", "lemma", "upos", "xpos")
@@ -39,6 +44,12 @@ class Padded(NamedTuple):
         Rows of `characters`.
     characters : array, (n_forms, longest form)
         Each form once.
+    vectors : array, (n_forms, size), optional
+        Of word vectors.
+    states : array, (n_sentences, longest, size), optional
+        Of a pretrained encoder.
+    pieces : SubwordWindows, optional
+        In place of states, for an encoder that is being tuned.
     """
 
     lengths: Ids
@@ -46,6 +57,9 @@ class Padded(NamedTuple):
     feats: Ids
     forms: Ids
     characters: Ids
+    vectors: npt.NDArray[np.float32] | None = None
+    states: npt.NDArray[np.float32] | None = None
+    pieces: SubwordWindows | None = None
 
 
 class DistinctWords(NamedTuple):
@@ -75,25 +89,54 @@ class WordInputs(Model):
     ----------
     vocabularies : mapping of str to Vocabulary
         One for each of COLUMNS, for features ("feats") and for characters ("characters").
+    vectors : WordVectors, optional
+    encoder : PretrainedEncoder, optional
     """
 
     fields = saved(
         vocabularies=Value(
             encode=lambda found: {name: one.strings for name, one in found.items()},
             decode=lambda texts: {name: Vocabulary(strings) for name, strings in texts.items()},
-        )
+        ),
+        vectors=Submodel(WordVectors, optional=True),
+        encoder=Submodel(PretrainedEncoder, optional=True),
     )
 
-    def __init__(self, vocabularies: dict[str, Vocabulary]) -> None:
-        self.vocabularies = vocabularies
+    def __init__(
+        self,
+        vocabularies: dict[str, Vocabulary],
+        vectors: WordVectors | None = None,
+        encoder: PretrainedEncoder | None = None,
+    ) -> None:
+        self.vocabularies, self.vectors, self.encoder = vocabularies, vectors, encoder
         self._cache: dict[tuple[str, ...], tuple[tuple[int, ...], list[int]]] = {}
 
     @classmethod
-    def from_trees(cls, trees: Iterable[DepTree], *, min_count: int) -> "WordInputs":
+    def from_trees(
+        cls,
+        trees: Iterable[DepTree],
+        *,
+        min_count: int,
+        vectors: WordVectors | Source | None = None,
+        max_vectors: int | None = DEFAULT_MAX_VECTORS,
+        encoder: PretrainedEncoder | str | os.PathLike[str] | None = None,
+    ) -> "WordInputs":
         """Number the values that occur in sentences; words and lemmas at least `min_count` times.
 
         Others have the number 0, by which a network learns to read words that it does not know.
+
+        Parameters
+        ----------
+        trees : iterable of DepTree
+        min_count : int
+        vectors : WordVectors, path or file, optional
+            As `read_vectors` takes them; vectors of words of these sentences are kept, too.
+        max_vectors : int, optional
+            How many vectors are kept from the beginning of a file.
+        encoder : PretrainedEncoder or path, optional
+            One that was read, or its folder.
         """
+        forms: Counter[str] = Counter()
         counts: dict[str, Counter[str]] = {name: Counter() for name in (*COLUMNS, "feats", "characters")}
         for tree in trees:
             for name, values in zip(COLUMNS, _columns(tree), strict=True):
@@ -101,6 +144,7 @@ class WordInputs(Model):
             for feats in tree.feats:
                 counts["feats"].update(_features(feats))
             counts["characters"].update(character for form in tree.words for character in form)
+            forms.update(tree.words)
         fewest = {name: min_count if name in ("word", "lemma") else 1 for name in counts}
         kept = {
             name: Vocabulary.from_counts(found, min_count=fewest[name]).strings
@@ -109,14 +153,25 @@ class WordInputs(Model):
         vocabularies = {name: Vocabulary([ROOT_FORM, *kept[name]]) for name in COLUMNS}
         vocabularies["feats"] = Vocabulary(kept["feats"])
         vocabularies["characters"] = Vocabulary([FIRST, LAST, *kept["characters"]])
-        return cls(vocabularies)
+        if vectors is not None and not isinstance(vectors, WordVectors):
+            vectors = read_vectors(vectors, words=forms, max_vectors=max_vectors)
+        if vectors is not None:
+            share = vectors.coverage(forms.elements())
+            report(
+                f"word vectors: {len(vectors.table):,}, for {share:.1f}% of the words in training sentences"
+            )
+        if encoder is not None and not isinstance(encoder, PretrainedEncoder):
+            encoder = PretrainedEncoder.read(encoder)
+        return cls(vocabularies, vectors, encoder)
 
     def sizes(self) -> dict[str, int]:
-        """Return how many numbers there are of each kind; 0 of kinds that tell nothing."""
-        return {
+        """Return how many numbers there are of each kind, or in a vector; 0 of kinds that tell nothing."""
+        sizes = {
             name: len(one) if len(one.strings) > (name in COLUMNS) + (name in ("upos", "xpos")) else 0
             for name, one in self.vocabularies.items()
         }
+        pretrained = {"vectors": self.vectors, "encoder": self.encoder}
+        return sizes | {name: one.size if one is not None else 0 for name, one in pretrained.items()}
 
     def pad(self, trees: Sequence[DepTree]) -> Padded:
         """Return sentences as rectangles, the root before the first word of each."""
@@ -140,7 +195,19 @@ class WordInputs(Model):
             for word, one in enumerate(sentence, start=1):
                 feats[at, word, : len(one)] = one
         columns = {name: numbers[:, :, column] for column, name in enumerate(COLUMNS)}
-        return Padded(lengths, columns, feats, places, self.spell(list(forms)))
+        batch = Padded(lengths, columns, feats, places, self.spell(list(forms)))
+        return self._add_pretrained(batch, trees, list(forms))
+
+    def _add_pretrained(self, batch: Padded, trees: Sequence[DepTree], forms: Sequence[str]) -> Padded:
+        """Add the vectors of forms and the states of words, where there is something pretrained."""
+        if self.vectors is not None:
+            batch = batch._replace(vectors=self.vectors.look_up(forms))
+        if self.encoder is not None:
+            sentences = [tree.words for tree in trees]
+            if self.encoder.is_tuning:
+                return batch._replace(pieces=self.encoder.split(sentences))
+            batch = batch._replace(states=self.encoder.read_sentences(sentences))
+        return batch
 
     def distinct(self, trees: Sequence[DepTree]) -> DistinctWords:
         """Return the distinct words of sentences: equal forms with equal annotation are one."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from treewright.parsing.neural.inputs import COLUMNS, Padded
+from treewright.parsing.neural.pretrained_layers import PretrainedLayers
 from treewright.parsing.neural.sizes import (
     CHARACTER_SIZE,
     EMBEDDING_SIZES,
@@ -27,7 +28,7 @@ class ParserNetwork(nn.Module):
     Parameters
     ----------
     sizes : dict of str to int
-        Of the vocabularies; 0 for inputs that are left out.
+        Of the vocabularies and pretrained vectors; 0 for inputs that are left out.
     n_labels : int
     settings : BiaffineSettings
     """
@@ -46,7 +47,8 @@ class ParserNetwork(nn.Module):
         padding = WINDOW // 2
         self.narrow = nn.Conv1d(CHARACTER_SIZE, FORM_SIZE, WINDOW, padding=padding)
         self.wide = nn.Conv1d(FORM_SIZE, FORM_SIZE, WINDOW, padding=padding)
-        width = FORM_SIZE + sum(EMBEDDING_SIZES[name] for name in self.embeddings)
+        self.pretrained = PretrainedLayers(sizes)
+        width = FORM_SIZE + sum(EMBEDDING_SIZES[name] for name in self.embeddings) + self.pretrained.width
         self.lstms = nn.ModuleList()
         for _ in range(settings.layers):
             self.lstms.append(nn.LSTM(width, settings.units, bidirectional=True, batch_first=True))
@@ -69,6 +71,7 @@ class ParserNetwork(nn.Module):
                 parts.append(self.embeddings[name](_numbers(batch.columns[name], device)))
         if "feats" in self.embeddings:
             parts.append(self.embeddings["feats"](_numbers(batch.feats, device)).sum(dim=2))
+        parts += self.pretrained.read(batch, device)
         states = torch.cat([self._drop_words(part) for part in parts], dim=-1)
         for lstm in self.lstms:
             states = self._drop_shared(states)
@@ -119,8 +122,8 @@ class ParserNetwork(nn.Module):
 
 
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
-    """Return copies of the weights of a network by name."""
-    return {name: each.detach().cpu().numpy().copy() for name, each in network.state_dict().items()}
+    """Return copies of the weights of a network, by name."""
+    return {name: each.detach().float().cpu().numpy().copy() for name, each in network.state_dict().items()}
 
 
 def _embedding(n: int, size: int, *, is_bag: bool = False) -> nn.Embedding:

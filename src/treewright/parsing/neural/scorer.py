@@ -8,18 +8,21 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright._naming import setting
 from treewright._optional import require
-from treewright._typing import Count, NonNegativeInt, Range
-from treewright._validate import check_params
+from treewright._typing import Count, FileName, FolderName, NonNegativeInt, Range
+from treewright._validate import GIVEN, check_params
 from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
+from treewright.errors import InputError
 from treewright.model import Array, ListOf, State, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.neural.devices import find_device
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
+from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.progress import prefixed
 
 LARGEST = 6e4
@@ -76,6 +79,16 @@ class NeuralScorer(PartScorer):
         Number of networks to train, from different random weights. Their scores are averaged.
     patience : int, optional
         Early-stopping patience in epochs (needs a dev set). The best epoch is kept anyway.
+    vectors : str, optional
+        File of word vectors: text of word2vec, GloVe or fastText, or gzip. Training does not change them.
+    max_vectors : int
+        Number of vectors to keep from the beginning of the file, beside those of training words.
+    encoder : str, optional
+        Folder of a pretrained Hugging Face encoder (needs the extra encoder, for parsing too).
+    tune_encoder : bool
+        Train the encoder with the network. A frozen one is faster.
+    encoder_learning_rate : float
+        Highest learning rate of the encoder.
     precision : {"float32", "bfloat16"}
         Precision of training; bfloat16 is faster on GPUs.
     device : str
@@ -94,6 +107,11 @@ class NeuralScorer(PartScorer):
         Of each network.
     """
 
+    EFFECTIVE_IF: ClassVar = {
+        "max_vectors": {"vectors": GIVEN},
+        "tune_encoder": {"encoder": GIVEN},
+        "encoder_learning_rate": {"tune_encoder": (True,)},
+    }
     unsaved: ClassVar = ("n_jobs", "device")
     fields = saved(
         inputs_=Submodel(WordInputs),
@@ -118,6 +136,11 @@ class NeuralScorer(PartScorer):
         min_count: Count = 2,
         networks: Count = 1,
         patience: Count | None = None,
+        vectors: FileName | None = None,
+        max_vectors: NonNegativeInt = DEFAULT_MAX_VECTORS,
+        encoder: FolderName | None = None,
+        tune_encoder: bool = False,
+        encoder_learning_rate: Annotated[float, Range(0, 1)] = 2e-5,
         precision: Literal["float32", "bfloat16"] = "float32",
         device: str = "auto",
         random_state: NonNegativeInt = 0,
@@ -134,6 +157,11 @@ class NeuralScorer(PartScorer):
         self.min_count = min_count
         self.networks = networks
         self.patience = patience
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.encoder = encoder
+        self.tune_encoder = tune_encoder
+        self.encoder_learning_rate = encoder_learning_rate
         self.precision = precision
         self.device = device
         self.random_state = random_state
@@ -153,10 +181,22 @@ class NeuralScorer(PartScorer):
         torch = require("torch", "neural")
         from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings
 
-        inputs = WordInputs.from_trees(trees, min_count=self.min_count)
+        if self.tune_encoder and self.networks > 1:
+            found = f"{setting('networks', self.networks)} with {setting('tune_encoder', True)}"
+            raise InputError(f"{found}; expected one network, as a model has one encoder")
+        device = find_device(self.device)
+        inputs = WordInputs.from_trees(
+            trees,
+            min_count=self.min_count,
+            vectors=self.vectors,
+            max_vectors=self.max_vectors,
+            encoder=self.encoder,
+        )
+        if inputs.encoder is not None:
+            inputs.encoder.place(device)
         labels = Vocabulary.from_counts(Counter(relation for tree in trees for relation in tree.deprels))
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees if len(tree))
-        found: list[Weights] = []
+        networks: list[Weights] = []
         n_threads = torch.get_num_threads()
         torch.set_num_threads(self.n_jobs)
         try:
@@ -166,20 +206,22 @@ class NeuralScorer(PartScorer):
                     learning_rate=self.learning_rate,
                     loss=self.loss,
                     single_root=single_root,
-                    device=find_device(self.device),
+                    device=device,
                     precision=self.precision,
                     patience=self.patience if dev else None,
                     random_state=self.random_state + number,
+                    tune_encoder=self.tune_encoder,
+                    encoder_learning_rate=self.encoder_learning_rate,
                 )
                 name = f"network{number}"
                 trainer = NetworkTrainer(inputs, labels, self._settings, settings, checkpoint, name)
                 with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
                     weights = trainer.train([tree for tree in trees if len(tree)], dev)
                 # Scores must not change by saving, so the weights are rounded now.
-                found.append({key: _rounded(each) for key, each in weights.items()})
+                networks.append({key: _rounded(each) for key, each in weights.items()})
         finally:
             torch.set_num_threads(n_threads)
-        self.inputs_, self.labels_, self.weights_ = inputs, labels, found
+        self.inputs_, self.labels_, self.weights_ = inputs, labels, networks
         self.restore()
 
     @property

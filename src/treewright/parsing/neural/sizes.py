@@ -1,7 +1,11 @@
 """How large a network is, and the shapes of its weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from treewright.parsing.neural.pretrained import CHANNEL_SIZES, PREFIX
+
+Shape = tuple[int, ...]
 EMBEDDING_SIZES = {"word": 100, "lemma": 64, "upos": 32, "xpos": 32, "feats": 64}
 CHARACTER_SIZE, FORM_SIZE = 32, 100
 """Of the vectors of characters, and of forms that are made of them."""
@@ -34,20 +38,17 @@ class BiaffineSettings:
     dropout: float
 
 
-def weight_shapes(
-    sizes: dict[str, int], n_labels: int, settings: BiaffineSettings
-) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the weights of a network, by name.
+def encoder_shapes(sizes: Mapping[str, int], *, units: int, layers: int) -> dict[str, Shape]:
+    """Return the shapes of the weights of a network's encoder, by name.
 
     Parameters
     ----------
-    sizes : dict of str to int
-        Of the vocabularies; 0 for inputs that are left out.
-    n_labels : int
-    settings : BiaffineSettings
+    sizes : mapping of str to int
+        Of the vocabularies and pretrained vectors; 0 for inputs that are left out.
+    units, layers : int
     """
     used = {name: size for name, size in EMBEDDING_SIZES.items() if sizes[name]}
-    found: dict[str, tuple[int, ...]] = {
+    found: dict[str, Shape] = {
         f"embeddings.{name}.weight": (sizes[name], size) for name, size in used.items()
     }
     found |= {
@@ -57,16 +58,27 @@ def weight_shapes(
         "wide.weight": (FORM_SIZE, FORM_SIZE, WINDOW),
         "wide.bias": (FORM_SIZE,),
     }
-    width, gates = FORM_SIZE + sum(used.values()), 4 * settings.units
-    for layer in range(settings.layers):
+    width, gates = FORM_SIZE + sum(used.values()), 4 * units
+    for name, size in CHANNEL_SIZES.items():
+        if sizes.get(name):
+            found |= {f"{PREFIX}{name}.weight": (size, sizes[name]), f"{PREFIX}{name}.bias": (size,)}
+            width += size
+    for layer in range(layers):
         for suffix in ("l0", "l0_reverse"):
             found |= {
                 f"lstms.{layer}.weight_ih_{suffix}": (gates, width),
-                f"lstms.{layer}.weight_hh_{suffix}": (gates, settings.units),
+                f"lstms.{layer}.weight_hh_{suffix}": (gates, units),
                 f"lstms.{layer}.bias_ih_{suffix}": (gates,),
                 f"lstms.{layer}.bias_hh_{suffix}": (gates,),
             }
-        width = 2 * settings.units
+        width = 2 * units
+    return found
+
+
+def weight_shapes(sizes: Mapping[str, int], n_labels: int, settings: BiaffineSettings) -> dict[str, Shape]:
+    """Return the shapes of the weights of a network that scores arcs and relations, by name."""
+    found = encoder_shapes(sizes, units=settings.units, layers=settings.layers)
+    width = 2 * settings.units
     for kind, size in (("arc", settings.arc_size), ("label", settings.label_size)):
         for role in ("head", "modifier"):
             found |= {f"{kind}_{role}.0.weight": (size, width), f"{kind}_{role}.0.bias": (size,)}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from treewright.checkpoint import Checkpoint
@@ -45,6 +45,8 @@ class TrainingSettings:
     precision: str
     patience: int | None
     random_state: int
+    tune_encoder: bool = False
+    encoder_learning_rate: float = 2e-5
 
 
 class EncodedSentences(NamedTuple):
@@ -92,8 +94,15 @@ class NetworkTrainer:
         self._training, self._checkpoint, self._name = training, checkpoint, name
         torch.manual_seed(training.random_state)
         self._network = ParserNetwork(inputs.sizes(), len(labels.strings), settings).to(training.device)
+        tuned: list[nn.Parameter] = []
+        if inputs.encoder is not None and training.tune_encoder:
+            module = inputs.encoder.make_module().to(training.device)
+            tuned = list(module.parameters())
+            self._network.pretrained.tune(module)
+        is_tuned = set(map(id, tuned))
+        others = [each for each in self._network.parameters() if id(each) not in is_tuned]
         self._optimizer = torch.optim.AdamW(
-            self._network.parameters(),
+            [{"params": others}, {"params": tuned}],
             lr=training.learning_rate,
             betas=(0.9, 0.95),
             weight_decay=1e-4,
@@ -107,7 +116,20 @@ class NetworkTrainer:
     def train(
         self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
     ) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the weights of the epoch that is best on dev, or of the last."""
+        """Return the weights of the epoch that is best on dev, or of the last.
+
+        A tuned encoder is not among them: the one of the inputs has changed.
+        """
+        encoder = self._inputs.encoder
+        if encoder is None:
+            return self._train(trees, dev)
+        with encoder.training(self._training.device, tune=self._training.tune_encoder):
+            weights = self._train(trees, dev)
+        return encoder.take_tuned(weights) if self._training.tune_encoder else weights
+
+    def _train(
+        self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
+    ) -> dict[str, npt.NDArray[np.float32]]:
         settings = self._training
         sentences = EncodedSentences(trees, self._labels)
         sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
@@ -202,8 +224,9 @@ class NetworkTrainer:
         """Let the learning rate rise and then fall, in a straight line each."""
         done = epoch / self._training.epochs
         share = min(1.0, (done + 1e-3) / WARM_UP) * max(0.0, 1.0 - done)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._training.learning_rate * share
+        rates = self._training.learning_rate, self._training.encoder_learning_rate
+        for group, rate in zip(self._optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * share
 
     def _resume(self) -> tuple[list[float], dict[str, npt.NDArray[np.float32]]]:
         """Go on from a checkpoint, if there is one; return scores of past epochs and the best weights."""
@@ -219,6 +242,8 @@ class NetworkTrainer:
         weights = {name: torch.from_numpy(array.copy()) for name, array in parts["weights"].items()}
         self._network.load_state_dict(weights)
         for name, parameter in self._network.named_parameters():
+            if name not in parts["moment"]:  # an encoder may have weights that nothing depends on
+                continue
             self._optimizer.state[parameter] = {
                 "step": torch.tensor(float(state.values["step"])),
                 "exp_avg": torch.from_numpy(parts["moment"][name].copy()).to(parameter.device),
@@ -234,6 +259,8 @@ class NetworkTrainer:
         step = 0.0
         for name, parameter in self._network.named_parameters():
             found = self._optimizer.state[parameter]
+            if not found:
+                continue
             arrays[f"moment:{name}"] = found["exp_avg"].cpu().numpy()
             arrays[f"square:{name}"] = found["exp_avg_sq"].cpu().numpy()
             step = float(found["step"])

@@ -1,0 +1,491 @@
+"""A pretrained encoder of the user's own: a local Hugging Face model that reads sentences as subwords.
+
+The state of a word is the mean over its subwords of the mean of the last layers, brought to mean 0 and
+variance 1. A sentence of more subwords than the encoder takes is read in windows that overlap; the state of a
+word comes from the window in which it has most context. Needs PyTorch and transformers, which are imported at
+first use. Nothing is ever downloaded, and no code of a model's own is run.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._optional import require
+from treewright._typing import Range
+from treewright.errors import FormatError, InputError, quote
+from treewright.model import Array, Model, State, Value, expect, saved
+from treewright.parsing.neural.pretrained import TUNED_PREFIX
+
+if TYPE_CHECKING:  # imported at first use
+    from torch import Tensor, nn
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+EXTRA = "encoder"
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+"""Files of an encoder's folder."""
+N_LAYERS = 4
+"""Last layers whose mean is taken."""
+MAX_WINDOW, N_SPARE = 256, 2
+"""Subwords that are read at once; positions that some models keep for themselves."""
+SENTENCES_AT_A_TIME = 64
+MOST_CACHED_BYTES = 4 << 30
+"""Of states that are remembered in training, in half precision."""
+MOST_CACHED_WORDS = 1 << 18
+"""Words whose subwords are remembered."""
+KINDS = (
+    *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "eurobert"),
+    *("gpt2", "megatron-bert", "modernbert", "mpnet", "nomic_bert", "roberta", "roberta-prelayernorm"),
+    *("roformer", "xlm-roberta", "xlm-roberta-xl"),
+)
+"""Models that read text and nothing else; some others fetch parts of them when they are made."""
+NEVER_KEPT = ("auto_map", "quantization_config", "attn_implementation", "dtype", "torch_dtype")
+"""Entries of a configuration that name code or packages, or a precision."""
+
+
+class SubwordWindows(NamedTuple):
+    """Sentences as windows of subwords.
+
+    Attributes
+    ----------
+    ids : array, (n_windows, longest)
+        Subwords.
+    is_piece : array, (n_windows, longest)
+        Whether there is one.
+    pieces : array, (n,)
+        Places in `ids`, row by row, of the subwords whose states are used.
+    words : array, (n,)
+        The words that they are part of, as places in a rectangle of sentences with a root before each.
+    shape : tuple of int
+        Of that rectangle.
+    """
+
+    ids: Ids
+    is_piece: npt.NDArray[np.bool_]
+    pieces: Ids
+    words: Ids
+    shape: tuple[int, int]
+
+
+class _Tensors:
+    """Arrays by name; in half precision in a compact file."""
+
+    def put(self, state: State, name: str, value: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Add the arrays."""
+        arrays = {
+            key: array.astype(np.float16) if state.compact and array.dtype.kind == "f" else array
+            for key, array in value.items()
+        }
+        state.parts[name] = State("Tensors", arrays=arrays)
+
+    def take(self, state: State, name: str) -> dict[str, npt.NDArray[Any]]:
+        """Remove and return the arrays."""
+        part = state.parts.pop(name)
+        expect(not part.values and not part.parts and bool(part.arrays), f"arrays alone in {name}")
+        found = {key: Array("fiub", None).take(part, key) for key in list(part.arrays)}
+        return {
+            key: array.astype(np.float32) if array.dtype.kind == "f" else array
+            for key, array in found.items()
+        }
+
+
+class PretrainedEncoder(Model):
+    """An encoder, as its folder holds it: what it is made of, its subwords and its weights.
+
+    Parameters
+    ----------
+    config : dict
+        The configuration that transformers makes a model of.
+    tokenizer : str
+        The tokenizer, as JSON.
+    weights : dict of str to array
+        By the names that transformers gives them.
+    size : int
+        Numbers in the state of a word.
+    """
+
+    fields = saved(
+        config=Value(dict), tokenizer=Value(str), weights=_Tensors(), size=Value(Annotated[int, Range(1)])
+    )
+
+    def __init__(
+        self, config: dict[str, Any], tokenizer: str, weights: Mapping[str, npt.NDArray[Any]], size: int
+    ) -> None:
+        self.config, self.tokenizer, self.weights, self.size = config, tokenizer, weights, size
+        self._splitter: _Splitter | None = None
+        self._module: nn.Module | None = None
+        self._device = "cpu"
+        self._is_tuning = False
+        self._known: dict[tuple[str, ...], npt.NDArray[np.float16]] | None = None
+        self._n_bytes = 0
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> "PretrainedEncoder":
+        """Read an encoder from a folder with config.json, model.safetensors and tokenizer.json.
+
+        Raises
+        ------
+        FormatError
+            For files that are not such an encoder.
+        FileNotFoundError
+            For a folder or a file that is not there.
+        MissingDependencyError
+            If transformers or PyTorch is not installed.
+        """
+        path = Path(folder)
+        for name in (CONFIG, WEIGHTS, TOKENIZER):
+            if not (path / name).is_file():
+                what = f"there is no {name}" if path.is_dir() else "there is no such folder"
+                expected = f"a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}, as save_pretrained writes it"
+                raise FileNotFoundError(errno.ENOENT, f"{what}; expected {expected}", os.fspath(folder))
+        config = _clean(_read_json(path / CONFIG))
+        tokenizer = json.dumps(_spaced(_read_json(path / TOKENIZER)), ensure_ascii=False)
+        transformers, _ = _packages()
+        with _quiet(transformers):
+            try:
+                module, notes = transformers.AutoModel.from_pretrained(
+                    os.fspath(path),
+                    config=_make_config(transformers, config),
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                    attn_implementation="eager",
+                    output_loading_info=True,
+                )
+            except InputError as error:
+                raise _of_file(path / CONFIG, error) from error
+            except Exception as error:  # whatever transformers does not understand
+                expected = "the weights of an encoder"
+                raise FormatError(os.fspath(path / WEIGHTS), 1, _in_one_line(error), expected) from error
+        _leave_out_pooler(module)
+        missing = sorted(name for name in notes["missing_keys"] if name in module.state_dict())
+        if missing:
+            found = f"no weights {quote(missing[0])}"
+            raise FormatError(os.fspath(path / WEIGHTS), 1, found, f"those that {CONFIG} asks for")
+        encoder = cls(config, tokenizer, to_numpy(module.float()), int(module.config.hidden_size))
+        try:
+            encoder.split([["a"]])
+        except InputError as error:
+            raise _of_file(path / TOKENIZER, error) from error
+        return encoder
+
+    def __repr__(self) -> str:
+        n_weights = sum(array.size for array in self.weights.values())
+        return f"PretrainedEncoder {self.config.get('model_type')!r} of {n_weights:,} weights"
+
+    @property
+    def is_tuning(self) -> bool:
+        """Whether the network that is being trained runs the encoder itself, to change it."""
+        return self._is_tuning
+
+    def check_fitted_state(self) -> None:
+        """Check what a file says without running any of it."""
+        expect(isinstance(self.config.get("model_type"), str), "the type of a model")
+        expect(self.config == _clean(self.config), "a configuration that names no code")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to PyTorch and is made again where it is used."""
+        return vars(self) | {"_splitter": None, "_module": None, "_known": None, "_device": "cpu"}
+
+    def read_sentences(self, sentences: Sequence[Sequence[str]]) -> Floats:
+        """Return the states of words, (n_sentences, longest + 1, size); row 0, of the root, is 0."""
+        longest = 1 + max(map(len, sentences), default=0)
+        states = np.zeros((len(sentences), longest, self.size), dtype=np.float32)
+        missing = []
+        for at, words in enumerate(sentences):
+            known = self._known.get(tuple(words)) if self._known is not None else None
+            if known is not None:
+                states[at, 1 : len(words) + 1] = known
+            else:
+                missing.append(at)
+        missing.sort(key=lambda at: len(sentences[at]))
+        for start in range(0, len(missing), SENTENCES_AT_A_TIME):
+            places = missing[start : start + SENTENCES_AT_A_TIME]
+            found = self._run(self.split([sentences[at] for at in places]))
+            if self._known is not None:
+                found = found.astype(np.float16)  # the first epoch sees what the others remember
+                for at, one in zip(places, found, strict=True):
+                    if self._n_bytes < MOST_CACHED_BYTES:
+                        known = self._known[tuple(sentences[at])] = one[1 : len(sentences[at]) + 1].copy()
+                        self._n_bytes += known.nbytes
+            states[places, : found.shape[1]] = found
+        return states
+
+    def split(self, sentences: Sequence[Sequence[str]]) -> SubwordWindows:
+        """Return sentences as windows of subwords."""
+        splitter = self._splitting()
+        width = 1 + max(map(len, sentences), default=0)
+        windows: list[list[int]] = []
+        places: list[tuple[int, int, int]] = []
+        for at, words in enumerate(sentences):
+            split = splitter.split(words)
+            for first, last, start, end in _windows([len(each) for each in split], splitter.room):
+                column = len(splitter.before)
+                window = [*splitter.before]
+                for word in range(first, last):
+                    pieces = split[word][: splitter.room]
+                    if start <= word < end:
+                        number = at * width + word + 1
+                        places += [(len(windows), column + k, number) for k in range(len(pieces))]
+                    column += len(pieces)
+                    window += pieces
+                windows.append(window + splitter.after)
+        longest = max(map(len, windows), default=0)
+        ids = np.full((len(windows), longest), splitter.padding, dtype=np.int64)
+        is_piece = np.zeros(ids.shape, dtype=bool)
+        for at, window in enumerate(windows):
+            ids[at, : len(window)] = window
+            is_piece[at, : len(window)] = True
+        found = np.array(places, dtype=np.int64).reshape(-1, 3)
+        return SubwordWindows(
+            ids, is_piece, found[:, 0] * longest + found[:, 1], found[:, 2], (len(sentences), width)
+        )
+
+    def make_module(self) -> "nn.Module":
+        """Return the encoder as a module of PyTorch, with these weights."""
+        transformers, torch = _packages()
+        with _quiet(transformers):
+            try:
+                config = _make_config(transformers, self.config)
+                options = {"trust_remote_code": False, "attn_implementation": "eager"}
+                with torch.device("meta"):  # sizes are compared before any memory is taken
+                    plan = _leave_out_pooler(transformers.AutoModel.from_config(config, **options))
+                planned = {name: tuple(each.shape) for name, each in plan.state_dict().items()}
+                given = {name: array.shape for name, array in self.weights.items()}
+                expect(planned == given, "the weights that the configuration asks for")
+                expect(config.hidden_size == self.size, "states of the size that is saved")
+                with torch.random.fork_rng(devices=[]):  # weights are drawn at random before they are set
+                    module: nn.Module = transformers.AutoModel.from_config(config, **options)
+                _leave_out_pooler(module).float()
+                weights = {name: torch.from_numpy(np.array(array)) for name, array in self.weights.items()}
+                module.load_state_dict(weights)
+            except InputError:
+                raise
+            except Exception as error:  # whatever transformers does not understand
+                raise InputError(f"an encoder that cannot be made ({_in_one_line(error)})") from error
+        return module.eval()
+
+    def place(self, device: str) -> None:
+        """Work on a device of PyTorch from now on; it is the CPU at first."""
+        self._device = device
+        if self._module is not None:
+            self._module.to(device)
+
+    @contextmanager
+    def training(self, device: str, *, tune: bool) -> Iterator[None]:
+        """Work on a device and remember all states; or, to be tuned, leave the work to the network."""
+        before = self._device
+        self.place(device)
+        self._is_tuning, self._known, self._n_bytes = tune, None if tune else {}, 0
+        try:
+            yield
+        finally:
+            self._is_tuning, self._known = False, None
+            self.place(before)
+
+    def take_tuned(self, weights: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Take over what a network has tuned; return its other weights."""
+        self.weights = {name: np.asarray(weights[TUNED_PREFIX + name]) for name in self.weights}
+        self._module = None
+        return {name: array for name, array in weights.items() if not name.startswith(TUNED_PREFIX)}
+
+    def _run(self, pieces: SubwordWindows) -> Floats:
+        _, torch = _packages()
+        if self._module is None:
+            self._module = self.make_module().to(self._device)
+        with torch.no_grad():
+            found: Floats = word_states(self._module, pieces).cpu().numpy()
+        return found
+
+    def _splitting(self) -> "_Splitter":
+        if self._splitter is None:
+            self._splitter = _Splitter(self.tokenizer, _make_config(_packages()[0], self.config))
+        return self._splitter
+
+
+class _Splitter:
+    """Splits words into subwords, each word for itself.
+
+    Attributes
+    ----------
+    before, after : list of int
+        Subwords that stand around each window.
+    padding : int
+    room : int
+        Subwords of words in a window.
+    """
+
+    def __init__(self, text: str, config: Any) -> None:  # noqa: ANN401
+        tokenizers = require("tokenizers", EXTRA)
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # the package raises nothing more special
+            found = f"a tokenizer that cannot be read ({_in_one_line(error)})"
+            raise InputError(f"{found}; expected one of the package tokenizers") from error
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._cache: dict[str, list[int]] = {}
+        probe = ["a"]
+        inner = self._tokenizer.encode(probe, is_pretokenized=True, add_special_tokens=False).ids
+        whole = self._tokenizer.encode(probe, is_pretokenized=True).ids
+        n_before = next(at for at in range(len(whole) + 1) if whole[at : at + len(inner)] == inner)
+        self.before, self.after = whole[:n_before], whole[n_before + len(inner) :]
+        self.padding = int(getattr(config, "pad_token_id", None) or 0)
+        n_positions = int(getattr(config, "max_position_embeddings", None) or MAX_WINDOW)
+        self.room = min(MAX_WINDOW, n_positions - N_SPARE) - len(self.before) - len(self.after)
+        if self.room < 1:
+            raise InputError(f"an encoder of {n_positions} positions; expected room for a word")
+        n_ids = self._tokenizer.get_vocab_size()
+        if n_ids > config.vocab_size:
+            found = f"a tokenizer of {n_ids:,} subwords for an encoder of {config.vocab_size:,}"
+            raise InputError(f"{found}; expected no more of them")
+
+    def split(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the subwords of each word; padding where a tokenizer leaves nothing of one."""
+        if len(self._cache) > MOST_CACHED_WORDS:
+            self._cache.clear()
+        return [self._cache.get(word) or self._split_word(word) for word in words]
+
+    def _split_word(self, word: str) -> list[int]:
+        """Return the subwords of a word that is not in the cache, and put them there."""
+        encoded = self._tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False)
+        found = self._cache[word] = encoded.ids or [self.padding]
+        return found
+
+
+def word_states(module: "nn.Module", pieces: SubwordWindows) -> "Tensor":
+    """Return the states of words by a module of PyTorch, (sentences, longest, size); 0 for a root."""
+    import torch
+    from torch.nn.functional import layer_norm
+
+    device = next(module.parameters()).device
+    n_words = pieces.shape[0] * pieces.shape[1]
+    if not len(pieces.words):
+        config: Any = module.config
+        return torch.zeros(*pieces.shape, config.hidden_size, device=device)
+    found = module(
+        input_ids=torch.from_numpy(pieces.ids).to(device),
+        attention_mask=torch.from_numpy(pieces.is_piece).to(device).long(),
+        output_hidden_states=True,
+    ).hidden_states[1:]
+    layers = found[-N_LAYERS:]
+    states = (sum(layers) / len(layers)).flatten(0, 1)
+    words = torch.from_numpy(pieces.words).to(device)
+    chosen = states[torch.from_numpy(pieces.pieces).to(device)]
+    sums = states.new_zeros(n_words, states.shape[-1]).index_add(0, words, chosen)
+    counts = torch.from_numpy(np.bincount(pieces.words, minlength=n_words)).to(sums)
+    means = sums / counts.clamp(min=1).unsqueeze(1)
+    normed = layer_norm(means.float(), means.shape[-1:]) * (counts > 0).unsqueeze(1)
+    return normed.view(*pieces.shape, -1)
+
+
+def to_numpy(module: "nn.Module") -> dict[str, npt.NDArray[Any]]:
+    """Return the weights of a module by name."""
+    return {name: each.detach().cpu().numpy() for name, each in module.state_dict().items()}
+
+
+def _windows(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield windows of words that fit into a room, and the words that each one is asked for.
+
+    Windows overlap by about half; a word is asked for where the nearer end of the window is farthest.
+    """
+    ends = np.cumsum([0, *(min(size, room) for size in sizes)])
+    first, start = 0, 0
+    n_words = len(sizes)
+    while start < n_words:
+        last = int(np.searchsorted(ends, ends[first] + room, side="right")) - 1
+        if last == n_words:
+            yield first, last, start, n_words
+            return
+        following = max(first + 1, int(np.searchsorted(ends, ends[last] - room // 2)))
+        end = max(start, (following + last) // 2)
+        yield first, last, start, end
+        first, start = following, end
+
+
+def _packages() -> tuple[Any, Any]:
+    torch = require("torch", EXTRA)
+    return require("transformers", EXTRA), torch
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
+    """Keep transformers from writing to the terminal."""
+    logging = transformers.utils.logging
+    verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_bar:
+            logging.enable_progress_bar()
+
+
+def _make_config(transformers: Any, config: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return a configuration of transformers."""
+    kind = config.get("model_type")
+    known = [each for each in KINDS if each in transformers.CONFIG_MAPPING]
+    if kind not in known:
+        raise InputError(f"model_type is {kind!r}; expected one of {', '.join(known)}")
+    with _quiet(transformers):
+        return transformers.CONFIG_MAPPING[kind].from_dict(json.loads(json.dumps(config)))
+
+
+def _leave_out_pooler(module: Any) -> Any:  # noqa: ANN401
+    """Remove what makes one state of a whole sentence, which nothing here uses or would train."""
+    if getattr(module, "pooler", None) is not None:
+        module.pooler = None
+    return module
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise FormatError(os.fspath(path), line, _in_one_line(error), "JSON in UTF-8") from error
+    if not isinstance(found, dict):
+        raise FormatError(os.fspath(path), 1, quote(str(found)), "an object of JSON")
+    return found
+
+
+def _clean(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration, and those inside it, without what names code or packages."""
+    return {
+        key: _clean(value) if isinstance(value, dict) else value
+        for key, value in config.items()
+        if key not in NEVER_KEPT and not key.startswith("_")
+    }
+
+
+def _spaced(part: Any) -> Any:  # noqa: ANN401
+    """Return a tokenizer that takes every word as one with a space before it, as words in a text have."""
+    if isinstance(part, list):
+        return [_spaced(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _spaced(value) if key != "vocab" else value for key, value in part.items()}
+    if found.get("type") == "ByteLevel" and "add_prefix_space" in found:
+        found["add_prefix_space"] = True
+    if found.get("type") == "Metaspace":
+        found["prepend_scheme"] = "always"
+    return found
+
+
+def _of_file(path: Path, error: InputError) -> FormatError:
+    """Return an error about a value as one about the file that has it."""
+    found, _, expected = str(error).partition("; expected ")
+    return FormatError(os.fspath(path), 1, found, expected)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
