@@ -282,7 +282,7 @@ def test_a_tree_without_words_is_its_own_parse(leftcorner, train, dev, test, ker
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train[:3], dev[:3])
     empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
     lists = reranker.kbest([test[0], empty, test[1]], 2)
-    assert lists[1] == [(empty, 0.0)]
+    assert lists[1] == [(empty, 0.0, None)]
     assert [lists[0], lists[2]] == reranker.kbest(test[:2], 2)
 
 

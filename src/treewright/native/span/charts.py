@@ -137,7 +137,7 @@ def best_span_trees(scores, n, is_rooted, parts, totals):
 
 @compiled
 def span_marginals(scores, n, is_rooted, marginal):
-    """Fill the probability of each span to be that of a constituent or a word, when scores are log-potentials.
+    """Fill the probability of each span to be a constituent or a word, when scores are log-potentials.
 
     Returns the logarithm of the sum over all trees. What each label of a span contributes is known from its
     score, so that one column, the logarithm of the sum over labels, is enough.
@@ -165,7 +165,7 @@ def batch_marginals(scores, lengths, is_rooted, marginal):
 
 @compiled
 def batch_best(scores, lengths, is_rooted, chosen):
-    """Mark the spans of the best tree of each sentence with 1, others with 0; return the sum of the scores."""
+    """Mark the spans of the best tree of each sentence with 1, others with 0; return the sum of scores."""
     chosen[:] = 0.0
     total = 0.0
     begin = 0

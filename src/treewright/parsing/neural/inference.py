@@ -58,7 +58,8 @@ def label_scores(weights: Weights, sentence: ReadSentence, heads: npt.NDArray[np
     return found
 
 
-def _read_batch(weights: Weights, batch: Padded) -> list[ReadSentence]:
+def encode_batch(weights: Weights, batch: Padded) -> Floats:
+    """Return the states of words, (sentences, longest, 2 * units), undefined beyond the end of a sentence."""
     parts = [_read_forms(weights, batch)]
     for name in COLUMNS:
         if f"embeddings.{name}.weight" in weights:
@@ -70,6 +71,11 @@ def _read_batch(weights: Weights, batch: Padded) -> list[ReadSentence]:
     for layer in range(n_layers):
         ways = [_run_lstm(weights, layer, suffix, states, batch.lengths) for suffix in ("", "_reverse")]
         states = np.concatenate(ways, axis=2)
+    return states
+
+
+def _read_batch(weights: Weights, batch: Padded) -> list[ReadSentence]:
+    states = encode_batch(weights, batch)
     heads, modifiers, label_heads, label_modifiers = (
         _rectify(states @ weights[f"{name}.0.weight"].T + weights[f"{name}.0.bias"])
         for name in ("arc_head", "arc_modifier", "label_head", "label_modifier")

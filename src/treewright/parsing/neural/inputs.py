@@ -94,7 +94,9 @@ class WordInputs(Model):
     def sizes(self) -> dict[str, int]:
         """Return how many numbers there are of each kind; 0 of kinds that tell nothing."""
         return {
-            name: len(one) if len(one.strings) > (name in COLUMNS) + (name in ("upos", "xpos")) else 0
+            name: len(one)
+            if len(one.strings) > (name in COLUMNS) + (name in ("lemma", "upos", "xpos"))
+            else 0
             for name, one in self.vocabularies.items()
         }
 
