@@ -4,7 +4,7 @@ A tree is a set of labelled spans, and its score is the sum of theirs. Constitue
 children; these are put together from the right, two at a time. Nodes are
 
 * body(i, j): two or more constituents or words next to each other, of which the first ends at any split;
-* complete(i, j): a constituent, a body with one of the labels of its span, or a word, with a label or without;
+* complete(i, j): a constituent, which is a body with a label of its span, or a word, with a label or without;
 * tail(i, j): either of them, which is what may follow the first child of a body.
 
 The tail of a body never is the first child of one, so that a tree has one derivation, however many children
