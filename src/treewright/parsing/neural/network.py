@@ -72,7 +72,8 @@ class SentenceEncoder(nn.Module):
                 if sizes[name]
             }
         )
-        self.characters = _embedding(sizes["characters"], CHARACTER_SIZE)
+        # The vector of no character is 0, so that a form does not depend on how long others are.
+        self.characters = _embedding(sizes["characters"], CHARACTER_SIZE, is_bag=True)
         padding = WINDOW // 2
         self.narrow = nn.Conv1d(CHARACTER_SIZE, FORM_SIZE, WINDOW, padding=padding)
         self.wide = nn.Conv1d(FORM_SIZE, FORM_SIZE, WINDOW, padding=padding)
@@ -165,8 +166,8 @@ class ParserNetwork(SentenceEncoder):
 
 
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the weights of a network by name."""
-    return {name: each.detach().float().cpu().numpy() for name, each in network.state_dict().items()}
+    """Return copies of the weights of a network, by name."""
+    return {name: each.detach().float().cpu().numpy().copy() for name, each in network.state_dict().items()}
 
 
 def _embedding(n: int, size: int, *, is_bag: bool = False) -> nn.Embedding:

@@ -30,7 +30,7 @@ from treewright.parsing.span.chart import best_trees, log_partition, longest_who
 from treewright.parsing.span.inference import score_spans
 from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
 from treewright.progress import report, task
-from treewright.scale import map_jobs
+from treewright.scale import map_jobs, one_blas_thread
 from treewright.tagging.tagger import Tagger
 
 Floats = npt.NDArray[np.float32]
@@ -179,6 +179,7 @@ class SpanParser(ConstituentAnnotator):
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([__version__, HELD_OUT, *options], trees, dev or [])
 
+    @one_blas_thread
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
         device = find_device(self.device)  # says how to install PyTorch, before it is imported
