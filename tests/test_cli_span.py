@@ -85,6 +85,17 @@ def test_candidates_are_lines_with_sentence_rank_score_and_tree(trained, data, t
     ]
 
 
+def test_the_service_tells_probabilities(trained, data):
+    pytest.importorskip("fastapi", reason="the service needs the extra web")
+    from treewright.web.models import serve_model
+
+    served = serve_model("span", tw.load(trained[0]))
+    (found,) = served.kbest(tw.read_brackets(data / "test.mrg")[:1], None, k=3, pictures=None)
+    shares = [each.probability for each in found.candidates]
+    assert len(shares) == 3
+    assert 1 >= shares[0] >= shares[1] >= shares[2] > 0
+
+
 def test_several_parsers_join(trained, data, tmp_path):
     other = tmp_path / "constituent.tw"
     quick = ("--lowest-penalty", 20, "--max-inferences", 300)

@@ -202,6 +202,18 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     assert again.kbest(treebank[60:70], k=3) == parsers[name].kbest(treebank[60:70], k=3)
 
 
+def test_a_compact_file_is_smaller_and_parses_nearly_the_same(parser, treebank, tmp_path):
+    for name, compact in (("whole", False), ("compact", True)):
+        parser.save(tmp_path / name, compact=compact)
+    assert (tmp_path / "compact").stat().st_size < 0.7 * (tmp_path / "whole").stat().st_size
+    lists = zip(
+        tw.load(tmp_path / "compact").kbest(treebank[60:], 1), parser.kbest(treebank[60:], 1), strict=True
+    )
+    np.testing.assert_allclose(
+        *zip(*((one.score, other.score) for (one,), (other,) in lists), strict=True), rtol=0.05
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

@@ -55,8 +55,9 @@ class NetworkWeights:
     """The weights of a network as a field of a model, by name; `check_fitted_state` knows their shapes."""
 
     def put(self, state: State, name: str, value: dict[str, Floats]) -> None:
-        """Add the weights."""
-        state.arrays |= {f"{name}.{key}": array for key, array in value.items()}
+        """Add the weights, in a compact state in half precision."""
+        kind = np.float16 if state.compact else np.float32
+        state.arrays |= {f"{name}.{key}": array.astype(kind) for key, array in value.items()}
 
     def take(self, state: State, name: str) -> dict[str, Floats]:
         """Remove and return the weights."""
