@@ -11,6 +11,8 @@ from treewright.parsing.span.labels import all_spans
 
 ROWS_AT_A_TIME = 4096
 """Spans; their vectors stay in the cache."""
+EPSILON = 1e-5
+"""Added to variances before one divides by them."""
 
 
 def score_spans(weights: Weights, inputs: WordInputs, trees: Sequence[DepTree]) -> Iterator[Floats]:
@@ -32,6 +34,9 @@ def score_spans(weights: Weights, inputs: WordInputs, trees: Sequence[DepTree]) 
         for begin in range(0, len(starts), ROWS_AT_A_TIME):
             rows = slice(begin, begin + ROWS_AT_A_TIME)
             hidden = boundaries[ends[rows]] - boundaries[starts[rows]] + weights["span_bias"]
+            hidden -= hidden.mean(axis=1, keepdims=True)
+            hidden /= np.sqrt(np.square(hidden).mean(axis=1, keepdims=True) + np.float32(EPSILON))
+            hidden = hidden * weights["span_norm.weight"] + weights["span_norm.bias"]
             hidden = np.maximum(hidden, SLOPE * hidden)
             scores[rows] = hidden @ weights["label.weight"].T + weights["label.bias"]
         yield scores

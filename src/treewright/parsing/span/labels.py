@@ -7,6 +7,7 @@ all trees have.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +41,12 @@ def span_rows(n: int, starts: IntArray, ends: IntArray) -> IntArray:
     return rows
 
 
+@lru_cache(maxsize=64)
 def all_spans(n: int) -> tuple[IntArray, IntArray]:
-    """Return where all spans of `n` words begin and end, in the order of `span_rows`."""
-    starts, ends = np.triu_indices(n + 1, 1)
-    return starts.astype(np.int32), ends.astype(np.int32)
+    """Return where all spans of `n` words begin and end, in the order of `span_rows`; read-only."""
+    starts, ends = (each.astype(np.int32) for each in np.triu_indices(n + 1, 1))
+    starts.flags.writeable = ends.flags.writeable = False
+    return starts, ends
 
 
 def read_chains(texts: Any) -> list[Chain]:  # noqa: ANN401

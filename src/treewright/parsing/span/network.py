@@ -1,9 +1,9 @@
 """A network that scores the labels of spans (Stern et al. 2017; Kitaev & Klein 2018), in PyTorch.
 
 A bidirectional LSTM reads the words. A span is the difference between the states at its ends, forward and
-backward; a hidden layer over it scores every label. That layer is linear in the states, so it is computed
-once for each boundary between two words, and the vectors of two boundaries are subtracted. Imported by
-training alone: parsing needs no PyTorch.
+backward; a hidden layer over it, normalised, scores every label. What comes before normalisation is linear in
+the states, so it is computed once for each boundary between two words, and the vectors of two boundaries are
+subtracted. Imported by training alone: parsing needs no PyTorch.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from treewright._typing import Integers
 from treewright.parsing.neural.network import SLOPE, SentenceEncoder
+from treewright.parsing.span.inference import EPSILON
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class SpanNetwork(SentenceEncoder):
         self.boundary = nn.Linear(self.width, settings.span_size, bias=False)
         nn.init.orthogonal_(self.boundary.weight)
         self.span_bias = nn.Parameter(torch.zeros(settings.span_size))
+        self.span_norm = nn.LayerNorm(settings.span_size, eps=EPSILON)
         self.label = nn.Linear(settings.span_size, n_labels)
         nn.init.zeros_(self.label.weight)
         nn.init.zeros_(self.label.bias)
@@ -72,6 +74,6 @@ class SpanNetwork(SentenceEncoder):
         boundaries = self.boundary(torch.cat([forward, -following], dim=-1)).flatten(0, 1)
         first, last = (torch.from_numpy(each.astype(np.int64)).to(states.device) for each in (starts, ends))
         hidden = boundaries.index_select(0, last) - boundaries.index_select(0, first) + self.span_bias
-        hidden = nn.functional.leaky_relu(hidden, SLOPE)
+        hidden = nn.functional.leaky_relu(self.span_norm(hidden), SLOPE)
         scores: Tensor = self.label(nn.functional.dropout(hidden, self.dropout, self.training))
         return scores

@@ -263,7 +263,7 @@ class SpanParser(ConstituentAnnotator):
         sizes = self.inputs_.sizes()
         shapes = encoder_shapes(self.weights_, sizes, units=self.units, layers=self.layers) | {
             "boundary.weight": (self.span_size, 2 * self.units),
-            "span_bias": (self.span_size,),
+            **dict.fromkeys(("span_bias", "span_norm.weight", "span_norm.bias"), (self.span_size,)),
             "label.weight": (len(self.labels_) - 1, self.span_size),
             "label.bias": (len(self.labels_) - 1,),
         }
