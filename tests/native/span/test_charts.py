@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle.span import charts as twin
 
 from treewright.native.span.charts import (
@@ -102,3 +104,33 @@ def test_sentences_of_a_batch_are_those_alone():
     np.testing.assert_allclose(marginal, expected, atol=1e-12)
     assert batch_best(scores, lengths, True, chosen) == pytest.approx(best)
     assert chosen.tolist() == marked
+
+
+@given(st.integers(1, 12), st.integers(1, 3), st.booleans(), st.integers(0, 1000))
+def test_trees_of_any_sentence_are_nested_distinct_and_in_order(n, n_labels, is_rooted, seed):
+    scores = draw_scores(n, n_labels, seed)
+    totals, rows = find_trees(scores, n, is_rooted, 8)
+    assert len(set(rows)) == len(rows) > 0
+    assert (np.diff(totals) <= 1e-9).all()
+    spans = [(start, end) for start in range(n) for end in range(start + 1, n + 1)]
+    for total, row in zip(totals, rows, strict=True):
+        assert total == pytest.approx(sum(scores[divmod(part, n_labels)] for part in row))
+        places = [spans[part // n_labels] for part in row]
+        assert len(set(places)) == len(places)
+        assert {(at, at + 1) for at in range(n)} <= set(places)
+        assert not any(a < c < b < d for a, b in places for c, d in places)
+        assert is_rooted or (0, n) in places
+
+
+@given(st.integers(1, 12), st.booleans(), st.integers(0, 1000))
+def test_marginals_are_probabilities_and_those_of_words_are_1(n, is_rooted, seed):
+    scores = draw_scores(n, 1, seed)
+    marginal = np.empty(len(scores))
+    log_sum = span_marginals(scores, n, is_rooted, marginal)
+    totals, _ = find_trees(scores, n, is_rooted, 1)
+    assert log_sum >= totals[0] - 1e-9
+    assert (marginal >= 0).all()
+    assert (marginal <= 1 + 1e-9).all()
+    np.testing.assert_allclose(marginal[[span_number(n, at, at + 1) for at in range(n)]], 1.0)
+    if not is_rooted:
+        assert marginal[span_number(n, 0, n)] == pytest.approx(1.0)
