@@ -8,6 +8,7 @@ import pytest
 import treewright as tw
 from treewright.errors import FormatError, InputError, MissingDependencyError
 from treewright.model import State, save_state
+from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.span import chart
 from treewright.parsing.span.parser import SpanParser
 from treewright.progress import messages_to
@@ -202,28 +203,33 @@ def test_a_saved_parser_parses_the_same(parsers, treebank, name, tmp_path):
     assert again.kbest(treebank[60:70], k=3) == parsers[name].kbest(treebank[60:70], k=3)
 
 
-def test_a_compact_file_is_smaller_and_parses_nearly_the_same(parser, treebank, tmp_path):
-    for name, compact in (("whole", False), ("compact", True)):
-        parser.save(tmp_path / name, compact=compact)
-    assert (tmp_path / "compact").stat().st_size < 0.7 * (tmp_path / "whole").stat().st_size
-    lists = zip(
-        tw.load(tmp_path / "compact").kbest(treebank[60:], 1), parser.kbest(treebank[60:], 1), strict=True
-    )
-    np.testing.assert_allclose(
-        *zip(*((one.score, other.score) for (one,), (other,) in lists), strict=True), rtol=0.05
-    )
+def test_several_networks_are_averaged(treebank, tmp_path):
+    parser = make_parser(networks=2).fit(treebank[:20], treebank[20:25])
+    words = [TaggedSentence(treebank[30].words(), treebank[30].tags())]
+    (both,) = parser._score(words)
+    parts = []
+    for weights in parser.weights_:
+        single = SpanParser.from_state(parser.get_state())
+        single.weights_ = [weights]
+        parts += list(single._score(words))
+    assert not np.allclose(*parts)
+    np.testing.assert_allclose(both, np.mean(parts, axis=0))
+    parser.save(tmp_path / "m")
+    assert tw.load(tmp_path / "m").kbest(treebank[30:32], 2) == parser.kbest(treebank[30:32], 2)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("weights.label.weight", lambda weights: weights[1:], "weights of the vocabularies and labels"),
-        ("weights.span_bias", lambda weights: weights * np.inf, "span_bias has NaN or infinity"),
-        ("weights.strange", lambda nothing: np.zeros(1), "weights of the vocabularies and labels"),
-        ("weights.narrow.weight", lambda weights: weights[0], "a weight narrow.weight of 3 dimensions"),
-        ("weights.characters.weight", lambda weights: weights[:-1], "weights of the vocabularies"),
+        ("weights0.label.weight", lambda weights: weights[1:], "weights of the vocabularies and labels"),
+        ("weights0.span_bias", lambda weights: weights + np.float16(np.inf), "span_bias has NaN or infinity"),
+        ("weights0.strange", lambda nothing: np.zeros(1), "weights of the vocabularies and labels"),
+        ("weights0.narrow.weight", lambda weights: weights[0], "a weight narrow.weight of 3 dimensions"),
+        ("weights0.characters.weight", lambda weights: weights[:-1], "weights of the vocabularies"),
         ("strange", lambda nothing: np.zeros(1), "array 'strange' of SpanParser; expected none"),
         ("temperature", lambda number: 0.0, "temperature is 0.0; expected a number from 0.01 to 100"),
+        ("weights", lambda number: 10**9, "the weights of weights1"),
+        ("params", lambda params: params | {"networks": 2}, "expected 2 networks"),
         ("params", lambda params: params | {"units": 3}, "weights of the vocabularies and labels"),
         ("params", lambda params: params | {"loss": "x"}, "loss is 'x'; expected one of crf, margin"),
         ("labels", lambda labels: State("Tagger"), "labels is a Tagger; expected SpanLabels"),
@@ -250,7 +256,7 @@ def with_chains(state, chains):
 
 def test_weights_of_any_size_lead_to_a_tree(parser, treebank):
     state = parser.get_state()
-    state.arrays = {key: np.full_like(each, 3e38) for key, each in state.arrays.items()}
+    state.arrays = {key: np.full_like(each, 6e4) for key, each in state.arrays.items()}
     with np.errstate(all="ignore"):
         found = SpanParser.from_state(state).predict(treebank[:2])
     assert [tree.words() for tree in found] == [tree.words() for tree in treebank[:2]]
@@ -274,8 +280,8 @@ def test_training_goes_on_where_it_was_interrupted(treebank, tmp_path):
     with pytest.raises(RuntimeError), messages_to(stop_at_the_second_epoch):
         make_parser(epochs=3).fit(treebank[:20], treebank[20:25], checkpoint=tmp_path / "kept")
     again = make_parser(epochs=3).fit(treebank[:20], treebank[20:25], checkpoint=tmp_path / "kept")
-    for name, array in whole.weights_.items():
-        np.testing.assert_array_equal(array, again.weights_[name])
+    for name, array in whole.weights_[0].items():
+        np.testing.assert_array_equal(array, again.weights_[0][name])
     assert whole.temperature_ == again.temperature_
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright._optional import require
 from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range, TagSource
 from treewright._validate import check_integer, check_params
 from treewright._version import __version__
@@ -16,7 +17,7 @@ from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.consttree import ConstTree
 from treewright.data.deptree import DepTree
 from treewright.errors import InputError
-from treewright.model import Array, State, Submodel, Value, expect, saved
+from treewright.model import Array, ListOf, State, Submodel, Value, expect, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.inferences import TaggedSentence
 from treewright.parsing.constituent.parser import Parse
@@ -29,8 +30,8 @@ from treewright.parsing.sentences import HELD_OUT, check_trees, find_root, learn
 from treewright.parsing.span.chart import best_trees, log_partition, longest_whole, marginals, tree_score
 from treewright.parsing.span.inference import score_spans
 from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
-from treewright.progress import report, task
-from treewright.scale import map_jobs, one_blas_thread
+from treewright.progress import prefixed, report, task
+from treewright.scale import map_jobs
 from treewright.tagging.tagger import Tagger
 
 Floats = npt.NDArray[np.float32]
@@ -38,6 +39,8 @@ TEMPERATURES = 2.0 ** np.arange(-2, 3.01, 0.125)
 """By which scores may be divided; the one with which dev trees are most probable is chosen."""
 N_CALIBRATED = 500
 """Dev sentences that the temperature is found with."""
+LARGEST = 6e4
+"""Weight that half precision can hold."""
 MAX_SCORE = 1e6
 """Of a label; weights from a file may be of any size."""
 
@@ -51,21 +54,21 @@ class SpanMarginal(NamedTuple):
     probability: float
 
 
-class NetworkWeights:
-    """The weights of a network as a field of a model, by name; `check_fitted_state` knows their shapes."""
+class SpanWeights:
+    """The weights of a network as a field of a model, in half precision; `fit` has rounded them."""
+
+    item = Array("f", n_dimensions=None, low=-LARGEST, high=LARGEST)
 
     def put(self, state: State, name: str, value: dict[str, Floats]) -> None:
-        """Add the weights, in a compact state in half precision."""
-        kind = np.float16 if state.compact else np.float32
-        state.arrays |= {f"{name}.{key}": array.astype(kind) for key, array in value.items()}
+        """Add the weights."""
+        state.arrays |= {f"{name}.{key}": array.astype(np.float16) for key, array in value.items()}
 
     def take(self, state: State, name: str) -> dict[str, Floats]:
         """Remove and return the weights."""
-        keys = [key for key in state.arrays if key.startswith(f"{name}.")]
-        return {
-            key.removeprefix(f"{name}."): Array("f", n_dimensions=None).take(state, key).astype(np.float32)
-            for key in keys
-        }
+        prefix = f"{name}."
+        keys = [key for key in state.arrays if key.startswith(prefix)]
+        expect(bool(keys), f"the weights of {name}")
+        return {key.removeprefix(prefix): self.item.take(state, key).astype(np.float32) for key in keys}
 
 
 class SpanParser(ConstituentAnnotator):
@@ -98,6 +101,8 @@ class SpanParser(ConstituentAnnotator):
         Maximum number of training epochs.
     patience : int
         Early-stopping patience in epochs. The best weights are kept in any case.
+    networks : int
+        Number of networks to train, from different random weights. Their scores are averaged.
     folds : int
         Number of jackknife folds for tagging.
     precision : {"float32", "bfloat16"}
@@ -107,7 +112,7 @@ class SpanParser(ConstituentAnnotator):
     device : str
         PyTorch device for training; auto is a GPU if there is one.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads. Parses do not depend on it; weights trained on a CPU do, in their last bits.
 
     Attributes
     ----------
@@ -115,7 +120,8 @@ class SpanParser(ConstituentAnnotator):
     inputs_ : WordInputs
     labels_ : SpanLabels
         The chains of constituents that spans may have as a label, and the root of all trees, if there is one.
-    weights_ : dict of str to ndarray of float32
+    weights_ : list of dict of str to ndarray of float32
+        Of each network.
     temperature_ : float
         What scores are divided by, so that probabilities are those of dev trees.
 
@@ -135,7 +141,7 @@ class SpanParser(ConstituentAnnotator):
     fields = saved(
         inputs_=Submodel(WordInputs),
         labels_=Submodel(SpanLabels),
-        weights_=NetworkWeights(),
+        weights_=ListOf(SpanWeights()),
         temperature_=Value(Annotated[float, Range(0.01, 100)]),
         tagger_=Submodel(Tagger, optional=True),
     )
@@ -144,15 +150,16 @@ class SpanParser(ConstituentAnnotator):
         self,
         *,
         tags: TagSource = "gold",
-        units: Count = 300,
+        units: Count = 256,
         layers: Count = 3,
         span_size: Count = 250,
         min_count: Count = 2,
         loss: Literal["crf", "margin"] = "crf",
         learning_rate: Annotated[float, Range(1e-8, 10)] = 0.002,
         dropout: Annotated[float, Range(0, 0.9)] = 0.33,
-        epochs: Count = 30,
-        patience: Count = 10,
+        epochs: Count = 60,
+        patience: Count = 15,
+        networks: Count = 1,
         folds: Folds = 5,
         precision: Literal["float32", "bfloat16"] = "float32",
         random_state: NonNegativeInt = 0,
@@ -169,6 +176,7 @@ class SpanParser(ConstituentAnnotator):
         self.dropout = dropout
         self.epochs = epochs
         self.patience = patience
+        self.networks = networks
         self.folds = folds
         self.precision = precision
         self.random_state = random_state
@@ -180,14 +188,9 @@ class SpanParser(ConstituentAnnotator):
         options = [getattr(self, name) for name in self.param_names() if name not in self.unsaved]
         return fingerprint([__version__, HELD_OUT, *options], trees, dev or [])
 
-    @one_blas_thread
     def _learn(self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None) -> None:
         """Train until the dev score no longer rises, and keep the best weights."""
         device = find_device(self.device)  # says how to install PyTorch, before it is imported
-        from treewright.parsing.neural.training import TrainingSettings
-        from treewright.parsing.span.network import SpanNetworkSettings
-        from treewright.parsing.span.training import SpanTrainer
-
         kept = Checkpoint(steps, self.identity(trees, dev)) if steps else None
         self.tagger_: Tagger | None = None
         trees = [tree for tree in trees if not tree.is_leaf]
@@ -205,33 +208,54 @@ class SpanParser(ConstituentAnnotator):
         self.inputs_ = WordInputs.from_trees(sentences, min_count=self.min_count)
         n_words = sum(map(len, sentences))
         report(f"{len(trees)} sentences, {n_words} words, {len(self.labels_) - 1} labels of spans")
-        trainer = SpanTrainer(
-            self.inputs_,
-            self.labels_,
-            SpanNetworkSettings(self.units, self.layers, self.span_size, self.dropout),
-            TrainingSettings(
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
-                loss=self.loss,
-                single_root=False,
-                device=device,
-                precision=self.precision,
-                patience=self.patience,
-                random_state=self.random_state,
-            ),
-            kept,
-        )
         dev = [tree for tree in dev if not tree.is_leaf]
         read = read_sentences(dev, self, self.tagger_)
-        self.weights_ = trainer.train(
-            sentences,
-            [spans for spans in gold if spans is not None],
-            [DepTree(each.words, xpos=each.tags) for each in read],
-            dev,
-        )
+        spans = [each for each in gold if each is not None]
+        dev_sentences = [DepTree(each.words, xpos=each.tags) for each in read]
+        self.weights_ = self._train(device, kept, (sentences, spans, dev_sentences, dev))
         self.temperature_ = 1.0
         self.temperature_ = self._calibrate(dev[:N_CALIBRATED], read)
         report(f"temperature {self.temperature_:.3g}")
+
+    def _train(
+        self,
+        device: str,
+        kept: Checkpoint | None,
+        data: tuple[list[DepTree], list[LabelledSpans], list[DepTree], list[ConstTree]],
+    ) -> list[dict[str, Floats]]:
+        """Return the weights of the networks, trained with what `SpanTrainer.train` takes."""
+        torch = require("torch", "neural")
+        from treewright.parsing.neural.training import TrainingSettings
+        from treewright.parsing.span.network import SpanNetworkSettings
+        from treewright.parsing.span.training import SpanTrainer
+
+        settings = SpanNetworkSettings(self.units, self.layers, self.span_size, self.dropout)
+        found = []
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(self.n_jobs)
+        try:
+            for number in range(self.networks):
+                training = TrainingSettings(
+                    epochs=self.epochs,
+                    learning_rate=self.learning_rate,
+                    loss=self.loss,
+                    single_root=False,
+                    device=device,
+                    precision=self.precision,
+                    patience=self.patience,
+                    random_state=self.random_state + number,
+                )
+                name = f"network{number}"
+                trainer = SpanTrainer(self.inputs_, self.labels_, settings, training, kept, name)
+                with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
+                    weights = trainer.train(*data)
+                # Scores must not change by saving, so the weights are rounded now.
+                found.append(
+                    {key: each.astype(np.float16).astype(np.float32) for key, each in weights.items()}
+                )
+        finally:
+            torch.set_num_threads(n_threads)
+        return found
 
     def _calibrate(self, trees: Sequence[ConstTree], read: Sequence[TaggedSentence]) -> float:
         """Return the temperature with which trees are most probable."""
@@ -261,14 +285,17 @@ class SpanParser(ConstituentAnnotator):
         expect(all(isinstance(text, str) for text in strings), "vocabularies of strings")
         expect(len(self.labels_) > 1, "at least one label")
         sizes = self.inputs_.sizes()
-        shapes = encoder_shapes(self.weights_, sizes, units=self.units, layers=self.layers) | {
+        expect(len(self.weights_) == self.networks, f"{self.networks} networks")
+        top = {
             "boundary.weight": (self.span_size, 2 * self.units),
             **dict.fromkeys(("span_bias", "span_norm.weight", "span_norm.bias"), (self.span_size,)),
             "label.weight": (len(self.labels_) - 1, self.span_size),
             "label.bias": (len(self.labels_) - 1,),
         }
-        found = {name: array.shape for name, array in self.weights_.items()}
-        expect(found == shapes, "weights of the vocabularies and labels")
+        for weights in self.weights_:
+            shapes = encoder_shapes(weights, sizes, units=self.units, layers=self.layers) | top
+            found = {name: array.shape for name, array in weights.items()}
+            expect(found == shapes, "weights of the vocabularies and labels")
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
         """Parse sentences; the trees have all of their words, as they were written."""
@@ -350,8 +377,9 @@ class SpanParser(ConstituentAnnotator):
     def _score(self, sentences: Sequence[TaggedSentence]) -> Iterator[FloatArray]:
         """Yield the scores of the labels of all spans of each sentence."""
         trees = [DepTree(each.words, xpos=each.tags) for each in sentences]
-        for scores in score_spans(self.weights_, self.inputs_, trees):
-            yield np.clip(np.nan_to_num(scores.astype(np.float64)) / self.temperature_, -MAX_SCORE, MAX_SCORE)
+        for found in zip(*(score_spans(each, self.inputs_, trees) for each in self.weights_), strict=True):
+            scores = np.nan_to_num(np.mean(found, axis=0, dtype=np.float64))
+            yield np.clip(scores / self.temperature_, -MAX_SCORE, MAX_SCORE)
 
     def _iterate_scores(self, sentences: Sequence[TaggedSentence]) -> Iterator[FloatArray]:
         """Yield the same of any number of sentences, in their order."""

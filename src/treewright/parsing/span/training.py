@@ -131,7 +131,8 @@ class SpanTrainer(EpochTrainer):
     labels : SpanLabels
     settings : SpanNetworkSettings
     training : TrainingSettings
-    checkpoint : Checkpoint, optional
+    checkpoint, name
+        See `EpochTrainer`.
     """
 
     _network: SpanNetwork
@@ -143,11 +144,12 @@ class SpanTrainer(EpochTrainer):
         settings: SpanNetworkSettings,
         training: TrainingSettings,
         checkpoint: Checkpoint | None = None,
+        name: str = "network",
     ) -> None:
         self._inputs, self._labels = inputs, labels
         torch.manual_seed(training.random_state)
         network = SpanNetwork(inputs.sizes(), len(labels) - 1, settings)
-        super().__init__(network, training, checkpoint)
+        super().__init__(network, training, checkpoint, name)
         self._loss = LOSSES[training.loss](self.is_rooted)
 
     @property
