@@ -70,6 +70,9 @@ TRAININGS = {
     "RoleClassifier": lambda: tw.RoleClassifier("sst").fit(_arguments()),
     "RoleClassifier-linear": lambda: tw.RoleClassifier("linear").fit(_arguments()),
     "RoleLabeler": lambda: tw.RoleLabeler().fit(PHRASES, ROLES),
+    "SpanParser": lambda: tw.SpanParser(units=8, layers=1, span_size=8, epochs=2, device="cpu").fit(
+        PHRASES[:20]
+    ),
     "Tagger": lambda: tw.Tagger(epochs=1).fit(TREES),
     "Tokenizer": lambda: tw.Tokenizer(epochs=1).fit(TREES),
     "TreeKernelClassifier": lambda: tw.TreeKernelClassifier(tw.SubsetTreeKernel()).fit(PHRASES, IS_LONG),

@@ -79,12 +79,15 @@ def test_a_trained_parser_is_reranked_without_pytorch(data, leftcorner, tmp_path
 
 @pytest.mark.parametrize("kernel", ["none", "sst"])
 def test_a_second_parser_joins(data, leftcorner, tmp_path, kernel):
-    options = ("--rerank", kernel, "--second", leftcorner, "--parser", data / "constituent.tw")
+    options = ("--rerank", kernel, "--others", leftcorner, "--parser", data / "constituent.tw")
     epochs = 2 if kernel == "sst" else 1
     options += ("--rerank-epochs", 2) if kernel == "sst" else ()
     train(CONSTITUENT, data, tmp_path / "model.tw", *options, "--candidates", 3)
     reranker = tw.load(tmp_path / "model.tw")
-    assert (type(reranker.parser_), type(reranker.second)) == (tw.ConstituentParser, tw.LeftCornerParser)
+    assert [type(each) for each in (reranker.parser_, *reranker.others)] == [
+        tw.ConstituentParser,
+        tw.LeftCornerParser,
+    ]
     assert (reranker.kernel, reranker.epochs) == (kernel, epochs)
     assert len(parse(tmp_path / "model.tw", data / "test.mrg", tmp_path / "out.mrg")) == 8
 
@@ -120,7 +123,7 @@ def test_an_interrupted_training_with_folds_goes_on(fail, data, tmp_path, monkey
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--second", "m"),
+        ("--others", "m"),
         ("--parser", "m"),
         ("--rerank-folds", 2),
         ("--candidates", 5),
@@ -170,15 +173,15 @@ def test_models_that_cannot_be_used_are_one_line(fail, data, leftcorner, tmp_pat
     message = fail(*CONSTITUENT, *sources, "--rerank", "sst", "--parser", leftcorner)
     assert message == f"treewright: {leftcorner} is a LeftCornerParser; expected a ConstituentParser"
     tw.Tagger(epochs=1).fit(tw.make_treebank(5, random_state=0).dependencies).save(tmp_path / "tagger.tw")
-    message = fail(*CONSTITUENT, *sources, "--rerank", "sst", "--second", tmp_path / "tagger.tw")
-    expected = "expected a LeftCornerParser or a ConstituentParser"
+    message = fail(*CONSTITUENT, *sources, "--rerank", "sst", "--others", tmp_path / "tagger.tw")
+    expected = "expected a LeftCornerParser or a ConstituentParser or a SpanParser"
     assert message == f"treewright: {tmp_path / 'tagger.tw'} is a Tagger; {expected}"
     message = fail(*CONSTITUENT, *sources, "--rerank", "none")
     assert message == (
-        "treewright: --rerank none and no --second parser; expected either another kernel or a second parser"
+        "treewright: --rerank none and no --others; expected either another kernel or other parsers"
     )
     message = fail(
-        *CONSTITUENT, data / "train.mrg", "--model", constituent, "--rerank", "none", "--second", constituent
+        *CONSTITUENT, data / "train.mrg", "--model", constituent, "--rerank", "none", "--others", constituent
     )
-    assert message == f"treewright: --model is {constituent}, the file of --second; expected another one"
+    assert message == f"treewright: --model is {constituent}, the file of --others; expected another one"
     assert not model.exists()

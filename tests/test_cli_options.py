@@ -59,7 +59,7 @@ def spell(name, default, names):
 def show(default, hint):
     if isinstance(default, bool):
         return False
-    if default is None:
+    if default is None or default == ():
         return None
     return format_size(default) if "memory" in str(hint).lower() else str(default)
 

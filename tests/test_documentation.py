@@ -25,6 +25,7 @@ CAPABILITIES = [
     "parsing",
     "constituents",
     "leftcorner",
+    "spans",
     "reranking",
     "mining",
     "kernels",

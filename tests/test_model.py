@@ -63,6 +63,7 @@ def test_parameters_that_only_training_reads_are_refused_in_using(tagger, labele
         tw.DependencyReranker,
         tw.ConstituentParser,
         tw.LeftCornerParser,
+        tw.SpanParser,
         tw.ConstituentReranker,
         tw.RoleLabeler,
         tw.ConjunctionMiner,

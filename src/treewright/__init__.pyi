@@ -116,6 +116,8 @@ from .parsing.dependency.reasons import Comparison as Comparison
 from .parsing.dependency.reasons import WeighedFeature as WeighedFeature
 from .parsing.leftcorner.parser import LeftCornerParser as LeftCornerParser
 from .parsing.neural.scorer import NeuralScorer as NeuralScorer
+from .parsing.span.parser import SpanMarginal as SpanMarginal
+from .parsing.span.parser import SpanParser as SpanParser
 from .pipeline import Document as Document
 from .pipeline import Pipeline as Pipeline
 from .rerank.any_candidates import CandidateReranker as CandidateReranker

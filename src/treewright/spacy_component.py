@@ -61,8 +61,8 @@ class TreewrightComponent:
         In the pipeline.
     model : str, optional
         A file of a `DependencyParser`, `DependencyReranker`, `ConstituentParser`, `LeftCornerParser`,
-        `ConstituentReranker` or `Tagger`, read when it is needed first. A model can also be set later, as
-        the attribute `model`, and comes with a pipeline that was saved.
+        `SpanParser`, `ConstituentReranker` or `Tagger`, read when it is needed first. A model can also be set
+        later, as the attribute `model`, and comes with a pipeline that was saved.
     k : int
         Trees a sentence in the extension `candidates`; with 1 there is no such list.
     confidences : bool
@@ -276,7 +276,9 @@ class TreewrightComponent:
                     token.is_sent_start = token.i == 0
         for sentence, parses in zip(whole, self.model.kbest(pairs, self.k), strict=True):
             sentence.span._.treewright = {
-                "constituents": [[*_flatten(parse.tree), float(parse.score)] for parse in parses]
+                "constituents": [
+                    [*_flatten(parse.tree), float(parse.score), parse.probability] for parse in parses
+                ]
             }
             if self._writes_tags:
                 for word, tag in zip(sentence.words, parses[0].tree.tags(), strict=True):
@@ -512,8 +514,8 @@ def list_candidates(span: "Span") -> "list[Candidate] | list[Parse]":
     kept = span._.treewright or {}
     if "constituents" in kept:
         return [
-            Parse(ConstTree.from_child_counts(labels, counts), score)
-            for labels, counts, score in kept["constituents"]
+            Parse(ConstTree.from_child_counts(labels, counts), score, probability)
+            for labels, counts, score, probability in kept["constituents"]
         ]
     tree = read_tokens(list_words(span))
     return [

@@ -6,6 +6,7 @@ from treewright.native.hypergraph import (
     Hypergraph,
     best_scores,
     derivation_arcs,
+    derivation_edges,
     fill_edge_marginals,
     fill_marginals,
     find_derivation,
@@ -66,6 +67,21 @@ def test_k_best_derivations_are_the_first_of_all(seed):
     found = find_all(pack(edges), 50)
     np.testing.assert_allclose([one[0] for one in found], [one[0] for one in expected])
     assert [one[1] for one in found] == [one[1] for one in expected]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_edges_of_a_derivation_are_those_of_its_nodes(seed):
+    graph = pack(twin.random_edges(np.random.default_rng(seed), 6))
+    best, best_edge = best_of(graph)
+    found = start_derivations(graph, 20)
+    arcs, edges = np.empty(1000, np.int32), np.empty(1000, np.int32)
+    for rank in range(20):
+        if not find_derivation(graph, best, found, rank):
+            break
+        n_edges = derivation_edges(graph, best_edge, found, rank, edges)
+        nodes = np.searchsorted(graph.first_edge, edges[:n_edges], side="right") - 1
+        assert nodes.tolist() == arcs[: derivation_arcs(graph, best_edge, found, rank, arcs)].tolist()
+        assert graph.weight[edges[:n_edges]].sum() == pytest.approx(found.score[-1, rank])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

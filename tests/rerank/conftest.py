@@ -23,3 +23,11 @@ def leftcorner(brackets):
 def constituent(brackets):
     """Train a parser by classification."""
     return tw.ConstituentParser(lowest_penalty=20.0, max_inferences=1_000).fit(brackets[:30], brackets[30:36])
+
+
+@pytest.fixture(scope="session")
+def span(brackets):
+    """Train a span parser."""
+    pytest.importorskip("torch", reason="training needs PyTorch")
+    options = {"units": 12, "layers": 1, "span_size": 16, "dropout": 0.1, "learning_rate": 0.03}
+    return tw.SpanParser(epochs=15, device="cpu", **options).fit(brackets[:30], brackets[30:36])

@@ -43,7 +43,7 @@ def test(brackets):
 @pytest.fixture(scope="module")
 def both(leftcorner, constituent, train, dev):
     """Train a reranker of the trees of two parsers."""
-    return make_reranker(leftcorner, second=constituent).fit(train, dev)
+    return make_reranker(leftcorner, others=(constituent,)).fit(train, dev)
 
 
 def f1(gold, found):
@@ -97,16 +97,30 @@ def test_trees_of_a_parser_by_classification_are_reranked_by_their_fragments(con
 
 
 def test_two_parsers_choose_together_without_a_kernel(leftcorner, constituent, train, dev, test):
-    reranker = make_reranker(constituent, second=leftcorner, kernel="none").fit(train, dev)
+    reranker = make_reranker(constituent, others=(leftcorner,), kernel="none").fit(train, dev)
     assert reranker.reranker_ is None
-    assert reranker.tuning_.second > 0
+    assert reranker.tuning_.others > (0.0,)
     assert reranker.tuning_.chosen > reranker.tuning_.base
     assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.predict(dev)))
     lists = list_parses([constituent, leftcorner], test, K)
     for found, parses in zip(lists, reranker.kbest(test, K), strict=True):
-        final = found.scores @ [1.0, reranker.tuning_.second]
+        final = found.scores @ [1.0, *reranker.tuning_.others]
         assert [parse.score for parse in parses] == pytest.approx(sorted(final, reverse=True)[:K])
         assert parses[0].tree == found.trees[int(final.argmax())]
+
+
+def test_three_parsers_choose_together(leftcorner, constituent, span, train, dev, test, tmp_path):
+    reranker = make_reranker(constituent, others=(leftcorner, span), kernel="none").fit(train, dev)
+    assert len(reranker.tuning_.others) == 2
+    assert reranker.tuning_.chosen == pytest.approx(f1(dev, reranker.predict(dev)))
+    lists = list_parses([constituent, leftcorner, span], test, K)
+    for found, parses in zip(lists, reranker.kbest(test, K), strict=True):
+        final = found.scores @ [1.0, *reranker.tuning_.others]
+        assert [parse.score for parse in parses] == pytest.approx(sorted(final, reverse=True)[:K])
+    reranker.save(tmp_path / "model")
+    again = tw.load(tmp_path / "model")
+    assert [type(each) for each in again.others] == [tw.LeftCornerParser, tw.SpanParser]
+    assert again.predict(test) == reranker.predict(test)
 
 
 def test_a_second_parser_joins_with_its_trees_and_score(both, leftcorner, constituent, test):
@@ -179,7 +193,7 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
     again = tw.load(tmp_path / "model")
     assert again.kbest(test) == both.kbest(test)
     assert again.tuning_ == both.tuning_
-    for name in {*both.param_names()} - {"parser", "second"}:
+    for name in {*both.param_names()} - {"parser", "others"}:
         assert getattr(again, name) == getattr(both, name)
 
 
@@ -188,13 +202,17 @@ def test_a_saved_reranker_chooses_the_same(both, test, tmp_path):
     [
         (lambda state: state.parts.update(parser=State("Tagger")), "parser is a Tagger; expected LeftCorner"),
         (
-            lambda state: state.parts.update(parser=state.parts["second"]),
+            lambda state: state.parts.update(parser=state.parts["others0"]),
             "a kernel that goes with the parser",
         ),
         (lambda state: state.parts.pop("reranker"), "a reranker that has learnt with the kernel"),
         (lambda state: state.values.update(kernel="x"), "kernel is 'x'; expected one of fisher"),
         (lambda state: state.values.update(kernel="top"), "a reranker that has learnt with the kernel"),
-        (lambda state: state.values.update(tuning=[1.0]), "missing 4 required"),
+        (lambda state: state.values.update(tuning=[1.0, [1.0]]), "missing 3 required"),
+        (
+            lambda state: state.values.update(tuning=[1.0, [], 1.0, 1.0, 1.0]),
+            "a weight for each of the other parsers",
+        ),
         (lambda state: state.values["params"].update(k=0), "k is 0; expected an integer of at least 2"),
     ],
 )
@@ -208,7 +226,7 @@ def test_what_is_no_reranker_is_refused(both, tmp_path, change, message):
 
 def test_parsers_are_not_changed_by_their_reranker(leftcorner, constituent, train, dev, test):
     before = vars(leftcorner).copy(), vars(constituent).copy()
-    make_reranker(leftcorner, second=constituent, n_jobs=2).fit(train[:4], dev[:3]).predict(test[:2])
+    make_reranker(leftcorner, others=(constituent,), n_jobs=2).fit(train[:4], dev[:3]).predict(test[:2])
     assert (vars(leftcorner), vars(constituent)) == before
 
 
@@ -231,13 +249,13 @@ def test_an_interrupted_training_goes_on_and_parses_nothing_again(
         return list_parses(parsers, sentences, k, **options)
 
     monkeypatch.setattr(constituents, "list_parses", count)
-    whole = make_reranker(leftcorner, second=constituent).fit(train, dev)
+    whole = make_reranker(leftcorner, others=(constituent,)).fit(train, dev)
     n_lists = next(n_listed)
     assert n_lists == 3  # two of training sentences, one of dev sentences
     for line in ("best trees of 5 of 10", "base weight 1"):
         with pytest.raises(StoppedError), messages_to(stop_at(line)):
-            make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
-    again = make_reranker(leftcorner, second=constituent).fit(train, dev, checkpoint=tmp_path / "kept")
+            make_reranker(leftcorner, others=(constituent,)).fit(train, dev, checkpoint=tmp_path / "kept")
+    again = make_reranker(leftcorner, others=(constituent,)).fit(train, dev, checkpoint=tmp_path / "kept")
     assert next(n_listed) - n_lists - 1 == n_lists
     assert again.tuning_ == whole.tuning_
     assert again.kbest(test) == whole.kbest(test)
@@ -282,7 +300,7 @@ def test_a_tree_without_words_is_its_own_parse(leftcorner, train, dev, test, ker
     reranker = make_reranker(leftcorner, kernel=kernel).fit(train[:3], dev[:3])
     empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
     lists = reranker.kbest([test[0], empty, test[1]], 2)
-    assert lists[1] == [(empty, 0.0)]
+    assert lists[1] == [(empty, 0.0, None)]
     assert [lists[0], lists[2]] == reranker.kbest(test[:2], 2)
 
 
@@ -336,7 +354,7 @@ def test_two_parsers_take_tags_as_they_are_given(both):
     ("options", "message"),
     [
         ({"kernel": "x"}, "kernel is 'x'; expected one of fisher, top, top-rerank, efficient-top, sst, none"),
-        ({"kernel": "none"}, "kernel='none' and no second parser; expected either"),
+        ({"kernel": "none"}, "kernel='none' and no others; expected either"),
         ({"weights": "some"}, "weights is 'some'; expected one of output, all"),
         ({"learner": "x"}, "learner is 'x'; expected one of perceptron, svm"),
         ({"k": 1}, "k is 1; expected an integer of at least 2"),
@@ -354,9 +372,13 @@ def test_two_parsers_take_tags_as_they_are_given(both):
             "kernel='top' and weights='all'; expected weights='output', or",
         ),
         ({"weights": "all"}, "kernel='efficient-top' and weights='all'; expected weights='output'"),
-        ({"parser": 3}, "parser is int; expected a LeftCornerParser or a ConstituentParser"),
-        ({"second": "x"}, "second is str; expected a LeftCornerParser or a ConstituentParser"),
-        ({"second": tw.LeftCornerParser()}, "second has learnt nothing yet; expected a trained parser"),
+        ({"parser": 3}, "parser is int; expected a LeftCornerParser or a ConstituentParser or a SpanParser"),
+        ({"others": "x"}, "others is str; expected a tuple of parsers"),
+        ({"others": ("x",)}, "others is str; expected a LeftCornerParser or a ConstituentParser or a SpanP"),
+        (
+            {"others": (tw.LeftCornerParser(),)},
+            "others has a parser that has learnt nothing; expected trained ones",
+        ),
     ],
 )
 def test_wrong_options_are_named_before_anything_is_learnt(train, options, message):
@@ -377,11 +399,11 @@ def test_derived_kernels_need_the_network_of_a_left_corner_parser(train, kernel)
 
 
 def test_of_two_parsers_neither_may_predict_tags(constituent, train):
-    with pytest.raises(InputError, match="parser predicts tags of its own; expected two parsers that take"):
-        make_reranker(tw.LeftCornerParser(tags="predicted"), second=constituent).fit(train)
+    with pytest.raises(InputError, match="parser has a parser that predicts tags of its own"):
+        make_reranker(tw.LeftCornerParser(tags="predicted"), others=(constituent,)).fit(train)
     own = make_parser(tags="predicted", folds=2).fit(train)
-    with pytest.raises(InputError, match="second predicts tags of its own; expected two parsers that take"):
-        make_reranker(constituent, kernel="none", second=own).fit(train)
+    with pytest.raises(InputError, match="others has a parser that predicts tags of its own"):
+        make_reranker(constituent, kernel="none", others=(own,)).fit(train)
 
 
 def test_a_reranker_that_has_learnt_nothing_says_so(test, tmp_path):

@@ -68,9 +68,18 @@ def test_lists_of_two_parsers_are_the_union_each_tree_once_with_both_scores(
         assert np.isfinite(found.scores).all()
         for column, each in enumerate(parses):
             place = {tree: at for at, tree in enumerate(found.trees)}
-            for tree, score in each:
+            for tree, score, _ in each:
                 if tree in place:
                     assert found.scores[place[tree], column] == pytest.approx(score, rel=1e-4)
+    assert any(len(found.trees) > K for found in lists)
+
+
+def test_a_span_parser_scores_the_trees_of_others(leftcorner, span, brackets):
+    lists = list_parses([span, leftcorner], brackets[40:], K)
+    for found, parses in zip(lists, span.kbest(brackets[40:], K), strict=True):
+        place = {tree: at for at, tree in enumerate(found.trees)}
+        for parse in parses:
+            assert found.scores[place[parse.tree], 0] == pytest.approx(parse.score, abs=1e-3)
     assert any(len(found.trees) > K for found in lists)
 
 

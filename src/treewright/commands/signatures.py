@@ -116,13 +116,18 @@ class Chosen:
     """Parameters that stand on the command line."""
 
     def files(self) -> dict[str, str]:
-        """Return the files and models among the values, by their options."""
-        return {
-            self.options.spell(name): value
-            for name, hint in constructor_hints(self.options.source).items()
-            if isinstance(value := self.values.get(name), str)
-            and (shown_as(hint) is Shown.FILE or model_types(hint))
-        }
+        """Return the files and models among the values, by their options, numbered from the second on."""
+        found: dict[str, str] = {}
+        for name, hint in constructor_hints(self.options.source).items():
+            if shown_as(hint) is Shown.FILE or model_types(hint):
+                value, option = self.values.get(name), self.options.spell(name)
+                paths = value if isinstance(value, tuple) else (value,)
+                found |= {
+                    f"{option} ({number})" if number > 1 else option: path
+                    for number, path in enumerate(paths, start=1)
+                    if isinstance(path, str)
+                }
+        return found
 
     def refuse_without_effect(self, **others: object) -> None:
         """Refuse options that change nothing beside the others, or beside values that are no options."""
@@ -250,6 +255,8 @@ class _Option:
     def _show_default(self) -> Any:  # noqa: ANN401
         if self.default is None or self.default is inspect.Parameter.empty:
             return self.default
+        if self.default == ():
+            return None
         if shown_as(self.hint) is Shown.MEMORY:
             return format_size(self.default)
         if isinstance(self.default, tuple):
@@ -260,6 +267,8 @@ class _Option:
         """Return the value that a user has given."""
         if self.hint is bool:
             return raw != bool(self.default)
+        if raw is None and self.default == ():
+            return ()
         if raw is None or raw in self.choices:
             return self.choices.get(raw)
         for kind in self._others:
@@ -287,8 +296,13 @@ def _plain(hint: Any) -> Any:  # noqa: ANN401
 
 
 def model_types(hint: Any) -> tuple[type, ...]:  # noqa: ANN401
-    """Return the classes of models that a parameter may be; on the command line it is the file of one."""
-    return tuple(each for each in members_of(hint) if hasattr(each, "from_state"))
+    """Return the classes of models that a parameter may be, or have some of; it is given as files."""
+    members = (
+        inner
+        for each in members_of(hint)
+        for inner in (members_of(get_args(each)[0]) if get_origin(each) is tuple else (each,))
+    )
+    return tuple(each for each in members if hasattr(each, "from_state"))
 
 
 def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
@@ -300,7 +314,7 @@ def shown_as(hint: Any) -> Shown | None:  # noqa: ANN401
 def _metavar(hint: Any) -> str:  # noqa: ANN401
     shown = shown_as(hint)
     if get_origin(hint) is tuple:
-        return "A,B,..."
+        return "MODEL,..." if model_types(hint) else "A,B,..."
     return (
         shown.value if shown else {int: "N", float: "X", str: "TEXT", Path: "FILE"}.get(_plain(hint), "MODEL")
     )

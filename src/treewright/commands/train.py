@@ -79,6 +79,13 @@ KINDS = {
         TREES,
         "kernel",
     ),
+    "span": Kind(
+        "treewright.parsing.span.parser:SpanParser",
+        "Train a neural span parser of constituents (needs the extra neural).",
+        "train.mrg --dev dev.mrg --model parser.tw --tags predicted",
+        TREES,
+        "kernel",
+    ),
     "tagger": Kind(
         "treewright.tagging.tagger:Tagger",
         "Train a tagger: parts of speech, features, lemmas.",
@@ -227,7 +234,12 @@ def _make_learner(
             wanted: tuple[Any, ...] = model_types(hint)
             if name == "parser":
                 wanted = (chosen.options.source,)
-            values[name] = _load_parser(values[name], wanted)
+            given = values[name]
+            values[name] = (
+                tuple(_load_parser(each, wanted) for each in given)
+                if isinstance(given, tuple)
+                else _load_parser(given, wanted)
+            )
     if values["parser"] is None:
         values["parser"] = _make_model(chosen)
         check_params(values["parser"])

@@ -252,6 +252,32 @@ def _pop(found, node):
 
 
 @compiled
+def derivation_edges(graph, best_edge, found, rank, edges):
+    """Fill `edges` with those of the goal's derivation of this rank; return their number."""
+    n_edges = 0
+    n_nodes = graph.first_edge.size - 1
+    nodes = np.empty(n_nodes, np.int32)
+    ranks = np.empty(n_nodes, np.int32)
+    nodes[0], ranks[0] = n_nodes - 1, rank
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, at = nodes[n_waiting], ranks[n_waiting]
+        edge, i, j = best_edge[node], 0, 0
+        if at > 0:
+            edge, i, j = found.edge[node, at], found.left_rank[node, at], found.right_rank[node, at]
+        edges[n_edges] = edge
+        n_edges += 1
+        if graph.left[edge] >= 0:
+            nodes[n_waiting], ranks[n_waiting] = graph.left[edge], i
+            n_waiting += 1
+        if graph.right[edge] >= 0:
+            nodes[n_waiting], ranks[n_waiting] = graph.right[edge], j
+            n_waiting += 1
+    return n_edges
+
+
+@compiled
 def derivation_arcs(graph, best_edge, found, rank, arcs):
     """Fill `arcs` with those of the goal's derivation of this rank; return their number."""
     n_arcs = 0

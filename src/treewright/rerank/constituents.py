@@ -1,4 +1,4 @@
-"""ConstituentReranker: the best of a constituency parser's best trees, or of those of two parsers."""
+"""ConstituentReranker: the best of a constituency parser's best trees, or of those of several parsers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +26,12 @@ from treewright.kernels.derived import (
     TopRerankingKernel,
 )
 from treewright.kernels.examples import KernelField
-from treewright.model import Submodel, Value, expect, identify, saved
+from treewright.model import ListOf, Submodel, Value, expect, identify, saved
 from treewright.parsing.constituent.annotator import ConstituentAnnotator
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
-from treewright.parsing.sentences import (
-    read_sentences,
-)
+from treewright.parsing.sentences import read_sentences
+from treewright.parsing.span.parser import SpanParser
 from treewright.progress import prefixed, report, task, track
 from treewright.rerank.any_candidates import CandidateReranker
 from treewright.rerank.parse_lists import (
@@ -73,24 +72,33 @@ BATCH_SIZE = 200
 """Sentences that are parsed, and kept, at a time."""
 
 
+PARSERS = (LeftCornerParser, ConstituentParser, SpanParser)
+
+
+def _read_weights(numbers: Sequence[Any]) -> ScoreWeights:
+    """Return the weights that were saved."""
+    kernel_weight, others, *scores = numbers
+    return ScoreWeights(float(kernel_weight), tuple(map(float, others)), *map(float, scores))
+
+
 class ConstituentReranker(ConstituentAnnotator):
-    """A constituency parser that chooses among its best trees, or those of two parsers.
+    """A constituency parser that chooses among its best trees, or those of several parsers.
 
     The final score of a tree is that of the parser, that of a reranker that has learnt from lists of training
-    sentences, and that of a second parser, if there is one; the dev set decides how much the last two count.
+    sentences, and those of other parsers, if there are any; the dev set decides how much each of them counts.
 
     Parameters
     ----------
-    parser : LeftCornerParser or ConstituentParser, optional
+    parser : LeftCornerParser, ConstituentParser or SpanParser, optional
         Trained parser to rerank, in place of training one. In Python it may also be one that `fit` will
         train; without it, a `LeftCornerParser` is trained.
-    second : LeftCornerParser or ConstituentParser, optional
-        Trained constituency parser whose candidates and scores are added. The reranker learns from the lists
-        of the first parser alone. Both must take tags as they are given.
+    others : tuple of LeftCornerParser, ConstituentParser or SpanParser
+        Trained constituency parsers whose candidates and scores are added. The reranker learns from the lists
+        of the first parser alone. All must take tags as they are given.
     kernel : {"fisher", "top", "top-rerank", "efficient-top", "sst", "none"} or Kernel
         Rerank candidates by a kernel. The first four are derived from the network of a `LeftCornerParser`;
         ``"sst"`` counts common fragments (Collins & Duffy 2002); with ``"none"`` there are only the scores of
-        two parsers.
+        several parsers.
     weights : {"output", "all"}
         Network weights that derived kernels differentiate by. All of them need PyTorch, and much time.
     learner : {"perceptron", "svm"}
@@ -115,7 +123,7 @@ class ConstituentReranker(ConstituentAnnotator):
 
     Attributes
     ----------
-    parser_ : LeftCornerParser or ConstituentParser
+    parser_ : LeftCornerParser, ConstituentParser or SpanParser
     reranker_ : CandidateReranker or None
     tuning_ : ScoreWeights
 
@@ -138,11 +146,11 @@ class ConstituentReranker(ConstituentAnnotator):
     unsaved = ("parser", "n_jobs")
     adjustable = ("k", "n_jobs")
     fields = saved(
-        parser_=Submodel(LeftCornerParser, ConstituentParser),
-        second=Submodel(LeftCornerParser, ConstituentParser, optional=True),
+        parser_=Submodel(*PARSERS),
+        others=ListOf(Submodel(*PARSERS)),
         kernel=KernelField(),
         reranker_=Submodel(CandidateReranker, optional=True),
-        tuning_=Value(encode=list, decode=lambda numbers: ScoreWeights(*map(float, numbers))),
+        tuning_=Value(encode=list, decode=_read_weights),
     )
     parser_: AnyParser
     reranker_: CandidateReranker | None
@@ -152,7 +160,7 @@ class ConstituentReranker(ConstituentAnnotator):
         self,
         *,
         parser: AnyParser | None = None,
-        second: AnyParser | None = None,
+        others: tuple[AnyParser, ...] = (),
         kernel: KernelName | Kernel = "efficient-top",
         weights: Literal["output", "all"] = "output",
         learner: Literal["perceptron", "svm"] = "perceptron",
@@ -165,7 +173,7 @@ class ConstituentReranker(ConstituentAnnotator):
         n_jobs: Count = 1,
     ) -> None:
         self.parser = parser
-        self.second = second
+        self.others = others
         self.kernel = kernel
         self.weights = weights
         self.learner = learner
@@ -193,32 +201,39 @@ class ConstituentReranker(ConstituentAnnotator):
         self._check_kernel()
 
     def _check_parsers(self) -> None:
-        parsers: dict[str, Any] = {"parser": self.parser, "second": self.second}
-        for name, parser in parsers.items():
-            if parser is not None and not isinstance(parser, AnyParser):
+        if not isinstance(self.others, tuple | list):
+            raise InputError(
+                f"{named('others')} is {type(self.others).__name__}; expected a tuple of parsers"
+            )
+        parsers: list[tuple[str, Any]] = [
+            ("parser", self.parser),
+            *(("others", each) for each in self.others),
+        ]
+        expected = " or a ".join(kind.__name__ for kind in PARSERS)
+        for name, parser in parsers:
+            if not (isinstance(parser, AnyParser) or (name == "parser" and parser is None)):
                 found = f"{named(name)} is {type(parser).__name__}"
-                raise InputError(f"{found}; expected a LeftCornerParser or a ConstituentParser")
-        if self.second is None:
+                raise InputError(f"{found}; expected a {expected}")
+        if not self.others:
             if self.kernel == NO_KERNEL:
-                found = f"{setting('kernel', NO_KERNEL)} and no {named('second')} parser"
-                raise InputError(f"{found}; expected either another kernel or a second parser")
+                found = f"{setting('kernel', NO_KERNEL)} and no {named('others')}"
+                raise InputError(f"{found}; expected either another kernel or other parsers")
             return
-        if not self.second.is_fitted:
-            raise InputError(f"{named('second')} has learnt nothing yet; expected a trained parser")
-        for name, parser in parsers.items():
+        for name, parser in parsers:
+            if name == "others" and not parser.is_fitted:
+                raise InputError(f"{named(name)} has a parser that has learnt nothing; expected trained ones")
             if parser is not None and parser.tags == "predicted":
-                raise InputError(
-                    f"{named(name)} predicts tags of its own; expected two parsers that take given ones"
-                )
+                found = f"{named(name)} has a parser that predicts tags of its own"
+                raise InputError(f"{found}; expected parsers that take given ones")
 
     def _check_kernel(self) -> None:
         """Find out before long work whether kernel, parser and learner go together."""
         kernel = self._make_kernel()
         found = setting("kernel", self.kernel)
         if isinstance(kernel, DerivedKernel):
-            if isinstance(self.parser, ConstituentParser):
+            if self.parser is not None and not isinstance(self.parser, LeftCornerParser):
                 expected = "a LeftCornerParser, from whose network it is derived"
-                raise InputError(f"{found} with a ConstituentParser; expected {expected}")
+                raise InputError(f"{found} with a {type(self.parser).__name__}; expected {expected}")
             if self.weights == "all" and isinstance(kernel, TopKernel | EfficientTopRerankingKernel):
                 found = f"{found} and {setting('weights', self.weights)}"
                 raise InputError(f"{found}; expected {setting('weights', 'output')}, or another kernel")
@@ -241,7 +256,7 @@ class ConstituentReranker(ConstituentAnnotator):
         return parser.with_params().fit(trees, dev, checkpoint=steps and steps / "parser")
 
     def _parsers(self) -> list[AnyParser]:
-        return [self.parser_] if self.second is None else [self.parser_, self.second]
+        return [self.parser_, *self.others]
 
     def _training_lists(
         self, trees: list[ConstTree], dev: list[ConstTree], steps: Path | None
@@ -357,14 +372,12 @@ class ConstituentReranker(ConstituentAnnotator):
         found = np.concatenate(self.reranker_.decision_function(self._see(lists), nothing))
         return found / (self.reranker_.base_weight_ or 1.0)
 
-    def _second_scores(self, lists: Sequence[ParseList]) -> FloatArray:
-        if self.second is None:
-            return np.zeros(sum(len(each.trees) for each in lists))
-        return np.concatenate([each.scores[:, 1] for each in lists])
+    def _other_scores(self, lists: Sequence[ParseList]) -> FloatArray:
+        return np.concatenate([each.scores[:, 1 : 1 + len(self.others)] for each in lists])
 
     def _tune(self, lists: Sequence[ParseList], gold: Sequence[ConstTree]) -> ScoreWeights:
-        """Find out on other sentences how much the reranker and the second parser count."""
-        parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._second_scores(lists))
+        """Find out on other sentences how much the reranker and other parsers count."""
+        parts = ScoreParts(self._base_scores(lists), self._kernel_scores(lists), self._other_scores(lists))
         return tune(parts, count_brackets(gold, lists))
 
     def predict(self, sentences: Sequence[SentenceLike]) -> list[ConstTree]:
@@ -399,8 +412,8 @@ class ConstituentReranker(ConstituentAnnotator):
         base_scores, tuning = self._base_scores(lists), self.tuning_
         # Scores that do not count need not be found.
         kernel_scores = self._kernel_scores(lists) if tuning.kernel_weight else np.zeros_like(base_scores)
-        parts = ScoreParts(base_scores, kernel_scores, self._second_scores(lists))
-        finals = np.split(parts.add(tuning.kernel_weight, tuning.second), list_ends(lists))
+        parts = ScoreParts(base_scores, kernel_scores, self._other_scores(lists))
+        finals = np.split(parts.add(tuning.kernel_weight, tuning.others), list_ends(lists))
         return [
             [Parse(each.trees[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:k]]
             for each, scores in zip(lists, finals, strict=True)
@@ -420,13 +433,13 @@ class ConstituentReranker(ConstituentAnnotator):
 
     @property
     def tagger_(self) -> Tagger | None:  # type: ignore[override]
-        """The parser's own tagger, if it has one; of two parsers neither tags."""
+        """The parser's own tagger, if it has one; of several parsers none tags."""
         return self.own_tagger
 
     @property
     def own_tagger(self) -> Tagger | None:
-        """The parser's own tagger, if it has one; of two parsers neither tags."""
-        return None if self.second else self._current_parser().tagger_
+        """The parser's own tagger, if it has one; of several parsers none tags."""
+        return None if self.others else self._current_parser().tagger_
 
     @property
     def known_tags(self) -> list[str]:
@@ -452,6 +465,7 @@ class ConstituentReranker(ConstituentAnnotator):
             expect(kernel is None, "a reranker that has learnt with the kernel")
         else:
             expect(type(self.reranker_.kernel) is type(kernel), "a reranker that has learnt with the kernel")
+        expect(len(self.tuning_.others) == len(self.others), "a weight for each of the other parsers")
 
     def take_fitted(self, other: Self) -> Self:
         """Take over what another reranker has learnt; the parser that is a parameter stays."""
@@ -461,3 +475,4 @@ class ConstituentReranker(ConstituentAnnotator):
     def restore(self) -> None:
         """Take the parser that was saved for the parameter, so that it is not trained again."""
         self.parser = self.parser_
+        self.others = tuple(self.others)

@@ -16,12 +16,13 @@ from treewright.metrics.parseval import COUNTS, sentence_counts
 from treewright.model import State
 from treewright.parsing.constituent.parser import ConstituentParser, Parse
 from treewright.parsing.leftcorner.parser import LeftCornerParser
+from treewright.parsing.span.parser import SpanParser
 
 UNREACHABLE = 5.0
 """By how much a tree that a parser cannot derive scores below the worst one that it can."""
 USED = [COUNTS.index(name) for name in ("matched", "gold", "predicted")]
 
-AnyParser = LeftCornerParser | ConstituentParser
+AnyParser = LeftCornerParser | ConstituentParser | SpanParser
 
 
 class ParseList(NamedTuple):
@@ -48,7 +49,7 @@ def list_parses(
 ) -> list[ParseList]:
     """Return the `k` best trees that each parser finds for each sentence.
 
-    A tree that two parsers find is there once. All parsers give scores to all trees; one that the first
+    A tree that several parsers find is there once. All parsers give scores to all trees; one that the first
     cannot derive is left out. `n_jobs` is that of each parser unless given.
     """
     found = [parser.kbest(sentences, k, n_jobs=n_jobs) for parser in parsers]
@@ -66,14 +67,18 @@ def join_parses(
     if len(parsers) == 1:
         return [ParseList(list(each), np.array([[score] for score in each.values()])) for each in own]
     flat = [tree for each in own for tree in each]
-    columns = [
-        parser.log_probabilities(flat)
-        if isinstance(parser, LeftCornerParser)
-        else parser.scores(flat, n_jobs=n_jobs)
-        for parser in parsers
-    ]
+    columns = [_score(parser, flat, n_jobs) for parser in parsers]
     scores = np.split(np.stack(columns, axis=1), np.cumsum([len(each) for each in own])[:-1])
     return [_settle(list(each), rows) for each, rows in zip(own, scores, strict=True)]
+
+
+def _score(parser: AnyParser, trees: Sequence[ConstTree], n_jobs: int | None) -> FloatArray:
+    """Return the scores of a parser for trees of any origin, minus infinity for those it cannot derive."""
+    if isinstance(parser, ConstituentParser):
+        return parser.scores(trees, n_jobs=n_jobs)
+    if isinstance(parser, SpanParser):
+        return parser.log_probabilities(trees, n_jobs=n_jobs)
+    return parser.log_probabilities(trees)
 
 
 def _join(lists: Sequence[Sequence[Parse]]) -> dict[ConstTree, float]:

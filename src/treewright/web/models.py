@@ -77,7 +77,8 @@ class ServedModel(ABC):
     Parameters
     ----------
     name : str
-    parser : DependencyParser, DependencyReranker, ConstituentParser, LeftCornerParser, ConstituentReranker
+    parser : Annotator
+        A parser of dependencies or constituents, or a reranker.
     tagger : Tagger, optional
         For words without tags, if the parser has no tagger of its own.
     """
@@ -277,7 +278,7 @@ class ServedDependencies(ServedModel):
 
 
 class ServedConstituents(ServedModel):
-    """A constituency parser, or a reranker of one or two."""
+    """A constituency parser, or a reranker of one or more."""
 
     kind = "constituent"
     _parser: ConstituentAnnotator

@@ -101,7 +101,7 @@ def test_a_long_sentence_gets_a_tree(parser, treebank):
 def test_a_tree_without_words_is_its_own_parse(parsers, treebank, name):
     empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
     first, (found,), last = parsers[name].kbest([treebank[0], empty, treebank[1]], k=2)
-    assert found == (empty, 0.0)
+    assert found == (empty, 0.0, None)
     assert [first, last] == parsers[name].kbest(treebank[:2], k=2)
     assert parsers[name].predict([empty]) == [empty]
 

@@ -100,7 +100,7 @@ def test_a_long_sentence_gets_a_tree(parser, treebank):
 def test_a_tree_without_words_is_its_own_parse(parsers, treebank, name):
     empty = tw.ConstTree.parse("(X (NP-SBJ (-NONE- *)))")
     lists = parsers[name].kbest([treebank[0], empty, treebank[1]], k=2)
-    assert lists[1] == [(empty, 0.0)]
+    assert lists[1] == [(empty, 0.0, None)]
     assert all(1 <= len(parses) <= 2 for parses in lists)
     assert parsers[name].predict([empty]) == [empty]
 

@@ -54,10 +54,21 @@ STRATEGIES = get_args(Strategy)
 
 
 class Parse(NamedTuple):
-    """A tree for a sentence, and its score: the negative loss of all inferences that lead to it."""
+    """A tree for a sentence.
+
+    Attributes
+    ----------
+    tree : ConstTree
+    score : float
+        The larger, the better: of a `ConstituentParser` the negative loss of all inferences that lead to the
+        tree, of neural parsers the logarithm of its probability.
+    probability : float or None
+        Among all trees over the words; None where the parser does not know it.
+    """
 
     tree: ConstTree
     score: float
+    probability: float | None = None
 
     def _repr_html_(self) -> str:
         return notebook_html(self)

@@ -19,6 +19,8 @@ from treewright.progress import report
 Ids = npt.NDArray[np.int32]
 COLUMNS = ("word", "lemma", "upos", "xpos")
 """Inputs that have one value per word."""
+MAYBE_MISSING = ("lemma", "upos", "xpos")
+"""Those of them that may be the same, "_", for all words."""
 ROOT_FORM = "\0root"
 """Stands before the first word of each sentence."""
 FIRST, LAST = "\0first", "\0last"
@@ -167,7 +169,7 @@ class WordInputs(Model):
     def sizes(self) -> dict[str, int]:
         """Return how many numbers there are of each kind, or in a vector; 0 of kinds that tell nothing."""
         sizes = {
-            name: len(one) if len(one.strings) > (name in COLUMNS) + (name in ("upos", "xpos")) else 0
+            name: len(one) if len(one.strings) > (name in COLUMNS) + (name in MAYBE_MISSING) else 0
             for name, one in self.vocabularies.items()
         }
         pretrained = {"vectors": self.vectors, "encoder": self.encoder}

@@ -22,20 +22,25 @@ from treewright.parsing.neural.sizes import (
 )
 
 
-class ParserNetwork(nn.Module):
-    """Scores arcs and relations.
+class SentenceEncoder(nn.Module):
+    """Base of networks that read sentences.
 
     Parameters
     ----------
     sizes : dict of str to int
         Of the vocabularies and pretrained vectors; 0 for inputs that are left out.
-    n_labels : int
-    settings : BiaffineSettings
+    units, layers, dropout
+        As in `BiaffineSettings`.
+
+    Attributes
+    ----------
+    width : int
+        Of the states of words.
     """
 
-    def __init__(self, sizes: dict[str, int], n_labels: int, settings: BiaffineSettings) -> None:
+    def __init__(self, sizes: dict[str, int], *, units: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = settings.dropout
+        self.dropout = dropout
         self.embeddings = nn.ModuleDict(
             {
                 name: _embedding(sizes[name], size, is_bag=name == "feats")
@@ -43,27 +48,22 @@ class ParserNetwork(nn.Module):
                 if sizes[name]
             }
         )
-        self.characters = _embedding(sizes["characters"], CHARACTER_SIZE)
+        # The vector of no character is 0, so that a form does not depend on how long others are.
+        self.characters = _embedding(sizes["characters"], CHARACTER_SIZE, is_bag=True)
         padding = WINDOW // 2
         self.narrow = nn.Conv1d(CHARACTER_SIZE, FORM_SIZE, WINDOW, padding=padding)
         self.wide = nn.Conv1d(FORM_SIZE, FORM_SIZE, WINDOW, padding=padding)
         self.pretrained = PretrainedLayers(sizes)
-        width = FORM_SIZE + sum(EMBEDDING_SIZES[name] for name in self.embeddings) + self.pretrained.width
+        embedded = sum(EMBEDDING_SIZES[name] for name in self.embeddings)
+        self.width = FORM_SIZE + embedded + self.pretrained.width
         self.lstms = nn.ModuleList()
-        for _ in range(settings.layers):
-            self.lstms.append(nn.LSTM(width, settings.units, bidirectional=True, batch_first=True))
-            width = 2 * settings.units
-        self.arc_head, self.arc_modifier = _layer(width, settings.arc_size), _layer(width, settings.arc_size)
-        self.label_head = _layer(width, settings.label_size)
-        self.label_modifier = _layer(width, settings.label_size)
-        self.arc_matrix = nn.Parameter(torch.zeros(settings.arc_size, settings.arc_size))
-        self.arc_bias = nn.Parameter(torch.zeros(settings.arc_size))
-        size = settings.label_size
-        self.label_tensor = nn.Parameter(torch.zeros(n_labels, size + 1, size + 1))
+        for _ in range(layers):
+            self.lstms.append(nn.LSTM(self.width, units, bidirectional=True, batch_first=True))
+            self.width = 2 * units
 
     def encode(self, batch: Padded) -> Tensor:
         """Return the states of words, (sentences, longest, 2 * units)."""
-        device = self.arc_bias.device
+        device = self.characters.weight.device
         lengths = torch.from_numpy(batch.lengths.astype(np.int64))
         parts = [self._read_forms(batch, device)]
         for name in COLUMNS:
@@ -80,21 +80,6 @@ class ParserNetwork(nn.Module):
             )
             states, _ = nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True)
         return self._drop_shared(states)
-
-    def score_arcs(self, states: Tensor) -> Tensor:
-        """Return the scores of arcs, (sentences, modifiers, heads)."""
-        heads = self._drop_shared(self.arc_head(states))
-        modifiers = self._drop_shared(self.arc_modifier(states))
-        return (modifiers @ self.arc_matrix + self.arc_bias) @ heads.transpose(1, 2)
-
-    def score_labels(self, states: Tensor, heads: Tensor) -> Tensor:
-        """Return the scores of relations to the given heads, (sentences, longest, labels)."""
-        above = self._drop_shared(self.label_head(states))
-        below = self._drop_shared(self.label_modifier(states))
-        above = above.gather(1, heads.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
-        one = torch.ones_like(above[..., :1])
-        above, below = torch.cat([above, one], dim=-1), torch.cat([below, one], dim=-1)
-        return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
 
     def _read_forms(self, batch: Padded, device: torch.device) -> Tensor:
         """Return the vectors of forms, made of their characters."""
@@ -119,6 +104,44 @@ class ParserNetwork(nn.Module):
             return vectors
         kept = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= self.dropout
         return vectors * kept / (1 - self.dropout)
+
+
+class ParserNetwork(SentenceEncoder):
+    """Scores arcs and relations.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        Of the vocabularies; 0 for inputs that are left out.
+    n_labels : int
+    settings : BiaffineSettings
+    """
+
+    def __init__(self, sizes: dict[str, int], n_labels: int, settings: BiaffineSettings) -> None:
+        super().__init__(sizes, units=settings.units, layers=settings.layers, dropout=settings.dropout)
+        width = self.width
+        self.arc_head, self.arc_modifier = _layer(width, settings.arc_size), _layer(width, settings.arc_size)
+        self.label_head = _layer(width, settings.label_size)
+        self.label_modifier = _layer(width, settings.label_size)
+        self.arc_matrix = nn.Parameter(torch.zeros(settings.arc_size, settings.arc_size))
+        self.arc_bias = nn.Parameter(torch.zeros(settings.arc_size))
+        size = settings.label_size
+        self.label_tensor = nn.Parameter(torch.zeros(n_labels, size + 1, size + 1))
+
+    def score_arcs(self, states: Tensor) -> Tensor:
+        """Return the scores of arcs, (sentences, modifiers, heads)."""
+        heads = self._drop_shared(self.arc_head(states))
+        modifiers = self._drop_shared(self.arc_modifier(states))
+        return (modifiers @ self.arc_matrix + self.arc_bias) @ heads.transpose(1, 2)
+
+    def score_labels(self, states: Tensor, heads: Tensor) -> Tensor:
+        """Return the scores of relations to the given heads, (sentences, longest, labels)."""
+        above = self._drop_shared(self.label_head(states))
+        below = self._drop_shared(self.label_modifier(states))
+        above = above.gather(1, heads.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
+        one = torch.ones_like(above[..., :1])
+        above, below = torch.cat([above, one], dim=-1), torch.cat([below, one], dim=-1)
+        return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
 
 
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:

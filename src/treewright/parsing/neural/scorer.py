@@ -16,34 +16,15 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.model import Array, ListOf, State, Submodel, Value, expect, saved
+from treewright.model import ListOf, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.neural.devices import find_device
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
+from treewright.parsing.neural.weights import NetworkWeights, round_weights
 from treewright.progress import prefixed
-
-LARGEST = 6e4
-"""Weight that half precision can hold."""
-
-
-class NetworkWeights:
-    """The weights of a network as a field of a model, in half precision."""
-
-    item = Array("f", n_dimensions=None, low=-LARGEST, high=LARGEST)
-
-    def put(self, state: State, name: str, value: Weights) -> None:
-        """Add the arrays."""
-        for key, array in value.items():
-            state.arrays[f"{name}.{key}"] = array.astype(np.float16)
-
-    def take(self, state: State, name: str) -> dict[str, npt.NDArray[np.float32]]:
-        """Remove and return the arrays."""
-        prefix = f"{name}."
-        keys = [key for key in state.arrays if key.startswith(prefix)]
-        return {key.removeprefix(prefix): self.item.take(state, key).astype(np.float32) for key in keys}
 
 
 class NeuralScorer(PartScorer):
@@ -218,7 +199,7 @@ class NeuralScorer(PartScorer):
                 with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
                     weights = trainer.train([tree for tree in trees if len(tree)], dev)
                 # Scores must not change by saving, so the weights are rounded now.
-                networks.append({key: _rounded(each) for key, each in weights.items()})
+                networks.append(round_weights(weights))
         finally:
             torch.set_num_threads(n_threads)
         self.inputs_, self.labels_, self.weights_ = inputs, labels, networks
@@ -293,10 +274,6 @@ class NeuralScorer(PartScorer):
         for weights in self.weights_:
             found = {name: array.shape for name, array in weights.items()}
             expect(found == shapes, "weights of the sizes that the parameters ask for")
-
-
-def _rounded(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return weights.astype(np.float16).astype(np.float32)
 
 
 def _mean(arrays: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:

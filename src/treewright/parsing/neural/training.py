@@ -1,7 +1,7 @@
 """Training of the network: batches, epochs, early stopping, checkpoints."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from treewright.data.vocab import Vocabulary
 from treewright.model import State
 from treewright.parsing.neural.inputs import Padded, WordInputs
 from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss
-from treewright.parsing.neural.network import ParserNetwork, to_arrays
+from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays
 from treewright.parsing.neural.sizes import BiaffineSettings
 from treewright.progress import report, task
 
@@ -66,34 +66,31 @@ class EncodedSentences(NamedTuple):
         return heads, labels
 
 
-class NetworkTrainer:
-    """Trains a network.
+class EpochTrainer:
+    """Trains a network epoch by epoch; a subclass says how a batch is learnt from and how dev is scored.
 
     Parameters
     ----------
+    network : SentenceEncoder
     inputs : WordInputs
-    labels : Vocabulary
-        The relations.
-    settings : BiaffineSettings
     training : TrainingSettings
     checkpoint : Checkpoint, optional
     name : str
         Of what is kept in the checkpoint.
     """
 
+    _network: SentenceEncoder
+
     def __init__(
         self,
+        network: SentenceEncoder,
         inputs: WordInputs,
-        labels: Vocabulary,
-        settings: BiaffineSettings,
         training: TrainingSettings,
         checkpoint: Checkpoint | None = None,
         name: str = "network",
     ) -> None:
-        self._inputs, self._labels = inputs, labels
-        self._training, self._checkpoint, self._name = training, checkpoint, name
-        torch.manual_seed(training.random_state)
-        self._network = ParserNetwork(inputs.sizes(), len(labels.strings), settings).to(training.device)
+        self._inputs, self._training, self._checkpoint, self._name = inputs, training, checkpoint, name
+        self._network = network.to(training.device)
         tuned: list[nn.Parameter] = []
         if inputs.encoder is not None and training.tune_encoder:
             module = inputs.encoder.make_module().to(training.device)
@@ -107,39 +104,38 @@ class NetworkTrainer:
             betas=(0.9, 0.95),
             weight_decay=1e-4,
         )
-        self._arc_loss: Callable[[Tensor, Tensor, Tensor], Tensor] = (
-            head_loss
-            if training.loss == "head"
-            else tree_loss(training.loss, single_root=training.single_root)
-        )
 
-    def train(
-        self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
-    ) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the weights of the epoch that is best on dev, or of the last.
+    def _step(self, numbers: Sequence[int]) -> Tensor:
+        """Learn from the training sentences of these numbers; return their loss."""
+        raise NotImplementedError
+
+    def _look(self) -> tuple[float, str]:
+        """Return the score on dev, and what is reported about it."""
+        raise NotImplementedError
+
+    def _run(self, sizes: npt.NDArray[np.int64], *, has_dev: bool) -> dict[str, npt.NDArray[np.float32]]:
+        """Train on sentences of these sizes; return the weights of the epoch best on dev, or of the last.
 
         A tuned encoder is not among them: the one of the inputs has changed.
         """
         encoder = self._inputs.encoder
         if encoder is None:
-            return self._train(trees, dev)
+            return self._run_epochs(sizes, has_dev=has_dev)
         with encoder.training(self._training.device, tune=self._training.tune_encoder):
-            weights = self._train(trees, dev)
+            weights = self._run_epochs(sizes, has_dev=has_dev)
         return encoder.take_tuned(weights) if self._training.tune_encoder else weights
 
-    def _train(
-        self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
+    def _run_epochs(
+        self, sizes: npt.NDArray[np.int64], *, has_dev: bool
     ) -> dict[str, npt.NDArray[np.float32]]:
         settings = self._training
-        sentences = EncodedSentences(trees, self._labels)
-        sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
         batch_size = int(np.clip(sizes.sum() / FEWEST_STEPS, MIN_BATCH, MAX_BATCH))
         n_batches = len(make_batches(sizes, batch_size, np.random.default_rng(settings.random_state)))
         scores, best = self._resume()
         with task(
             "training the network",
-            total=settings.epochs * len(trees),
-            before=len(scores) * len(trees),
+            total=settings.epochs * len(sizes),
+            before=len(scores) * len(sizes),
         ) as counted:
             for epoch in range(len(scores), settings.epochs):
                 if settings.patience is not None and scores and _n_worse(scores) >= settings.patience:
@@ -150,75 +146,34 @@ class NetworkTrainer:
                 total = torch.zeros((), device=settings.device)
                 for at, numbers in enumerate(make_batches(sizes, batch_size, rng)):
                     self._set_rate(epoch + at / n_batches)
-                    total += self._step(sentences, numbers)
+                    total += self._step(numbers)
                     counted.advance(len(numbers))
                 text = f"network, epoch {epoch + 1}/{settings.epochs}: loss {float(total) / sizes.sum():.3f}"
                 score = 0.0
-                if dev:
-                    uas, las = self.evaluate(dev)
-                    text += f", dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
-                    score = las
+                if has_dev:
+                    self._network.eval()
+                    score, told = self._look()
+                    text += f", {told}"
                 report(text)
                 scores.append(score)
-                if not dev or _n_worse(scores) == 0:
+                if not has_dev or _n_worse(scores) == 0:
                     best = to_arrays(self._network)
                 self._keep(scores, best)
         return best
 
-    def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
-        """Return the percentages of heads, and of heads with relations, that are right each for itself."""
-        sentences = EncodedSentences(trees, self._labels)
-        sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
-        n_heads = n_both = 0
-        self._network.eval()
-        with torch.no_grad():
-            for numbers in make_batches(sizes, EVALUATED_AT_A_TIME, np.random.default_rng(0)):
-                batch, heads, labels = self._take(sentences, numbers)
-                states = self._network.encode(batch)
-                found = self._mask(self._network.score_arcs(states).float(), batch).argmax(dim=2)
-                relations = self._network.score_labels(states, found).argmax(dim=2)
-                is_right = (found == heads) & (heads != IGNORED)
-                n_heads += int(is_right.sum())
-                n_both += int((is_right & (relations == labels)).sum())
-        n_words = max(1, int(sizes.sum()))
-        return 100 * n_heads / n_words, 100 * n_both / n_words
+    def _precision(self) -> AbstractContextManager[object]:
+        """Return the context in which the network is run in training."""
+        if self._training.precision != "bfloat16":
+            return nullcontext()
+        return torch.autocast(torch.device(self._training.device).type, dtype=torch.bfloat16)
 
-    def _step(self, sentences: EncodedSentences, numbers: Sequence[int]) -> Tensor:
-        """Take one step; return the loss of the batch."""
-        batch, heads, labels = self._take(sentences, numbers)
-        device = self._training.device
-        mixed = self._training.precision == "bfloat16"
-        precision = (
-            torch.autocast(torch.device(device).type, dtype=torch.bfloat16) if mixed else nullcontext()
-        )
-        with precision:
-            states = self._network.encode(batch)
-            arcs = self._network.score_arcs(states)
-            relations = self._network.score_labels(states, heads.clamp(min=0))
-        loss = self._arc_loss(self._mask(arcs.float(), batch), heads, torch.from_numpy(batch.lengths))
-        loss = loss + cross_entropy(
-            relations.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
+    def _descend(self, loss: Tensor, n_words: int) -> Tensor:
+        """Take a step that lowers the loss of some words; return the loss."""
         self._optimizer.zero_grad(set_to_none=True)
-        (loss / int(batch.lengths.sum())).backward()  # type: ignore[no-untyped-call]
+        (loss / n_words).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), MAX_NORM)
         self._optimizer.step()
         return loss.detach()
-
-    def _take(self, sentences: EncodedSentences, numbers: Sequence[int]) -> tuple[Padded, Tensor, Tensor]:
-        batch = self._inputs.pad([sentences.trees[number] for number in numbers])
-        heads, labels = sentences.gold(numbers, batch.forms.shape[1])
-        device = self._training.device
-        return batch, torch.from_numpy(heads).to(device), torch.from_numpy(labels).to(device)
-
-    @staticmethod
-    def _mask(arcs: Tensor, batch: Padded) -> Tensor:
-        """Exclude heads beyond the end of a sentence, and arcs from a word to itself."""
-        width = arcs.shape[1]
-        places = torch.arange(width, device=arcs.device)
-        lengths = torch.from_numpy(batch.lengths.astype(np.int64)).to(arcs.device)
-        is_out = (places >= lengths[:, None])[:, None, :] | (places[:, None] == places)[None]
-        return arcs.masked_fill(is_out, -1e9)
 
     def _set_rate(self, epoch: float) -> None:
         """Let the learning rate rise and then fall, in a straight line each."""
@@ -265,6 +220,99 @@ class NetworkTrainer:
             arrays[f"square:{name}"] = found["exp_avg_sq"].cpu().numpy()
             step = float(found["step"])
         self._checkpoint.save(self._name, State("NetworkProgress", {"scores": scores, "step": step}, arrays))
+
+
+class NetworkTrainer(EpochTrainer):
+    """Trains a network that scores arcs and relations.
+
+    Parameters
+    ----------
+    inputs : WordInputs
+    labels : Vocabulary
+        The relations.
+    settings : BiaffineSettings
+    training : TrainingSettings
+    checkpoint, name
+        See `EpochTrainer`.
+    """
+
+    _network: ParserNetwork
+
+    def __init__(
+        self,
+        inputs: WordInputs,
+        labels: Vocabulary,
+        settings: BiaffineSettings,
+        training: TrainingSettings,
+        checkpoint: Checkpoint | None = None,
+        name: str = "network",
+    ) -> None:
+        self._labels = labels
+        torch.manual_seed(training.random_state)
+        network = ParserNetwork(inputs.sizes(), len(labels.strings), settings)
+        super().__init__(network, inputs, training, checkpoint, name)
+        self._arc_loss: Callable[[Tensor, Tensor, Tensor], Tensor] = (
+            head_loss
+            if training.loss == "head"
+            else tree_loss(training.loss, single_root=training.single_root)
+        )
+
+    def train(
+        self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None
+    ) -> dict[str, npt.NDArray[np.float32]]:
+        """Return the weights of the epoch that is best on dev, or of the last."""
+        self._sentences, self._dev = EncodedSentences(trees, self._labels), dev or []
+        return self._run(np.array([len(tree) for tree in trees], dtype=np.int64), has_dev=bool(dev))
+
+    def _look(self) -> tuple[float, str]:
+        uas, las = self.evaluate(self._dev)
+        return las, f"dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
+
+    def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
+        """Return the percentages of heads, and of heads with relations, that are right each for itself."""
+        sentences = EncodedSentences(trees, self._labels)
+        sizes = np.array([len(tree) for tree in trees], dtype=np.int64)
+        n_heads = n_both = 0
+        self._network.eval()
+        with torch.no_grad():
+            for numbers in make_batches(sizes, EVALUATED_AT_A_TIME, np.random.default_rng(0)):
+                batch, heads, labels = self._take(sentences, numbers)
+                states = self._network.encode(batch)
+                found = self._mask(self._network.score_arcs(states).float(), batch).argmax(dim=2)
+                relations = self._network.score_labels(states, found).argmax(dim=2)
+                is_right = (found == heads) & (heads != IGNORED)
+                n_heads += int(is_right.sum())
+                n_both += int((is_right & (relations == labels)).sum())
+        n_words = max(1, int(sizes.sum()))
+        return 100 * n_heads / n_words, 100 * n_both / n_words
+
+    def _step(self, numbers: Sequence[int]) -> Tensor:
+        """Take one step; return the loss of the batch."""
+        batch, heads, labels = self._take(self._sentences, numbers)
+        with self._precision():
+            states = self._network.encode(batch)
+            arcs = self._network.score_arcs(states)
+            relations = self._network.score_labels(states, heads.clamp(min=0))
+        loss = self._arc_loss(self._mask(arcs.float(), batch), heads, torch.from_numpy(batch.lengths))
+        loss = loss + cross_entropy(
+            relations.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+        return self._descend(loss, int(batch.lengths.sum()))
+
+    def _take(self, sentences: EncodedSentences, numbers: Sequence[int]) -> tuple[Padded, Tensor, Tensor]:
+        batch = self._inputs.pad([sentences.trees[number] for number in numbers])
+        heads, labels = sentences.gold(numbers, batch.forms.shape[1])
+        device = self._training.device
+        return batch, torch.from_numpy(heads).to(device), torch.from_numpy(labels).to(device)
+
+    @staticmethod
+    def _mask(arcs: Tensor, batch: Padded) -> Tensor:
+        """Exclude heads beyond the end of a sentence, and arcs from a word to itself."""
+        width = arcs.shape[1]
+        places = torch.arange(width, device=arcs.device)
+        lengths = torch.from_numpy(batch.lengths.astype(np.int64)).to(arcs.device)
+        is_out = (places >= lengths[:, None])[:, None, :] | (places[:, None] == places)[None]
+        return arcs.masked_fill(is_out, -1e9)
 
 
 def make_batches(sizes: npt.NDArray[np.int64], batch_size: int, rng: np.random.Generator) -> list[list[int]]:

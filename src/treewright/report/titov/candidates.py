@@ -205,7 +205,7 @@ class ListReranker(ConstituentReranker):
         return n_nonzero / sum(len(each.trees) for each in some)
 
     def tune(self, reranker: CandidateReranker | None, listed: ListedSentences) -> None:
-        """Take what was learnt; find out on other sentences how much it and a second parser count."""
+        """Take what was learnt; find out on other sentences how much it and another parser count."""
         self.reranker_ = reranker
         self.tuning_ = self._tune(listed.lists, listed.gold)
 
@@ -316,7 +316,8 @@ class Candidates:
         settings = self._bench.settings
         options: Values = {"kernel": kernel, "weights": weights, "epochs": settings.reranker_epochs}
         options |= {name: getattr(settings, name) for name in ("k", "folds", "random_state", "n_jobs")}
-        reranker = ListReranker(parser=self.parser, second=self.second, **options)
+        others = () if self.second is None else (self.second,)
+        reranker = ListReranker(parser=self.parser, others=others, **options)
         reranker.parser_ = self.parser
         return reranker
 
@@ -422,7 +423,9 @@ class Candidates:
             reranker.tune(learnt.reranker if learnt else None, self.tuning)
             report(str(reranker.tuning_))
             places = reranker.choose(self.scored.lists)
-            return {"places": places, "tuning": reranker.tuning_._asdict()}
+            tuning = reranker.tuning_._asdict()
+            tuning["second"] = sum(tuning.pop("others"))
+            return {"places": places, "tuning": tuning}
 
         kept = bench.store.find(name, choose)
         facts = {f"tuning_{part}": value for part, value in kept["tuning"].items()}

@@ -1,0 +1,183 @@
+"""The chart of all constituency trees over a sentence, as a hypergraph.
+
+A tree is a set of labelled spans, and its score is the sum of theirs. Constituents have any number of
+children; these are put together from the right, two at a time. Nodes are
+
+* body(i, j): two or more constituents or words next to each other, of which the first ends at any split;
+* complete(i, j): a constituent, which is a body with a label of its span, or a word, with a label or without;
+* tail(i, j): either of them, which is what may follow the first child of a body.
+
+The tail of a body never is the first child of one, so that a tree has one derivation, however many children
+its constituents have: the k best derivations are k trees, and a sum over derivations is one over trees.
+Spans are counted by start, then by end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place
+from treewright.native.hypergraph import (
+    Hypergraph,
+    best_scores,
+    derivation_edges,
+    fill_marginals,
+    find_derivation,
+    start_derivations,
+)
+
+
+class SpanChart(NamedTuple):
+    """All trees over a sentence."""
+
+    graph: Hypergraph
+    part: np.ndarray
+    """What each edge adds to a tree: the number of a span times the labels of each, and a label; or -1."""
+
+
+@in_place
+def span_number(n, start, end):
+    """Return the number of a span among those of `n` words."""
+    return start * n - start * (start - 1) // 2 + end - start - 1
+
+
+@in_place
+def _body(n, start, end):
+    """Return the node of a body; narrower spans come before wider ones, words first of all."""
+    width = end - start
+    return n + 3 * ((width - 2) * (n + 1) - (width * (width - 1) // 2 - 1) + start)
+
+
+@in_place
+def _complete(n, start, end):
+    return start if end - start == 1 else _body(n, start, end) + 1
+
+
+@in_place
+def _tail(n, start, end):
+    return start if end - start == 1 else _body(n, start, end) + 2
+
+
+@compiled
+def build_span_chart(scores, n, is_rooted):
+    """Make the hypergraph of all trees over `n` words.
+
+    `scores` has a row for each span and a column for each label that is considered there, minus infinity for
+    none. If trees are rooted, there is a root above them that is no part of the chart, so that they may be
+    several constituents next to each other.
+    """
+    n_spans, n_labels = scores.shape
+    n_wide = n_spans - n
+    n_left_out = 0 if is_rooted or n == 1 else 1  # the tail of the whole sentence
+    n_nodes = n + 3 * n_wide - n_left_out
+    n_edges = n_labels * n_spans + (n - 1) * n * (n + 1) // 6 + 2 * (n_wide - n_left_out)
+    graph = Hypergraph(
+        np.empty(n_nodes + 1, np.int32),
+        np.full(n_edges, -1, np.int32),
+        np.full(n_edges, -1, np.int32),
+        np.zeros(n_edges, np.float64),
+        np.full(n_nodes, -1, np.int32),
+    )
+    part = np.full(n_edges, -1, np.int32)
+    edge = 0
+    for width in range(1, n + 1):
+        for start in range(n - width + 1):
+            end = start + width
+            body = -1
+            if width > 1:
+                body = _body(n, start, end)
+                graph.first_edge[body] = edge
+                for split in range(start + 1, end):
+                    graph.left[edge] = _complete(n, start, split)
+                    graph.right[edge] = _tail(n, split, end)
+                    edge += 1
+            graph.first_edge[_complete(n, start, end)] = edge
+            row = span_number(n, start, end)
+            for label in range(n_labels):
+                graph.left[edge] = body
+                graph.weight[edge] = scores[row, label]
+                part[edge] = row * n_labels + label
+                edge += 1
+            if width > 1 and (is_rooted or width < n):
+                graph.first_edge[body + 2] = edge
+                graph.left[edge], graph.left[edge + 1] = body + 1, body
+                edge += 2
+    graph.first_edge[n_nodes] = edge
+    return SpanChart(graph, part)
+
+
+@compiled
+def best_span_trees(scores, n, is_rooted, parts, totals):
+    """Fill the parts of the best trees, a tree a row, -1 behind the last, and their scores.
+
+    There are as many as rows of `parts`, or all; return their number.
+    """
+    graph, part = build_span_chart(scores, n, is_rooted)
+    n_nodes = graph.arc.size
+    best = np.empty(n_nodes, np.float64)
+    best_edge = np.empty(n_nodes, np.int32)
+    best_scores(graph, best, best_edge)
+    if best[n_nodes - 1] == -np.inf:
+        return 0
+    k = totals.size
+    found = start_derivations(graph, k)
+    edges = np.empty(n_nodes, np.int32)
+    for rank in range(k):
+        if rank > 0 and not find_derivation(graph, best, found, rank):
+            return rank
+        n_parts = 0
+        for at in range(derivation_edges(graph, best_edge, found, rank, edges)):
+            if part[edges[at]] >= 0:
+                parts[rank, n_parts] = part[edges[at]]
+                n_parts += 1
+        parts[rank, n_parts:] = -1
+        totals[rank] = best[n_nodes - 1] if rank == 0 else found.score[n_nodes - 1, rank]
+    return k
+
+
+@compiled
+def span_marginals(scores, n, is_rooted, marginal):
+    """Fill the probability of each span to be a constituent or a word, when scores are log-potentials.
+
+    Returns the logarithm of the sum over all trees. What each label of a span contributes is known from its
+    score, so that one column, the logarithm of the sum over labels, is enough.
+    """
+    graph, _ = build_span_chart(scores, n, is_rooted)
+    of_nodes = np.empty(graph.arc.size, np.float64)
+    log_sum = fill_marginals(graph, 1.0, of_nodes)
+    for start in range(n):
+        for end in range(start + 1, n + 1):
+            marginal[span_number(n, start, end)] = of_nodes[_complete(n, start, end)]
+    return log_sum
+
+
+@compiled
+def batch_marginals(scores, lengths, is_rooted, marginal):
+    """Fill the marginals of the spans of sentences, one after the other; return the sum of their log sums."""
+    total = 0.0
+    begin = 0
+    for n in lengths:
+        end = begin + n * (n + 1) // 2
+        total += span_marginals(scores[begin:end], n, is_rooted, marginal[begin:end])
+        begin = end
+    return total
+
+
+@compiled
+def batch_best(scores, lengths, is_rooted, chosen):
+    """Mark the spans of the best tree of each sentence with 1, others with 0; return the sum of scores."""
+    chosen[:] = 0.0
+    total = 0.0
+    begin = 0
+    for n in lengths:
+        end = begin + n * (n + 1) // 2
+        parts = np.empty((1, 2 * n), np.int32)
+        best = np.zeros(1, np.float64)
+        best_span_trees(scores[begin:end], n, is_rooted, parts, best)
+        for at in range(2 * n):
+            if parts[0, at] < 0:
+                break
+            chosen[begin + parts[0, at]] = 1.0
+        total += best[0]
+        begin = end
+    return total

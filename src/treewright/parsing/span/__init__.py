@@ -1,0 +1,1 @@
+"""The neural span parser of constituents."""

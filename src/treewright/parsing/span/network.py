@@ -1,0 +1,80 @@
+"""A network that scores the labels of spans (Stern et al. 2017; Kitaev & Klein 2018), in PyTorch.
+
+A bidirectional LSTM reads the words. A span is the difference between the states at its ends, forward and
+backward; a hidden layer over it, normalised, scores every label. What comes before normalisation is linear in
+the states, so it is computed once for each boundary between two words, and the vectors of two boundaries are
+subtracted. Imported by training alone: parsing needs no PyTorch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from treewright._typing import Integers
+from treewright.parsing.neural.network import SentenceEncoder
+from treewright.parsing.neural.sizes import SLOPE
+from treewright.parsing.span.inference import EPSILON
+
+
+@dataclass(frozen=True)
+class SpanNetworkSettings:
+    """How large a network is.
+
+    Attributes
+    ----------
+    units, layers, dropout
+        As in `BiaffineSettings`.
+    span_size : int
+        Of the vectors of spans.
+    """
+
+    units: int
+    layers: int
+    span_size: int
+    dropout: float
+
+
+class SpanNetwork(SentenceEncoder):
+    """Scores the labels of spans.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        Of the vocabularies; 0 for inputs that are left out.
+    n_labels : int
+        Without the empty label, whose score is 0.
+    settings : SpanNetworkSettings
+    """
+
+    def __init__(self, sizes: dict[str, int], n_labels: int, settings: SpanNetworkSettings) -> None:
+        super().__init__(sizes, units=settings.units, layers=settings.layers, dropout=settings.dropout)
+        self.units = settings.units
+        self.boundary = nn.Linear(self.width, settings.span_size, bias=False)
+        nn.init.orthogonal_(self.boundary.weight)
+        self.span_bias = nn.Parameter(torch.zeros(settings.span_size))
+        self.span_norm = nn.LayerNorm(settings.span_size, eps=EPSILON)
+        self.label = nn.Linear(settings.span_size, n_labels)
+        nn.init.zeros_(self.label.weight)
+        nn.init.zeros_(self.label.bias)
+
+    def score_spans(self, states: Tensor, starts: Integers, ends: Integers) -> Tensor:
+        """Return the scores of labels, (spans, labels).
+
+        Parameters
+        ----------
+        states : Tensor, (sentences, longest, 2 * units)
+            Of the root and the words.
+        starts, ends : array of int, (spans,)
+            Rows of `states`, laid out one sentence after the other: those of the words before the first and
+            of the last of each span.
+        """
+        forward, backward = states[..., : self.units], states[..., self.units :]
+        following = nn.functional.pad(backward[:, 1:], (0, 0, 0, 1))
+        boundaries = self.boundary(torch.cat([forward, -following], dim=-1)).flatten(0, 1)
+        first, last = (torch.from_numpy(each.astype(np.int64)).to(states.device) for each in (starts, ends))
+        hidden = boundaries.index_select(0, last) - boundaries.index_select(0, first) + self.span_bias
+        hidden = nn.functional.leaky_relu(self.span_norm(hidden), SLOPE)
+        scores: Tensor = self.label(nn.functional.dropout(hidden, self.dropout, self.training))
+        return scores
