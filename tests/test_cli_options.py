@@ -211,6 +211,7 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
             for each in getattr(hint, "__args__", (hint,))
             if isinstance(each, str | bool)
         ]
+        choices += [None] if type(None) in hints else []
         others[other] = choices if len(choices) > 1 else [*choices, 3.0]
     default, hint = parameters[name]
     given = {name: 0.7 if name == "C" else other_value(hint, default)}
@@ -359,7 +360,7 @@ def test_a_flag_that_negates_is_named_as_it_is_given():
         ),
         (
             "train dependency x --model m --scorer mine:Scorer --table-bits 20",
-            "--table-bits has no effect with --scorer mine:Scorer; expected no --scorer",
+            "--table-bits has no effect with --scorer mine:Scorer and no --combine; expected no --scorer, or",
         ),
         (
             "reproduce turian-table1 --data x --out y --strategies up",
@@ -470,5 +471,7 @@ def test_python_calls_parameters_by_their_names():
         tw.DependencyParser(patience=2).fit(trees)
     with pytest.raises(InputError, match=r"^k is 1; expected an integer from 2 to "):
         tw.DependencyReranker(k=1).fit(trees)
-    with pytest.raises(InputError, match=r"^table_bits has no effect with scorer=.*; expected scorer=None$"):
+    with pytest.raises(
+        InputError, match=r"^table_bits has no effect with scorer=.*; expected scorer=None, or combine="
+    ):
         tw.DependencyParser(scorer=PartScorer(), table_bits=20).fit(trees)

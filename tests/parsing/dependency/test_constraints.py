@@ -9,7 +9,7 @@ from treewright.data.projective import is_projective
 from treewright.errors import InputError
 from treewright.native.dependency.pruning import all_arcs, take_sentence
 from treewright.parsing.dependency.constraints import check_fixed, has_tree, restrict
-from treewright.parsing.dependency.pruning import _widen, left_arcs
+from treewright.parsing.dependency.pruning import StagedFilter, _widen, left_arcs
 
 EVERYTHING = 4000
 OPTIONS = {"epochs": 1, "runs": 1, "table_bits": 14}
@@ -141,7 +141,8 @@ def test_as_many_allowed_arcs_come_back_as_it_takes_to_have_a_tree(strict, bank)
     (sentence,) = draw(bank, 2, [6])
     words = take_sentence(strict.encoder_.encode([sentence]), 0)
     allowed = restrict(all_arcs(6), {3: 5, 4: 3})
-    widened = _widen(strict.decoder_.pruner_.stages_[0], words, np.zeros_like(allowed), allowed)
+    pruning = StagedFilter(strict.decoder_.pruner_.stages_, words)
+    widened = _widen(pruning, np.zeros_like(allowed), allowed)
     assert has_tree(widened, single_root=True)
     assert not (widened & ~allowed).any()
     assert widened.sum() < allowed.sum()
@@ -156,10 +157,10 @@ def test_arcs_that_pruning_has_left_are_chosen_without_regard_to_what_is_fixed(p
     parser = parsers["order 1"]
     (sentence,) = draw(bank, 6, [6])
     words = take_sentence(parser.encoder_.encode([sentence]), 0)
-    stages = parser.decoder_.pruner_.stages_
-    free = left_arcs(stages, words)
+    pruning = StagedFilter(parser.decoder_.pruner_.stages_, words)
+    free = left_arcs(pruning)
     head = int(np.flatnonzero(free[:, 3])[0])
-    np.testing.assert_array_equal(left_arcs(stages, words, {3: head}), restrict(free, {3: head}))
+    np.testing.assert_array_equal(left_arcs(pruning, {3: head}), restrict(free, {3: head}))
 
 
 def test_a_fixed_arc_stays_where_its_relation_says_that_it_was_lifted(parsers, sentences, monkeypatch):

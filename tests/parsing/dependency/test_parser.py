@@ -242,7 +242,13 @@ def test_the_parsers_of_folds_and_the_models_inside_report_nothing(train, n_jobs
     options = {**OPTIONS, "order": 1, "tags": "predicted", "jackknife": True, "n_jobs": n_jobs}
     with messages_to(lines.append):
         tw.DependencyParser(**options).fit(train[:40])
-    begins = ["tags of", "pruning keeps", "parsed 40", *(f"epoch {n}/3: " for n in (1, 2, 3))]
+    begins = [
+        "tags of",
+        "jackknifing: 2 folds",
+        "pruning keeps",
+        "parsed 40",
+        *(f"epoch {n}/3: " for n in (1, 2, 3)),
+    ]
     assert len(lines) == len(begins)
     assert all(line.startswith(begin) for line, begin in zip(lines, begins, strict=True))
 

@@ -208,9 +208,7 @@ class ParserTrainer:
     def _folds(self, trees: Sequence[DepTree]) -> list[npt.NDArray[np.int64]]:
         """Return the numbers of the sentences of each fold."""
         n_folds = min(self.parser.folds, len(trees))
-        parts, description = deal_folds(trees, n_folds, random_state=self.parser.random_state)
-        report(f"jackknifing: {description}")
-        return parts
+        return deal_folds(trees, n_folds, random_state=self.parser.random_state).parts
 
     def _learn_pruning(
         self, decoder: ChartDecoder, trees: Sequence[DepTree], corpus: Corpus
@@ -230,7 +228,10 @@ class ParserTrainer:
             single_root=decoder.single_root_,
             random_state=parser.random_state,
         )
-        folds = self._folds(trees)
+        folds, description = deal_folds(
+            trees, min(parser.folds, len(trees)), random_state=parser.random_state
+        )
+        report(f"jackknifing: {description}")
         arcs, found = pruner.jackknife(corpus, folds, n_jobs=parser.n_jobs, client=self.client)
         pruner.fit(corpus)
         report(f"pruning keeps {found.n_heads:.2f} heads a word and {found.recall:.2f}% of the gold arcs")
