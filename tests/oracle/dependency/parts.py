@@ -43,6 +43,23 @@ def tree_parts(heads, order=3):
     return {part for part in found if part[0] in KINDS_OF_ORDER[order]}
 
 
+COLUMNS = {"arc": (1, 2), "pair": (1, 3, 4), "grandchild": (1, 2, 3), "grand_sibling": (1, 2, 4, 5)}
+COLUMNS["triple"] = (1, 3, 4, 5)
+"""Where parts keep their words; others are directions."""
+
+
+def words_in(kind, parts):
+    """List the words of parts of a kind; -1 stands for no sibling, and for the end."""
+    found = []
+    for part in parts:
+        if part[0] == kind:
+            words = [part[at] for at in COLUMNS[kind]]
+            for place in {"pair": (1, 2), "grand_sibling": (2, 3)}.get(kind, ()):
+                words[place] = words[place] or -1
+            found.append(tuple(words))
+    return found
+
+
 def list_parts(arcs, n):
     """List the parts of each kind over some arcs between `n` words, in the order of their numbers."""
     found = {kind: [] for kind in KINDS}

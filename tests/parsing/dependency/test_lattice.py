@@ -2,16 +2,13 @@ import itertools
 
 import numpy as np
 import pytest
-from oracle.dependency.charts import arcs_of, ranked_trees
-from oracle.dependency.parts import KINDS, list_parts, tree_parts
+from oracle.dependency.charts import all_trees, arcs_of, ranked_trees
+from oracle.dependency.parts import KINDS, list_parts, tree_parts, words_in
 
 import treewright as tw
 from treewright.errors import InputError
 
 N = 4
-COLUMNS = {"arc": (1, 2), "pair": (1, 3, 4), "grandchild": (1, 2, 3), "grand_sibling": (1, 2, 4, 5)}
-COLUMNS["triple"] = (1, 3, 4, 5)
-"""Where the parts of the oracle keep their words; others are directions."""
 
 
 def all_arcs():
@@ -31,14 +28,25 @@ def listed():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_are_those_of_the_parts(listed, kind):
-    expected = []
-    for part in listed[kind]:
-        words = [part[at] for at in COLUMNS[kind]]
-        # The oracle writes 0 for no sibling and for the end.
-        for place in {"pair": (1, 2), "grand_sibling": (2, 3)}.get(kind, ()):
-            words[place] = words[place] or -1
-        expected.append(words)
-    assert tw.Lattice(square(all_arcs())).words(kind).tolist() == expected
+    expected = words_in(kind, listed[kind])
+    assert [tuple(row) for row in tw.Lattice(square(all_arcs())).words(kind).tolist()] == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left_out", [(), ((2, 1), (4, 3))])
+def test_a_tree_contains_its_parts_as_far_as_the_lattice_has_them(kind, left_out):
+    arcs = all_arcs() - set(left_out)
+    lattice = tw.Lattice(square(arcs), single_root=False)
+    listed = list_parts(arcs, N)[kind]
+    for tree in all_trees(N, False):
+        found = lattice.contains(kind, np.array(tree, np.int32))
+        assert found.tolist() == [part in tree_parts(tree) for part in listed]
+
+
+def test_parts_of_an_unknown_kind_are_refused():
+    lattice = tw.Lattice(square(all_arcs()))
+    with pytest.raises(InputError, match="kind is 'star'; expected one of arc, pair"):
+        lattice.contains("star", np.zeros(N, np.int32))
 
 
 @pytest.mark.parametrize("single_root", [True, False])

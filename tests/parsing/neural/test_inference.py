@@ -177,7 +177,7 @@ def test_scores_do_not_depend_on_sentences_that_are_read_together(trees, monkeyp
     monkeypatch.setattr(inference, "ROWS_AT_A_TIME", 3)
     for found in (runner.read(trees), [runner.read([tree])[0] for tree in trees]):
         for one, other in zip(found, together, strict=True):
-            for mine, yours in zip(one, other, strict=True):
+            for mine, yours in zip(one[:3], other[:3], strict=True):
                 np.testing.assert_allclose(mine, yours, rtol=0, atol=1e-6)
     for one, mine, expected in zip(together, heads, relations, strict=True):
         np.testing.assert_allclose(runner.label_scores([one], [mine])[0], expected, rtol=0, atol=1e-6)
@@ -197,7 +197,7 @@ def test_scores_are_the_same_bits_whatever_is_read_together():
         relations = runner.label_scores(together, heads)
         for tree, expected, mine, scores in zip(trees, together, heads, relations, strict=True):
             (alone,) = runner.read([tree])
-            for one, other in zip(alone, expected, strict=True):
+            for one, other in zip(alone[:3], expected[:3], strict=True):
                 np.testing.assert_array_equal(one, other)
             np.testing.assert_array_equal(runner.label_scores([alone], [mine])[0], scores)
 
@@ -264,7 +264,7 @@ def test_long_sentences_equal_pytorch_and_need_little_memory(trees):
     for count in (6, 12):
         tracemalloc.start()
         found = runner.read(long[:count])
-        kept = sum(array.nbytes for sentence in found for array in sentence)
+        kept = sum(array.nbytes for sentence in found for array in sentence[:3])
         most[count] = tracemalloc.get_traced_memory()[1] - kept
         tracemalloc.stop()
     assert most[12] < 1.5 * most[6]

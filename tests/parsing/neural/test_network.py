@@ -1,23 +1,27 @@
 """The network in PyTorch: its shapes, losses and training."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from oracle.dependency.arborescence import trees as all_trees
 from oracle.dependency.charts import all_trees as projective_trees
+from oracle.dependency.parts import tree_parts, words_in
 
 import treewright as tw
 from treewright.checkpoint import Checkpoint
 from treewright.data.vocab import Vocabulary
+from treewright.parsing.neural.inference import NetworkRunner
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
 from treewright.progress import messages_to
 
 torch = pytest.importorskip("torch")
 
+from treewright.parsing.neural import losses  # noqa: E402
 from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss  # noqa: E402
-from treewright.parsing.neural.network import ParserNetwork  # noqa: E402
+from treewright.parsing.neural.network import ParserNetwork, to_arrays  # noqa: E402
 from treewright.parsing.neural.training import (  # noqa: E402
     NetworkTrainer,
     TrainingSettings,
@@ -43,12 +47,14 @@ def make_trainer(trees, *, epochs=3, patience=None, checkpoint=None, loss="head"
     return NetworkTrainer(inputs, labels, SMALL, training, checkpoint)
 
 
+@pytest.mark.parametrize("part_size", [0, 5])
 @pytest.mark.parametrize("left_out", [(), ("lemma",), ("xpos", "feats")])
-def test_weights_have_the_shapes_that_are_checked_on_loading(trees, left_out):
+def test_weights_have_the_shapes_that_are_checked_on_loading(trees, left_out, part_size):
     sizes = WordInputs.from_trees(trees, min_count=1).sizes() | dict.fromkeys(left_out, 0)
-    network = ParserNetwork(sizes, 7, SMALL)
+    settings = replace(SMALL, part_size=part_size)
+    network = ParserNetwork(sizes, 7, settings)
     found = {name: tuple(each.shape) for name, each in network.state_dict().items()}
-    assert found == weight_shapes(sizes, 7, SMALL)
+    assert found == weight_shapes(sizes, 7, settings)
 
 
 def test_batches_have_each_sentence_once_and_not_too_many_words():
@@ -83,6 +89,59 @@ def test_the_loss_of_heads_does_not_look_beyond_the_words():
     scores = torch.zeros(1, 3, 3)
     heads = torch.tensor([[IGNORED, 0, IGNORED]])
     assert head_loss(scores, heads, torch.tensor([2])).item() == pytest.approx(np.log(3))
+
+
+def make_second_order(trees):
+    """Return inputs, a network whose parts of second order have random scores, and its batch."""
+    inputs = WordInputs.from_trees(trees, min_count=1)
+    torch.manual_seed(0)
+    network = ParserNetwork(inputs.sizes(), 7, replace(SMALL, part_size=5)).double().eval()
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return inputs, network, inputs.pad(trees)
+
+
+def test_the_loss_of_second_order_is_that_of_the_definition(monkeypatch):
+    monkeypatch.setattr(losses, "PRUNING_THRESHOLD", 0.0)
+    tree = tw.DepTree(["a", "b", "c", "d"], [2, 0, 2, 3], upos=["X", "Y", "X", "Z"])
+    _, network, batch = make_second_order([tree])
+    states = network.encode(batch)
+    arcs, vectors = network.score_arcs(states), network.read_parts(states)
+    heads, lengths = torch.tensor([[IGNORED, *tree.heads.tolist()]]), torch.tensor([5])
+    loss = losses.second_order_loss(network, arcs, vectors, heads, lengths, single_root=True)
+
+    def total(listed):
+        found = sum(arcs[0, word, head] for word, head in enumerate(listed, start=1))
+        for kind in ("pair", "grandchild"):
+            words = words_in(kind, tree_parts(tuple(listed)))
+            if words:
+                found = found + network.score_parts(kind, vectors, 0, torch.tensor(words)).sum()
+        return found
+
+    totals = torch.stack([total(listed) for listed in projective_trees(4, True)])
+    expected = torch.logsumexp(totals, 0) - total(tree.heads.tolist())
+    assert loss.item() == pytest.approx(expected.item())
+    wanted = torch.autograd.grad(expected, network.parameters(), retain_graph=True, allow_unused=True)
+    found = torch.autograd.grad(loss, network.parameters(), allow_unused=True)
+    for one, other in zip(found, wanted, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-8)
+
+
+def test_parts_of_second_order_are_scored_alike_without_torch(trees):
+    inputs, network, batch = make_second_order(trees[:5])
+    network = network.float()
+    runner = NetworkRunner(to_arrays(network), inputs)
+    with torch.no_grad():
+        vectors = network.read_parts(network.encode(batch))
+    rng = np.random.default_rng(0)
+    for number, (tree, read) in enumerate(zip(trees[:5], runner.read(trees[:5]), strict=True)):
+        words = rng.integers(-1, len(tree) + 1, (50, 3)).astype(np.int32)
+        for kind in ("pair", "grandchild"):
+            expected = network.score_parts(kind, vectors, number, torch.from_numpy(words).long())
+            found = runner.part_scores(kind, read, words)
+            np.testing.assert_allclose(found, expected.detach().numpy(), atol=1e-4)
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(trees):

@@ -141,6 +141,17 @@ def test_any_trees_are_found_by_the_other_decoder(bank, alone):
     assert parser.marginals(bank[150:151])[0].sum(axis=1) == pytest.approx(np.ones(len(bank[150])))
 
 
+def test_siblings_and_grandchildren_are_learnt_too(bank, tmp_path):
+    scorer = tw.NeuralScorer(**{**SMALL, "epochs": 4}, second_order=True, part_size=6)
+    parser = tw.DependencyParser(scorer=scorer).fit(bank[:60], bank[150:160])
+    (lattice,) = parser.lattices(bank[150:151])
+    assert np.abs(lattice.scores["pair"]).max() > 0
+    assert np.abs(lattice.scores["grandchild"]).max() > 0
+    assert not lattice.scores["triple"].any()
+    parser.save(tmp_path / "p.tw")
+    assert same(tw.load(tmp_path / "p.tw").predict(bank[150:]), parser.predict(bank[150:]))
+
+
 def test_several_networks_are_averaged(bank):
     scorer = tw.NeuralScorer(**{**SMALL, "epochs": 2}, networks=2)
     scorer.start(bank[:30])

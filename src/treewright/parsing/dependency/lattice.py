@@ -3,6 +3,7 @@
 A scorer gives each part a number; the best trees, and the probabilities of arcs, follow from these alone.
 """
 
+from collections.abc import Iterator
 from copy import copy
 
 import numpy as np
@@ -73,6 +74,7 @@ class Lattice:
         (grandparent, head, modifier), a grand-sibling (grandparent, head, sibling, modifier), or a triple
         (head, outer sibling, sibling, modifier); 0 is the root and -1 no word.
         """
+        _check_kind(kind)
         if kind == "arc":
             columns = native.list_arcs(self.arranged.head, self.arranged.modifier)
         elif kind == "pair":
@@ -81,10 +83,8 @@ class Lattice:
             columns = native.list_grandchildren(self.arranged)
         elif kind == "grand_sibling":
             columns = native.list_grand_siblings(self.arranged, native.list_pairs(self.arranged))
-        elif kind == "triple":
-            columns = native.list_triples(self.arranged)
         else:
-            raise InputError(f"kind is {kind!r}; expected one of {', '.join(PART_KINDS)}")
+            columns = native.list_triples(self.arranged)
         rows = columns[[ROLES[letter] for letter in KINDS[kind]]].T
         found: npt.NDArray[np.int32] = np.where(rows < ROOT, NO_WORD, rows - ROOT).astype(np.int32)
         return found
@@ -97,9 +97,48 @@ class Lattice:
 
     def contains(self, kind: str, heads: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Tell which parts of a kind a tree has; `heads` are those of its words."""
-        rows = [tuple(row) for row in self.words(kind).tolist()]
-        found = parts_of_tree(kind, heads)
-        return np.array([row in found for row in rows], dtype=np.bool_)
+        _check_kind(kind)
+        found = np.zeros(len(self.scores[kind]), dtype=np.bool_)
+        found[list(self._numbers_in_tree(kind, heads))] = True
+        return found
+
+    def _numbers_in_tree(self, kind: str, heads: npt.NDArray[np.int32]) -> Iterator[int]:
+        """Yield the numbers of the parts of a kind that a tree is made of."""
+        parts = self.arranged
+        above = [NO_WORD, *heads.tolist()]
+        for group in range(1, len(parts.first_arc) - 1):  # to the left of the root, there is nothing
+            head, side = divmod(group, 2)
+            first, last = int(parts.first_arc[group]), int(parts.first_arc[group + 1])
+            places = {int(word): at for at, word in enumerate(parts.modifier[first:last])}
+            inner = range(head + 1, len(above)) if side else range(head - 1, 0, -1)
+            row = [places.get(word) for word in inner if above[word] == head]
+            # Parts with arcs that are not in the lattice are not there either.
+            into = parts.arcs_in[parts.first_in[head] : parts.first_in[head + 1]]
+            at = next((at for at, arc in enumerate(into) if parts.head[arc] == above[head]), None)
+            pairs = [
+                int(parts.first_pair[group]) + k * (k + 1) // 2 + j + 1
+                for j, k in zip([-1, *row], [*row, last - first], strict=True)
+                if j is not None and k is not None
+            ]
+            arcs = [first + place for place in row if place is not None]
+            if kind == "arc":
+                yield from arcs
+            elif kind == "pair":
+                yield from pairs
+            elif kind == "triple":
+                yield from (
+                    int(parts.first_triple[group]) + k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i
+                    for i, j, k in zip(row, row[1:], row[2:], strict=False)
+                    if i is not None and j is not None and k is not None
+                )
+            elif at is not None and kind == "grandchild":
+                start, end = int(parts.first_arc[2 * head]), int(parts.first_arc[2 * head + 2])
+                offset = int(parts.first_grandchild[head]) + at * (end - start) - start
+                yield from (offset + arc for arc in arcs)
+            elif at is not None and kind == "grand_sibling":
+                start, end = int(parts.first_pair[2 * head]), int(parts.first_pair[2 * head + 2])
+                offset = int(parts.first_grand_sibling[head]) + at * (end - start) - start
+                yield from (offset + pair for pair in pairs)
 
     def best_trees(
         self, k: int = 1, scores: PartScores | None = None
@@ -162,9 +201,8 @@ class Lattice:
 
     def _whole(self, scores: PartScores) -> dict[str, npt.NDArray[np.float64]]:
         """Check scores and fill up kinds that are missing."""
-        unknown = set(scores) - set(PART_KINDS)
-        if unknown:
-            raise InputError(f"kind is {min(unknown)!r}; expected one of {', '.join(PART_KINDS)}")
+        for kind in scores:
+            _check_kind(kind)
         parts = self.arranged
         sizes = (
             len(parts.head),
@@ -182,27 +220,6 @@ class Lattice:
         return whole
 
 
-def parts_of_tree(kind: str, heads: npt.NDArray[np.int32]) -> set[tuple[int, ...]]:
-    """Return the parts of a kind that a tree is made of, as the rows of `Lattice.words`."""
-    above = [NO_WORD, *heads.tolist()]
-    arcs = [(head, word) for word, head in enumerate(above) if head >= 0]
-    if kind == "arc":
-        return set(arcs)
-    if kind == "grandchild":
-        return {(above[head], head, word) for head, word in arcs if head > 0}
-    found: set[tuple[int, ...]] = set()
-    for head in range(len(above)):
-        children = [word for parent, word in arcs if parent == head]
-        for side in (
-            [word for word in reversed(children) if word < head],
-            [word for word in children if word > head],
-        ):
-            before = [NO_WORD, *side]
-            pairs = [(head, sibling, word) for sibling, word in zip(before, [*side, NO_WORD], strict=True)]
-            if kind == "pair":
-                found.update(pairs)
-            elif kind == "grand_sibling" and head > 0:
-                found.update((above[head], *pair) for pair in pairs)
-            elif kind == "triple":
-                found.update((head, *three) for three in zip(side, side[1:], side[2:], strict=False))
-    return found
+def _check_kind(kind: str) -> None:
+    if kind not in PART_KINDS:
+        raise InputError(f"kind is {kind!r}; expected one of {', '.join(PART_KINDS)}")

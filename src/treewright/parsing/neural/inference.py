@@ -7,6 +7,7 @@ are then simply left out at the end, and nothing is padded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from treewright.data.deptree import DepTree
 from treewright.parsing.neural.inputs import COLUMNS, DistinctWords, Ids, WordInputs
 from treewright.parsing.neural.pretrained import CHANNEL_SIZES, PREFIX
-from treewright.parsing.neural.sizes import SLOPE
+from treewright.parsing.neural.sizes import PART_ROLES, SLOPE
 from treewright.scale import one_blas_thread
 
 Floats = npt.NDArray[np.float32]
@@ -26,6 +27,7 @@ SENTENCES_AT_A_TIME, CELLS_AT_A_TIME = 256, 4096
 MOST_FORMS = 1 << 15
 """Forms whose vectors are remembered."""
 HALF = np.float32(0.5)
+NO_WEIGHTS = np.empty(0, dtype=np.float32)
 SMALL_PRODUCT, SMALL_DEPTH, SMALL_WIDTH = 1_000_000, 384, 16
 """OpenBLAS has other code for products of up to a million multiplications. Found by trial: it rounds as that
 for larger products does if a matrix has at most so many rows, and a multiple of so many columns. A single
@@ -43,11 +45,14 @@ class ReadSentence(NamedTuple):
         Scores of arcs, heads in rows.
     label_heads, label_modifiers : array, (n + 1, size)
         What relations are scored by.
+    parts : dict of str to array, (n + 2, size)
+        What parts of second order are scored by, by the kind and the role of words; the last row is no word.
     """
 
     arcs: Floats
     label_heads: Floats
     label_modifiers: Floats
+    parts: Mapping[str, Floats] = MappingProxyType({})
 
 
 class EncoderRunner:
@@ -169,6 +174,14 @@ class NetworkRunner(EncoderRunner):
         tensor = weights["label_tensor"]
         self._n_labels = len(tensor)
         self._label_matrix = _prepare(tensor.transpose(1, 0, 2).reshape(tensor.shape[1], -1))
+        self._parts = {
+            f"{kind}_{role}": (_prepare(weights[f"{name}.weight"].T * HALF), weights[f"{name}.bias"])
+            for kind, roles in PART_ROLES.items()
+            for role in roles
+            if f"{(name := f'parts.{kind}_{role}.0')}.weight" in weights
+        }
+        self._absent = weights.get("absent", NO_WEIGHTS)
+        self._part_weights = {kind: weights.get(f"{kind}_weights", NO_WEIGHTS) for kind in PART_ROLES}
 
     def read(self, trees: Sequence[DepTree]) -> list[ReadSentence]:
         """Return what the network finds in each sentence."""
@@ -216,12 +229,22 @@ class NetworkRunner(EncoderRunner):
         arc, label = self._arc_size, self._label_size
         modifiers = _multiply(top[:, arc : 2 * arc], self._arc_matrix, self._arc_bias)
         for_labels = top[:, 2 * arc :].copy()  # a caller may keep it, but need not keep the rest
+        roles = {name: _rectify(_multiply(states, *layer)) for name, layer in self._parts.items()}
         start = 0
         for length in lengths:
             mine = slice(start, start + length)
             start += length
             arcs = top[mine, :arc] @ modifiers[mine].T
-            yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:])
+            parts = {name: np.vstack([rows[mine], self._absent]) for name, rows in roles.items()}
+            yield ReadSentence(arcs, for_labels[mine, :label], for_labels[mine, label:], parts)
+
+    def part_scores(self, kind: str, sentence: ReadSentence, words: Ids) -> Floats:
+        """Return the scores of parts of second order, whose words are rows of `words`, -1 for none."""
+        product = self._part_weights[kind]
+        for column, role in enumerate(PART_ROLES[kind]):
+            product = product * sentence.parts[f"{kind}_{role}"][words[:, column]]
+        found: Floats = product.sum(axis=1)
+        return found
 
 
 class _Cells(NamedTuple):

@@ -8,6 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from treewright.parsing.neural.network import ParserNetwork
+from treewright.parsing.neural.sizes import PART_ROLES
+
+PRUNING_THRESHOLD, MAX_HEADS = 1e-3, 6
+"""Of arcs whose parts of second order are looked at in training."""
 IGNORED = -1
 """The head of what is no word."""
 
@@ -59,3 +64,62 @@ def tree_loss(kind: str, *, single_root: bool) -> Callable[[Tensor, Tensor, Tens
         return log_sums - (chosen * is_word).sum()
 
     return loss
+
+
+def second_order_loss(
+    network: ParserNetwork,
+    arcs: Tensor,
+    vectors: dict[str, Tensor],
+    heads: Tensor,
+    lengths: Tensor,
+    *,
+    single_root: bool,
+) -> Tensor:
+    """Return the negative logarithm of the probability of gold trees by arcs, siblings and grandchildren.
+
+    It is among projective trees over the arcs that are probable by themselves, and the gold arcs.
+
+    Parameters
+    ----------
+    network : ParserNetwork
+    arcs : Tensor, (sentences, modifiers, heads)
+        Scores.
+    vectors : dict of str to Tensor
+        Of `network.read_parts`.
+    heads : Tensor, (sentences, longest)
+        Of gold trees.
+    lengths : Tensor
+        Words of each sentence and its root.
+    single_root : bool
+    """
+    from treewright.parsing.dependency.lattice import Lattice
+    from treewright.parsing.dependency.pruning import ScoredFilter, left_arcs
+
+    total = arcs.new_zeros(())
+    probable = arcs.detach().double().log_softmax(dim=2).transpose(1, 2).cpu().numpy()
+    for number, length in enumerate(lengths.tolist()):
+        square = np.ascontiguousarray(probable[number, :length, :length])
+        square[:, 0] = 0.0
+        np.fill_diagonal(square, 0.0)
+        gold = heads[number, 1:length].cpu().numpy().astype(np.int32)
+        keep = left_arcs(ScoredFilter(square, single_root, PRUNING_THRESHOLD, MAX_HEADS))
+        keep[gold, np.arange(1, length)] = True
+        lattice = Lattice(keep, single_root=single_root)
+        scores: dict[str, Tensor] = {}
+        for kind in ("arc", *PART_ROLES):
+            words = torch.from_numpy(lattice.words(kind).astype(np.int64)).to(arcs.device)
+            if kind == "arc":
+                scores[kind] = arcs[number, words[:, 1], words[:, 0]]
+            else:
+                scores[kind] = network.score_parts(kind, vectors, number, words)
+        values = {kind: each.detach().double().cpu().numpy() for kind, each in scores.items()}
+        marginals, log_sum = lattice.part_marginals(values)
+        value = log_sum
+        slope = arcs.new_zeros(())
+        for kind, each in scores.items():
+            is_gold = lattice.contains(kind, gold).astype(np.float64)
+            value -= float(values[kind] @ is_gold)
+            # The derivative of the logarithm of the sum by a score is the probability of its part.
+            slope = slope + (each * torch.from_numpy(marginals[kind] - is_gold).to(each)).sum()
+        total = total + slope - slope.detach() + value
+    return total

@@ -16,6 +16,7 @@ from treewright.parsing.neural.sizes import (
     CHARACTER_SIZE,
     EMBEDDING_SIZES,
     FORM_SIZE,
+    PART_ROLES,
     SLOPE,
     WINDOW,
     BiaffineSettings,
@@ -127,6 +128,18 @@ class ParserNetwork(SentenceEncoder):
         self.arc_bias = nn.Parameter(torch.zeros(settings.arc_size))
         size = settings.label_size
         self.label_tensor = nn.Parameter(torch.zeros(n_labels, size + 1, size + 1))
+        self.has_parts = settings.part_size > 0
+        if self.has_parts:
+            self.parts = nn.ModuleDict(
+                {
+                    f"{kind}_{role}": _layer(width, settings.part_size)
+                    for kind, roles in PART_ROLES.items()
+                    for role in roles
+                }
+            )
+            self.absent = nn.Parameter(torch.ones(settings.part_size))
+            self.pair_weights = nn.Parameter(torch.zeros(settings.part_size))
+            self.grandchild_weights = nn.Parameter(torch.zeros(settings.part_size))
 
     def score_arcs(self, states: Tensor) -> Tensor:
         """Return the scores of arcs, (sentences, modifiers, heads)."""
@@ -142,6 +155,21 @@ class ParserNetwork(SentenceEncoder):
         one = torch.ones_like(above[..., :1])
         above, below = torch.cat([above, one], dim=-1), torch.cat([below, one], dim=-1)
         return torch.einsum("bnx,lxy,bny->bnl", below, self.label_tensor, above)
+
+    def read_parts(self, states: Tensor) -> dict[str, Tensor]:
+        """Return vectors of words in each role, (sentences, longest + 1, size); the last is for no word."""
+        last = self.absent.expand(len(states), 1, -1)
+        return {
+            name: torch.cat([self._drop_shared(layer(states)), last], dim=1)
+            for name, layer in self.parts.items()
+        }
+
+    def score_parts(self, kind: str, vectors: dict[str, Tensor], number: int, words: Tensor) -> Tensor:
+        """Return the scores of parts of a sentence, whose words are rows of `words`, -1 for none."""
+        product: Tensor = self.get_parameter(f"{kind}_weights")
+        for column, role in enumerate(PART_ROLES[kind]):
+            product = product * vectors[f"{kind}_{role}"][number, words[:, column]]
+        return product.sum(dim=1)
 
 
 def to_arrays(network: nn.Module) -> dict[str, npt.NDArray[np.float32]]:

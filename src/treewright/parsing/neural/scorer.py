@@ -21,7 +21,7 @@ from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.neural.devices import find_device
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
-from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
+from treewright.parsing.neural.sizes import PART_ROLES, BiaffineSettings, weight_shapes
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
 from treewright.parsing.neural.weights import NetworkWeights, round_weights
 from treewright.progress import prefixed
@@ -45,6 +45,10 @@ class NeuralScorer(PartScorer):
         Size of the vectors that arcs are scored by.
     label_size : int
         Size of the vectors that relations are scored by.
+    second_order : bool
+        Also score pairs of neighbouring siblings, and grandchildren (slower).
+    part_size : int
+        Size of the vectors that these are scored by.
     dropout : float
         Dropout of the inputs of each layer, and of whole inputs of words.
     epochs : int
@@ -91,6 +95,7 @@ class NeuralScorer(PartScorer):
     EFFECTIVE_IF: ClassVar = {
         "max_vectors": {"vectors": GIVEN},
         "tune_encoder": {"encoder": GIVEN},
+        "part_size": {"second_order": (True,)},
         "encoder_learning_rate": {"tune_encoder": (True,)},
     }
     unsaved: ClassVar = ("n_jobs", "device")
@@ -110,6 +115,8 @@ class NeuralScorer(PartScorer):
         layers: Count = 3,
         arc_size: Count = 400,
         label_size: Count = 128,
+        second_order: bool = False,
+        part_size: Count = 64,
         dropout: Annotated[float, Range(0, 0.9)] = 0.33,
         epochs: Count = 60,
         learning_rate: Annotated[float, Range(0, 1)] = 2e-3,
@@ -131,6 +138,9 @@ class NeuralScorer(PartScorer):
         self.layers = layers
         self.arc_size = arc_size
         self.label_size = label_size
+        self.second_order = second_order
+        self.part_size = part_size
+        self.order = 2 if second_order else 1
         self.dropout = dropout
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -207,7 +217,8 @@ class NeuralScorer(PartScorer):
 
     @property
     def _settings(self) -> BiaffineSettings:
-        return BiaffineSettings(self.units, self.layers, self.arc_size, self.label_size, self.dropout)
+        sizes = self.units, self.layers, self.arc_size, self.label_size
+        return BiaffineSettings(*sizes, self.dropout, self.part_size if self.second_order else 0)
 
     @property
     def relations(self) -> Sequence[str]:
@@ -251,9 +262,15 @@ class NeuralScorer(PartScorer):
         return found
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
-        """Return the scores of arcs."""
+        """Return the scores of arcs and, if they are learnt, of siblings and grandchildren."""
         arcs = parts.words("arc")
-        return {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
+        found: dict[str, npt.NDArray[np.float64]] = {"arc": self.score_arcs(tree)[arcs[:, 0], arcs[:, 1]]}
+        for kind in PART_ROLES if self.second_order else ():
+            if kind in parts.kinds:
+                words, read = parts.words(kind), self._sentences(tree)
+                pairs = zip(self._runners, read, strict=True)
+                found[kind] = _mean([runner.part_scores(kind, one, words) for runner, one in pairs])
+        return found
 
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]

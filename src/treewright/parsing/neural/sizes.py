@@ -13,6 +13,8 @@ WINDOW = 3
 """Characters that a filter sees."""
 SLOPE = 0.1
 """Of activation functions below 0."""
+PART_ROLES = {"pair": ("head", "sibling", "modifier"), "grandchild": ("top", "head", "modifier")}
+"""The words of parts of second order, in the order of `Lattice.words`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class BiaffineSettings:
         Of the vectors of heads and of modifiers, for arcs and for relations.
     dropout : float
         Share of the inputs of each layer that is left out in training.
+    part_size : int
+        Of the vectors of words in pairs of siblings and in grandchildren; 0 if these are not scored.
     """
 
     units: int
@@ -36,6 +40,7 @@ class BiaffineSettings:
     arc_size: int
     label_size: int
     dropout: float
+    part_size: int = 0
 
 
 def encoder_shapes(sizes: Mapping[str, int], *, units: int, layers: int) -> dict[str, Shape]:
@@ -82,6 +87,14 @@ def weight_shapes(sizes: Mapping[str, int], n_labels: int, settings: BiaffineSet
     for kind, size in (("arc", settings.arc_size), ("label", settings.label_size)):
         for role in ("head", "modifier"):
             found |= {f"{kind}_{role}.0.weight": (size, width), f"{kind}_{role}.0.bias": (size,)}
+    part_size = settings.part_size
+    if part_size:
+        for kind, roles in PART_ROLES.items():
+            for role in roles:
+                name = f"parts.{kind}_{role}.0"
+                found |= {f"{name}.weight": (part_size, width), f"{name}.bias": (part_size,)}
+            found[f"{kind}_weights"] = (part_size,)
+        found["absent"] = (part_size,)
     size = settings.label_size + 1
     return found | {
         "arc_matrix": (settings.arc_size, settings.arc_size),

@@ -16,7 +16,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.model import State
 from treewright.parsing.neural.inputs import Padded, WordInputs
-from treewright.parsing.neural.losses import IGNORED, head_loss, tree_loss
+from treewright.parsing.neural.losses import IGNORED, head_loss, second_order_loss, tree_loss
 from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays
 from treewright.parsing.neural.sizes import BiaffineSettings
 from treewright.progress import report, task
@@ -29,6 +29,8 @@ FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
 """Batches per epoch that are aimed at, and words in a batch."""
 SPREAD = 20
 """Batches whose sentences are sorted by length together."""
+SECOND_ORDER_FROM = 0.5
+"""Share of the epochs after which parts of second order are learnt, too."""
 EVALUATED_AT_A_TIME = 10_000
 """Words."""
 
@@ -177,7 +179,7 @@ class EpochTrainer:
 
     def _set_rate(self, epoch: float) -> None:
         """Let the learning rate rise and then fall, in a straight line each."""
-        done = epoch / self._training.epochs
+        done = self._done = epoch / self._training.epochs
         share = min(1.0, (done + 1e-3) / WARM_UP) * max(0.0, 1.0 - done)
         rates = self._training.learning_rate, self._training.encoder_learning_rate
         for group, rate in zip(self._optimizer.param_groups, rates, strict=True):
@@ -266,7 +268,10 @@ class NetworkTrainer(EpochTrainer):
 
     def _look(self) -> tuple[float, str]:
         uas, las = self.evaluate(self._dev)
-        return las, f"dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
+        # An epoch without parts of second order is not kept, where these are to be learnt.
+        is_begun = not self._network.has_parts or self._done >= SECOND_ORDER_FROM
+        score = las if is_begun else self._done - 1.0
+        return score, f"dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
 
     def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
         """Return the percentages of heads, and of heads with relations, that are right each for itself."""
@@ -293,7 +298,19 @@ class NetworkTrainer(EpochTrainer):
             states = self._network.encode(batch)
             arcs = self._network.score_arcs(states)
             relations = self._network.score_labels(states, heads.clamp(min=0))
-        loss = self._arc_loss(self._mask(arcs.float(), batch), heads, torch.from_numpy(batch.lengths))
+            is_second = self._network.has_parts and self._done >= SECOND_ORDER_FROM
+            vectors = self._network.read_parts(states) if is_second else {}
+        arcs, lengths = self._mask(arcs.float(), batch), torch.from_numpy(batch.lengths)
+        loss = self._arc_loss(arcs, heads, lengths)
+        if vectors:
+            loss = loss + second_order_loss(
+                self._network,
+                arcs,
+                {name: each.float() for name, each in vectors.items()},
+                heads,
+                lengths,
+                single_root=self._training.single_root,
+            )
         loss = loss + cross_entropy(
             relations.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
         )
