@@ -10,7 +10,7 @@ import treewright as tw
 LEFTCORNER, CONSTITUENT = ("train", "leftcorner"), ("train", "constituent")
 SMALL = ("--units", 12, "--embedding", 6, "--min-count", 2, "--batch-size", 200, "--learning-rate", 0.03)
 QUICK = {LEFTCORNER: (*SMALL, "--epochs", 3, "--beam", 6, "--device", "cpu"), CONSTITUENT: ()}
-QUICK[CONSTITUENT] = ("--lowest-penalty", 20, "--max-inferences", 300)
+QUICK[CONSTITUENT] = ("--lowest-penalty", 15, "--max-inferences", 300)
 
 
 @pytest.fixture(scope="module")
