@@ -194,9 +194,9 @@ def test_a_reranker_tells_what_decided_between_the_best_trees(page, served):
 
 
 def test_what_decided_is_told_for_trees_with_kept_arcs_too(page, served):
-    page.go(f"#text={SENTENCE.replace(' ', '+')}&dependency=reranker&fixed=1.5.2")
+    page.go(f"#text={SENTENCE.replace(' ', '+')}&dependency=reranker&fixed=1.2.5")
     page.settle()
-    asked = {"text": SENTENCE, "model": "reranker", "fixed": [[{"word": 5, "head": 2}]]}
+    asked = {"text": SENTENCE, "model": "reranker", "fixed": [[{"word": 2, "head": 5}]]}
     (explained,) = answer(served, "explain", asked)
     page.one(".why summary").click()
     page.wait(lambda: page.all(".why .reason"))

@@ -98,6 +98,24 @@ def test_a_fitted_scorer_is_used_as_it_is(alone, both):
     assert all(np.array_equal(mine[name], others[name]) for name in mine)
 
 
+def test_a_network_that_has_learnt_nothing_does_no_harm_to_the_linear_model(bank):
+    scorer = tw.NeuralScorer(**{**SMALL, "epochs": 1, "learning_rate": 1e-6})
+    parser = tw.DependencyParser(scorer=scorer, combine="sum", **LINEAR).fit(bank[:100], bank[150:])
+    linear = tw.DependencyParser(**LINEAR).fit(bank[:100], bank[150:])
+    found, expected = (
+        tw.metrics.attachment(bank[150:], each.predict(bank[150:])).uas for each in (parser, linear)
+    )
+    assert found > expected - 2
+
+
+def test_relations_that_the_network_does_not_know_can_be_learnt(bank, alone):
+    renamed = [
+        tree.with_heads(tree.heads, [each.replace("advmod", "adv") for each in tree.deprels]) for tree in bank
+    ]
+    parser = tw.DependencyParser(scorer=alone.scorer_, combine="sum", **LINEAR).fit(renamed[:150])
+    assert any("adv" in tree.deprels for tree in parser.predict(renamed[150:]))
+
+
 def test_a_combined_score_is_the_weighted_sum(bank, both):
     (lattice,) = both.lattices(bank[150:151])
     tree = both.scorer_

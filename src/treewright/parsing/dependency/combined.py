@@ -132,9 +132,13 @@ def given_scores(
     trees : sequence of DepTree
         The same with the heads for which relations are scored.
     """
-    columns = [list(scorer.relations).index(each) for each in labeler.labels_.strings]
+    known = {relation: column for column, relation in enumerate(scorer.relations)}
+    columns = [known.get(relation, -1) for relation in labeler.labels_.strings]
     scores = scorer.score_relations(sentences, [tree.heads for tree in trees])
-    return np.concatenate([*scores, np.empty((0, len(scorer.relations)))])[:, columns]
+    rows = np.concatenate([*scores, np.empty((0, len(known)))])
+    # Relations that the scorer does not know score as low as the lowest that it knows.
+    lowest = rows.min(axis=1, keepdims=True, initial=0.0)
+    return np.hstack([rows, lowest])[:, columns]
 
 
 def best_relations(

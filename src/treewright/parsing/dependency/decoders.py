@@ -27,7 +27,14 @@ from treewright.parsing.dependency.constraints import FixedHeads, Keep, has_tree
 from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.long_sentences import LONGEST
-from treewright.parsing.dependency.pruning import ArcFilter, Pruner, ScoredFilter, StagedFilter, left_arcs
+from treewright.parsing.dependency.pruning import (
+    ArcFilter,
+    EitherFilter,
+    Pruner,
+    ScoredFilter,
+    StagedFilter,
+    left_arcs,
+)
 
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
@@ -179,7 +186,8 @@ class ProjectiveDecoder(ChartDecoder):
     Attributes
     ----------
     pruner_ : Pruner or None
-        None where the scorer has scores of all arcs to prune by.
+        None where the scorer alone prunes, by its scores of all arcs. Where both are there, either keeps an
+        arc.
     """
 
     fields = saved(single_root_=Value(bool), pruner_=Submodel(Pruner, optional=True))
@@ -223,11 +231,15 @@ class ProjectiveDecoder(ChartDecoder):
     def _filter(self, scorer: PartScorer, batch: Batch, number: int) -> ArcFilter:
         """Return what prunes the arcs of a sentence."""
         square = scorer.score_arcs(batch.trees[number])
+        filters: list[ArcFilter] = []
         if square is not None:
-            return ScoredFilter(square, self.single_root_, float(self.threshold), self.max_heads)
-        if self.pruner_ is None:
+            limits = float(self.threshold), self.max_heads
+            filters.append(ScoredFilter(square, self.single_root_, *limits))
+        if self.pruner_ is not None:
+            filters.append(StagedFilter(self.pruner_.stages_, take_sentence(batch.corpus, number)))
+        if not filters:
             raise InputError("the scorer has no scores of arcs to prune by; expected a decoder with a pruner")
-        return StagedFilter(self.pruner_.stages_, take_sentence(batch.corpus, number))
+        return filters[0] if len(filters) == 1 else EitherFilter(*filters)
 
     def lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
         """Return the parts of the trees of each sentence, over the arcs that pruning leaves, with scores."""

@@ -250,6 +250,34 @@ class ScoredFilter(NamedTuple):
         return np.where(allowed, self.square, EXCLUDED)
 
 
+class EitherFilter(NamedTuple):
+    """Drops the arcs that two filters drop."""
+
+    first: ArcFilter
+    second: ArcFilter
+
+    @property
+    def n_words(self) -> int:
+        """Number of words of the sentence."""
+        return self.first.n_words
+
+    @property
+    def single_root(self) -> bool:
+        """Whether every tree has exactly one root."""
+        return self.first.single_root
+
+    def drop_from(self, keep: Keep) -> None:
+        """Drop the arcs that both find improbable."""
+        other = keep.copy()
+        self.first.drop_from(keep)
+        self.second.drop_from(other)
+        keep |= other
+
+    def scores(self, allowed: Keep) -> npt.NDArray[np.float64]:
+        """Return the scores of the first."""
+        return self.first.scores(allowed)
+
+
 def left_arcs(pruning: ArcFilter, fixed: FixedHeads | None = None) -> Keep:
     """Return the arcs of a sentence that a filter leaves, fixed ones always, as a square.
 
