@@ -50,6 +50,15 @@ class Page:
         waiting = WebDriverWait(self.browser, PATIENCE, poll_frequency=0.05, ignored_exceptions=redrawn)
         return waiting.until(lambda _: condition())
 
+    def point(self, find, condition):
+        """Point at an element until a condition holds; what is drawn meanwhile may move it away."""
+
+        def is_met():
+            ActionChains(self.browser).move_to_element(find()).perform()
+            return condition()
+
+        return self.wait(is_met)
+
     @property
     def status(self):
         """What the page says."""

@@ -230,8 +230,7 @@ def test_a_parser_without_a_reranker_says_why_too(page, served):
     (explained,) = answer(served, "explain", {"text": SENTENCE})
     page.choose(2)
     assert len(page.all("#panel .reason")) == len(explained["arcs"][1]["features"]) > 0
-    ActionChains(page.browser).move_to_element(page.one("#panel .reason")).perform()
-    assert lit(page) == {2}
+    page.point(lambda: page.one("#panel .reason"), lambda: lit(page) == {2})
 
 
 def test_the_page_opens_with_a_sentence_that_is_parsed(page, served):
@@ -276,13 +275,11 @@ def test_relations_of_a_group_have_one_colour_and_a_legend(page):
 
 def test_pointing_at_a_relation_or_a_tag_explains_it(page):
     page.parse(SENTENCE)
-    ActionChains(page.browser).move_to_element(page.arc(2).find_element(By.CSS_SELECTOR, "text")).perform()
-    page.wait(lambda: page.one("#tip").is_displayed())
-    assert page.one("#tip").text.startswith("nsubj, nominal subject.")
-    tag = page.one('figure[data-model="parser"][data-rank="1"] g.word[data-word="2"] text.tag')
-    ActionChains(page.browser).move_to_element(tag).perform()
-    page.wait(lambda: "noun" in page.one("#tip").text)
-    assert page.one("#tip").text.startswith("NOUN, noun.")
+    tip, tree = page.one("#tip"), 'figure[data-model="parser"][data-rank="1"]'
+    page.point(lambda: page.arc(2).find_element(By.CSS_SELECTOR, "text"), tip.is_displayed)
+    assert tip.text.startswith("nsubj, nominal subject.")
+    page.point(lambda: page.one(f'{tree} g.word[data-word="2"] text.tag'), lambda: "NOUN" in tip.text)
+    assert tip.text.startswith("NOUN, noun.")
     page.keys(Keys.ESCAPE)
     assert not page.one("#tip").is_displayed()
     page.choose(2)
@@ -294,8 +291,7 @@ def test_pointing_at_the_label_of_a_constituent_explains_it(page):
     nodes = page.all('figure[data-model="constituents"][data-rank="1"] g.node:not(.leaf) text')
     phrase = next(node for node in nodes if node.text == "NP")
     page.run("arguments[0].scrollIntoView({ block: 'center' })", phrase)
-    ActionChains(page.browser).move_to_element(phrase).perform()
-    page.wait(lambda: page.one("#tip").is_displayed())
+    page.point(lambda: phrase, page.one("#tip").is_displayed)
     assert page.one("#tip").text.startswith("NP, noun phrase.")
 
 
@@ -384,9 +380,7 @@ def test_a_tree_is_shown_alone_until_escape(page):
 
 def test_pointing_at_an_arc_shows_it(page):
     page.parse(SENTENCE)
-    relation = page.arc(2).find_element(By.CSS_SELECTOR, "text")
-    ActionChains(page.browser).move_to_element(relation).perform()
-    page.wait(lambda: page.all("#panel h2"))
+    page.point(lambda: page.arc(2).find_element(By.CSS_SELECTOR, "text"), lambda: page.all("#panel h2"))
     assert page.one("#panel h2").text.startswith("“sailor”")
 
 
