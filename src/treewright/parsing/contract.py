@@ -76,6 +76,9 @@ class PartScorer(Model):
         """The relations that are scored, none by default."""
         return ()
 
+    def check_options(self) -> None:
+        """Refuse parameters with which nothing can be learnt, before anything else is."""
+
     def start(
         self,
         trees: Sequence[DepTree],

@@ -183,6 +183,15 @@ def test_several_networks_are_averaged(bank):
         assert np.exp(found[:, 1:]).sum(axis=0) - 1 == pytest.approx(np.ones(len(tree)), abs=1e-6)
 
 
+@pytest.mark.parametrize("option", ["--vectors", "--encoder"])
+def test_a_file_that_is_missing_leaves_no_checkpoint(fail, bank, tmp_path, option):
+    tw.write_conllu(bank[:20], tmp_path / "train.conllu")
+    command = ["train", "dependency", tmp_path / "train.conllu", "--model", tmp_path / "n.tw"]
+    told = fail(*command, "--scorer", "neural", option, tmp_path / "missing")
+    assert told.startswith(f"treewright: {tmp_path / 'missing'}: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["train.conllu"]
+
+
 def test_combining_needs_a_scorer(bank):
     with pytest.raises(InputError, match="combine='sum' without a scorer"):
         tw.DependencyParser(combine="sum").fit(bank[:20])

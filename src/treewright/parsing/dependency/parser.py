@@ -541,6 +541,8 @@ class DependencyParser(DependencyAnnotator):
             raise InputError(f"templates is {self.templates!r}; expected a TemplateSet")
         if self.scorer is not None and not isinstance(self.scorer, PartScorer):
             raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
+        if self.scorer is not None and not (self.scorer.fields and self.scorer.is_fitted):
+            self.scorer.check_options()
         if self.combine and self.scorer is None:
             raise InputError(f"{setting('combine', self.combine)} without a scorer; expected one to combine")
         if self.combine == "joint" and not self.scorer_has("score_arcs"):

@@ -139,12 +139,7 @@ class PretrainedEncoder(Model):
         MissingDependencyError
             If transformers or PyTorch is not installed.
         """
-        path = Path(folder)
-        for name in (CONFIG, WEIGHTS, TOKENIZER):
-            if not (path / name).is_file():
-                what = f"there is no {name}" if path.is_dir() else "there is no such folder"
-                expected = f"a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}, as save_pretrained writes it"
-                raise FileNotFoundError(errno.ENOENT, f"{what}; expected {expected}", os.fspath(folder))
+        path = check_folder(folder)
         config = _clean(_read_json(path / CONFIG))
         tokenizer = json.dumps(_spaced(_read_json(path / TOKENIZER)), ensure_ascii=False)
         transformers, _ = _packages()
@@ -308,6 +303,17 @@ class PretrainedEncoder(Model):
         if self._splitter is None:
             self._splitter = _Splitter(self.tokenizer, _make_config(_packages()[0], self.config))
         return self._splitter
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return the folder of an encoder, or say what it lacks."""
+    path = Path(folder)
+    for name in (CONFIG, WEIGHTS, TOKENIZER):
+        if not (path / name).is_file():
+            what = f"there is no {name}" if path.is_dir() else "there is no such folder"
+            expected = f"a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}, as save_pretrained writes it"
+            raise FileNotFoundError(errno.ENOENT, f"{what}; expected {expected}", os.fspath(folder))
+    return path
 
 
 class _Splitter:

@@ -1,5 +1,7 @@
 """NeuralScorer: a network under the charts of the dependency parser."""
 
+import errno
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -19,6 +21,7 @@ from treewright.errors import InputError
 from treewright.model import ListOf, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.neural.devices import find_device
+from treewright.parsing.neural.encoders import check_folder
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import PART_ROLES, BiaffineSettings, weight_shapes
@@ -157,6 +160,15 @@ class NeuralScorer(PartScorer):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def check_options(self) -> None:
+        """Refuse files and devices that are not there, and a missing PyTorch."""
+        check_params(self)
+        find_device(self.device)
+        if self.vectors is not None and not os.path.exists(self.vectors):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.vectors)
+        if self.encoder is not None:
+            check_folder(self.encoder)
 
     def start(
         self,
