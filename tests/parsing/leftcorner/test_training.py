@@ -122,8 +122,11 @@ def test_training_goes_on_as_if_it_had_not_been_interrupted(optimizer):
 def test_weights_do_not_depend_on_threads():
     one, two = Trainer(SIZES, SETTINGS, n_jobs=1), Trainer(SIZES, SETTINGS, n_jobs=2)
     n_threads = torch.get_num_threads()
-    assert one.run_epoch(ENCODED) == two.run_epoch(ENCODED)
-    assert_same(one.weights(), two.weights())
+    losses = one.run_epoch(ENCODED), two.run_epoch(ENCODED)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    # The last bits of products depend on where arrays lie in memory, which differs from thread to thread.
+    for name, weights in one.weights().items():
+        np.testing.assert_allclose(weights, two.weights()[name], rtol=0, atol=1e-7)
     assert torch.get_num_threads() == n_threads
 
 
