@@ -12,8 +12,8 @@ from treewright.parsing.leftcorner.training import (
     NetworkSettings,
     Trainer,
     draw_weights,
-    make_batches,
 )
+from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.devices import find_device
 
 torch = pytest.importorskip("torch")
@@ -137,7 +137,7 @@ def test_another_seed_gives_other_weights():
 
 
 def test_batches_hold_each_derivation_once_and_are_not_too_large():
-    batches = make_batches(ENCODED, 100, np.random.default_rng(0))
+    batches = make_batches(np.array([len(each.kinds) for each in ENCODED]), 100, np.random.default_rng(0))
     assert sorted(at for batch in batches for at in batch) == list(range(len(ENCODED)))
     for batch in batches:
         assert len(batch) == 1 or sum(len(ENCODED[at].kinds) for at in batch) <= 100

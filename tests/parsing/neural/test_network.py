@@ -12,6 +12,7 @@ from oracle.dependency.parts import tree_parts, words_in
 import treewright as tw
 from treewright.checkpoint import Checkpoint
 from treewright.data.vocab import Vocabulary
+from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inference import NetworkRunner
 from treewright.parsing.neural.inputs import WordInputs
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
@@ -25,7 +26,6 @@ from treewright.parsing.neural.network import ParserNetwork, to_arrays  # noqa: 
 from treewright.parsing.neural.training import (  # noqa: E402
     NetworkTrainer,
     TrainingSettings,
-    make_batches,
 )
 
 SMALL = BiaffineSettings(units=8, layers=2, arc_size=8, label_size=4, dropout=0.2)

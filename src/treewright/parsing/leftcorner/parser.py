@@ -110,7 +110,7 @@ class LeftCornerParser(ConstituentAnnotator):
         PyTorch device for training; auto is a GPU if there is one. There sums are taken in no fixed order,
         so that results differ a little each time.
     n_jobs : int
-        Number of threads; results do not depend on it.
+        Number of threads. Parses do not depend on it; weights may, in their last bits.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from treewright.model import State
 from treewright.parsing.leftcorner.decisions import Encoded
 from treewright.parsing.leftcorner.derivations import N_KINDS, PROJECT, SHIFT
 from treewright.parsing.leftcorner.network import N_LINKS, N_SOURCES, Floats, PackedDerivations, Sizes, pack
+from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.devices import find_device
 from treewright.progress import Task
 from treewright.scale import map_jobs, one_blas_thread
@@ -83,33 +84,6 @@ def draw_weights(sizes: Sizes, settings: NetworkSettings) -> dict[str, Floats]:
     return weights
 
 
-def make_batches(
-    derivations: Sequence[Encoded], size: int, generator: np.random.Generator
-) -> list[list[int]]:
-    """Deal derivations out into batches of about `size` decisions, of similar lengths, in random order."""
-    order = generator.permutation(len(derivations))
-    lengths = np.array([len(each.kinds) for each in derivations], dtype=np.int64)
-    batches: list[list[int]] = []
-    for chunk in np.split(order, _chunk_ends(lengths[order], size * SPREAD)):
-        batch: list[int] = []
-        n_decisions = 0
-        for at in chunk[np.argsort(lengths[chunk], kind="stable")].tolist():
-            if batch and n_decisions + lengths[at] > size:
-                batches.append(batch)
-                batch, n_decisions = [], 0
-            batch.append(at)
-            n_decisions += int(lengths[at])
-        if batch:
-            batches.append(batch)
-    return [batches[at] for at in generator.permutation(len(batches)).tolist()]
-
-
-def _chunk_ends(lengths: "np.ndarray[Any, np.dtype[np.int64]]", size: int) -> "np.ndarray[Any, Any]":
-    """Return where chunks of about `size` decisions end, but for the last."""
-    chunks = np.cumsum(lengths) // size
-    return np.flatnonzero(np.diff(chunks)) + 1
-
-
 class Trainer:
     """Trains the weights of a network, an epoch at a time.
 
@@ -118,7 +92,7 @@ class Trainer:
     sizes : Sizes
     settings : NetworkSettings
     n_jobs : int
-        Threads; results do not depend on them.
+        Threads; results do not depend on them but for the last bits of weights.
     """
 
     def __init__(self, sizes: Sizes, settings: NetworkSettings, *, n_jobs: int = 1) -> None:
@@ -160,7 +134,8 @@ class Trainer:
         depend on the seed and the epoch alone, so that training can go on from any of them.
         """
         generator = np.random.default_rng([self._settings.random_state, self.epoch])
-        batches = make_batches(derivations, self._settings.batch_size, generator)
+        lengths = np.array([len(each.kinds) for each in derivations], dtype=np.int64)
+        batches = make_batches(lengths, self._settings.batch_size, generator, spread=SPREAD)
         total = 0.0
         for number, batch in enumerate(batches):
             self._set_rates(1 - (self.epoch + number / len(batches)) / self._settings.epochs)

@@ -15,6 +15,7 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.model import State
+from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inputs import Padded, WordInputs
 from treewright.parsing.neural.losses import IGNORED, head_loss, second_order_loss, tree_loss
 from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays
@@ -27,8 +28,6 @@ WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 FEWEST_STEPS, MIN_BATCH, MAX_BATCH = 100, 300, 2000
 """Batches per epoch that are aimed at, and words in a batch."""
-SPREAD = 20
-"""Batches whose sentences are sorted by length together."""
 SECOND_ORDER_FROM = 0.5
 """Share of the epochs after which parts of second order are learnt, too."""
 EVALUATED_AT_A_TIME = 10_000
@@ -330,25 +329,6 @@ class NetworkTrainer(EpochTrainer):
         lengths = torch.from_numpy(batch.lengths.astype(np.int64)).to(arcs.device)
         is_out = (places >= lengths[:, None])[:, None, :] | (places[:, None] == places)[None]
         return arcs.masked_fill(is_out, -1e9)
-
-
-def make_batches(sizes: npt.NDArray[np.int64], batch_size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Deal sentences out into batches of about `batch_size` words, of similar lengths, in random order."""
-    order = rng.permutation(len(sizes))
-    chunks = np.cumsum(sizes[order]) // max(1, batch_size * SPREAD)
-    batches: list[list[int]] = []
-    for chunk in np.split(order, np.flatnonzero(np.diff(chunks)) + 1):
-        batch: list[int] = []
-        n_words = 0
-        for number in chunk[np.argsort(sizes[chunk], kind="stable")].tolist():
-            if batch and n_words + sizes[number] > batch_size:
-                batches.append(batch)
-                batch, n_words = [], 0
-            batch.append(number)
-            n_words += int(sizes[number])
-        if batch:
-            batches.append(batch)
-    return [batches[at] for at in rng.permutation(len(batches)).tolist()]
 
 
 def _n_worse(scores: Sequence[float]) -> int:

@@ -15,8 +15,9 @@ from treewright.data.deptree import DepTree
 from treewright.metrics.parseval import parseval
 from treewright.native.span.charts import batch_best, batch_marginals
 from treewright.parsing.constituent.inferences import TaggedSentence
+from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inputs import Padded, WordInputs
-from treewright.parsing.neural.training import EpochTrainer, TrainingSettings, make_batches
+from treewright.parsing.neural.training import EpochTrainer, TrainingSettings
 from treewright.parsing.span.chart import best_trees
 from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
 from treewright.parsing.span.network import SpanNetwork, SpanNetworkSettings
