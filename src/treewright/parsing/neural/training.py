@@ -110,7 +110,7 @@ class EpochTrainer:
         """Learn from the training sentences of these numbers; return their loss."""
         raise NotImplementedError
 
-    def _look(self) -> tuple[float, str]:
+    def _score_dev(self) -> tuple[float, str]:
         """Return the score on dev, and what is reported about it."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ class EpochTrainer:
                 score = 0.0
                 if has_dev:
                     self._network.eval()
-                    score, told = self._look()
+                    score, told = self._score_dev()
                     text += f", {told}"
                 report(text)
                 scores.append(score)
@@ -265,7 +265,7 @@ class NetworkTrainer(EpochTrainer):
         self._sentences, self._dev = EncodedSentences(trees, self._labels), dev or []
         return self._run(np.array([len(tree) for tree in trees], dtype=np.int64), has_dev=bool(dev))
 
-    def _look(self) -> tuple[float, str]:
+    def _score_dev(self) -> tuple[float, str]:
         uas, las = self.evaluate(self._dev)
         # An epoch without parts of second order is not kept, where these are to be learnt.
         is_begun = not self._network.has_parts or self._done >= SECOND_ORDER_FROM

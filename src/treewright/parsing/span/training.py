@@ -190,7 +190,7 @@ class SpanTrainer(EpochTrainer):
             torch.from_numpy(labels.astype(np.int64)).to(device),
         )
 
-    def _look(self) -> tuple[float, str]:
+    def _score_dev(self) -> tuple[float, str]:
         score = parseval(self._dev_gold, self.predict(self._dev)).f1
         return score, f"dev F1 {score:.2f}"
 
