@@ -54,7 +54,9 @@ class Page:
         """Point at an element until a condition holds; what is drawn meanwhile may move it away."""
 
         def is_met():
-            ActionChains(self.browser).move_to_element(find()).perform()
+            # A pointer that stays where it is makes no events.
+            chain = ActionChains(self.browser).move_to_element(find())
+            chain.move_by_offset(1, 0).move_by_offset(-1, 0).perform()
             return condition()
 
         return self.wait(is_met)

@@ -276,10 +276,16 @@ def test_relations_of_a_group_have_one_colour_and_a_legend(page):
 def test_pointing_at_a_relation_or_a_tag_explains_it(page):
     page.parse(SENTENCE)
     tip, tree = page.one("#tip"), 'figure[data-model="parser"][data-rank="1"]'
-    page.point(lambda: page.arc(2).find_element(By.CSS_SELECTOR, "text"), tip.is_displayed)
-    assert tip.text.startswith("nsubj, nominal subject.")
-    page.point(lambda: page.one(f'{tree} g.word[data-word="2"] text.tag'), lambda: "NOUN" in tip.text)
-    assert tip.text.startswith("NOUN, noun.")
+    relation = page.point(lambda: page.arc(2).find_element(By.CSS_SELECTOR, "text"), lambda: tip.text)
+    assert relation.startswith("nsubj, nominal subject.")
+
+    def tag():
+        return page.one(f'{tree} g.word[data-word="2"] text.tag')
+
+    page.point(tag, lambda: tip.text.startswith("NOUN, noun."))
+    page.run("document.dispatchEvent(new Event('scroll'))")
+    assert not tip.is_displayed()
+    page.point(tag, lambda: tip.text.startswith("NOUN, noun."))
     page.keys(Keys.ESCAPE)
     assert not page.one("#tip").is_displayed()
     page.choose(2)
@@ -291,8 +297,8 @@ def test_pointing_at_the_label_of_a_constituent_explains_it(page):
     nodes = page.all('figure[data-model="constituents"][data-rank="1"] g.node:not(.leaf) text')
     phrase = next(node for node in nodes if node.text == "NP")
     page.run("arguments[0].scrollIntoView({ block: 'center' })", phrase)
-    page.point(lambda: phrase, page.one("#tip").is_displayed)
-    assert page.one("#tip").text.startswith("NP, noun phrase.")
+    tip = page.one("#tip")
+    assert page.point(lambda: phrase, lambda: tip.text).startswith("NP, noun phrase.")
 
 
 def test_words_that_the_model_has_never_seen_are_marked(page):

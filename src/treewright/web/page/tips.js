@@ -2,10 +2,17 @@
 
 const MARGIN = 8;
 const tip = document.getElementById("tip");
+let dismissed = false;
 
 /** Show what `write` returns, nodes or null, while a pointer is on an element. */
 export function giveTip(node, write) {
-  node.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(node, write()));
+  const open = (event) => event.pointerType === "mouse" && show(node, write());
+  node.addEventListener("pointerenter", (event) => {
+    dismissed = false;
+    open(event);
+  });
+  // Scrolling hides the tip; the next movement on the same element brings it back, unless Escape took it away.
+  node.addEventListener("pointermove", (event) => tip.hidden && !dismissed && open(event));
   node.addEventListener("pointerleave", hideTip);
 }
 
@@ -27,5 +34,10 @@ function show(node, content) {
   tip.style.top = `${fits ? below : Math.max(MARGIN, target.top - height - MARGIN)}px`;
 }
 
-addEventListener("keydown", (event) => event.key === "Escape" && hideTip(), { capture: true });
+function dismiss() {
+  dismissed = true;
+  hideTip();
+}
+
+addEventListener("keydown", (event) => event.key === "Escape" && dismiss(), { capture: true });
 addEventListener("scroll", hideTip, { capture: true, passive: true });
