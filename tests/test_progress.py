@@ -243,4 +243,4 @@ def test_training_does_not_depend_on_a_listener(tmp_path):
     assert np.array_equal(alone.scorer_.weights_, heard.scorer_.weights_)
     ends = {step.what: (step.done, step.total) for step in steps if isinstance(step, Step) and step.is_over}
     assert ends["learning trees"] == (108, 108)  # a tenth of the sentences is held out
-    assert {"learning to prune", "pruning as if new", "learning relations", "calibrating"} <= set(ends)
+    assert {"learning to prune", "pruning folds", "learning relations", "calibrating"} <= set(ends)
