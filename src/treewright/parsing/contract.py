@@ -97,6 +97,9 @@ class PartScorer(Model):
             Where unfinished training is kept.
         """
 
+    def calibrate(self, batch: Batch) -> None:
+        """Calibrate scores on held-out sentences with gold heads, after training; by default, do nothing."""
+
     def prepare(self, batch: Batch) -> Self:
         """Return a scorer that has read some sentences together, of which `score` is asked one by one."""
         return self

@@ -61,7 +61,14 @@ def jackknife_lists(
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
-    fold_parser = parser.with_params(epochs=epochs or parser.epochs, jackknife=False, patience=None, n_jobs=1)
+    fold_parser = parser.with_params(
+        epochs=epochs or parser.epochs,
+        jackknife=False,
+        patience=None,
+        n_jobs=1,
+        # One that is fitted has seen all sentences.
+        scorer=parser.scorer and parser.scorer.with_params(),
+    )
     options = [__version__, k, folds, *fold_parser.result_params().items()]
     identity = fingerprint(options, trees)
     parts, description = deal_folds(trees, folds, random_state=parser.random_state)

@@ -28,12 +28,14 @@ from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
 
 if TYPE_CHECKING:
-    from treewright.rerank.kernelized import KernelScorer
+    from treewright.rerank.training import ListScorer
 
 RERANKED_AT_A_TIME = 200
 """Sentences that one thread reranks before it takes others."""
 FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "template": HandFeatures}
 """By space."""
+SCORERS = {"mined": "LinearScorer", "kernel": "KernelScorer", "network": "NetworkKernelScorer"}
+"""Names of classes, by learner."""
 
 
 class DependencyReranker(ParserWrapper):
@@ -49,8 +51,9 @@ class DependencyReranker(ParserWrapper):
         train. It must have learnt from the same sentences.
     space : {"subtree", "polynomial", "template"}
         Feature space. Features are subtrees, conjunctions of arc features, or templates written by hand.
-    learner : {"mined", "kernel"}
-        Features selected by gradient mining, or kernel perceptrons.
+    learner : {"mined", "kernel", "network"}
+        Mined features, kernel perceptrons, or a kernel of the parser's network. The last is a
+        perceptron over the efficient TOP-reranking kernel of the output layer of the parser's `NeuralScorer`.
     degree : int, optional
         Maximum order of features (3 for subtrees, 2 for conjunctions). The kernel of subtrees has no limit.
     threshold : float
@@ -111,6 +114,7 @@ class DependencyReranker(ParserWrapper):
     """
 
     EFFECTIVE_IF: ClassVar = {
+        "space": {"learner": ("mined", "kernel")},
         "degree": [{"space": ("polynomial",)}, {"space": ("subtree",), "learner": ("mined",)}],
         "threshold": {"learner": ("mined",), "space": ("subtree", "polynomial")},
         "copies": {"learner": ("mined",), "space": ("subtree",)},
@@ -121,7 +125,11 @@ class DependencyReranker(ParserWrapper):
     }
     fields = saved(
         parser_=Submodel(DependencyParser),
-        scorer_=Submodel(LinearScorer, "treewright.rerank.kernelized:KernelScorer"),
+        scorer_=Submodel(
+            LinearScorer,
+            "treewright.rerank.kernelized:KernelScorer",
+            "treewright.rerank.network_kernel:NetworkKernelScorer",
+        ),
         beta_=Value(float),
         scale_=Value(float),
         oracle_=Value(float),
@@ -134,7 +142,7 @@ class DependencyReranker(ParserWrapper):
     adjustable = ("k", "n_jobs")
     explains = True
     parser_: DependencyParser
-    scorer_: "LinearScorer | KernelScorer"
+    scorer_: "ListScorer"
     beta_: float
     scale_: float
     oracle_: float
@@ -148,7 +156,7 @@ class DependencyReranker(ParserWrapper):
         *,
         parser: DependencyParser | None = None,
         space: Literal["subtree", "polynomial", "template"] = "subtree",
-        learner: Literal["mined", "kernel"] = "mined",
+        learner: Literal["mined", "kernel", "network"] = "mined",
         degree: Count | None = None,
         threshold: Annotated[float, Range(0, 1e9)] = 3.0,
         k: Annotated[int, Range(2, MAX_TREES - 1)] = 10,
@@ -221,15 +229,23 @@ class DependencyReranker(ParserWrapper):
             raise InputError(f"{found}; expected {setting('space', 'subtree', 'polynomial')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
+        if self.learner == "network":
+            from treewright.rerank.network_kernel import find_network
+
+            find_network(self.parser or DependencyParser())
 
     def restore(self) -> None:
         """Have the parser as a parameter, too, so that a clone trains the like of it."""
         self.parser = self.parser_
+        if self.learner == "network":
+            from treewright.rerank.network_kernel import NetworkKernelScorer
+
+            assert isinstance(self.scorer_, NetworkKernelScorer)
+            self.scorer_.attach(self.parser_).check_network()
 
     def check_fitted_state(self) -> None:
         """Check that the scorer is that of the learner and the space."""
-        is_linear = isinstance(self.scorer_, LinearScorer)
-        expect(is_linear == (self.learner == "mined"), "the scorer of the learner")
+        expect(type(self.scorer_).__name__ == SCORERS[self.learner], "the scorer of the learner")
         if isinstance(self.scorer_, LinearScorer):
             expect(type(self.scorer_.features) is FEATURES[self.space], "features of the space")
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from treewright.scale import Client
 
 if TYPE_CHECKING:
     from treewright.rerank.kernelized import KernelScorer
+    from treewright.rerank.network_kernel import NetworkKernelScorer
     from treewright.rerank.reranker import DependencyReranker
 
+ListScorer: TypeAlias = "LinearScorer | KernelScorer | NetworkKernelScorer"
 TUNED = ("significance_level", "parser")
 """Parameters on which the features of a reranker and their weights do not depend."""
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
@@ -43,7 +45,7 @@ class LearntReranker(NamedTuple):
     """All that a reranker learns; attributes as those of `DependencyReranker`."""
 
     parser: DependencyParser
-    scorer: "LinearScorer | KernelScorer"
+    scorer: "ListScorer"
     beta: float
     scale: float
     oracle: float
@@ -99,7 +101,7 @@ class RerankerTrainer:
         chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
         identity = fingerprint(list(chosen.items()), trees, dev or [])
         kept = Checkpoint(steps / "mining", identity) if steps else None
-        scorer = self._learn(training, parser.scale_, kept)
+        scorer = self._learn(parser, training, kept)
         return self._tune(
             LearntReranker(parser, scorer, 1.0, parser.scale_, oracle, uas, np.nan, np.nan, True),
             tuning,
@@ -136,10 +138,10 @@ class RerankerTrainer:
 
     def _learn(
         self,
+        parser: DependencyParser,
         training: TrainingLists,
-        scale: float,
         kept: Checkpoint | None,
-    ) -> "LinearScorer | KernelScorer":
+    ) -> "ListScorer":
         lists, right = training.lists, training.right
         what = "was added to" if self.reranker.target == "gold" else "is missing in"
         report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
@@ -154,7 +156,12 @@ class RerankerTrainer:
             from treewright.rerank.kernelized import KernelScorer
 
             return KernelScorer(degree, **options).fit(lists, right, client=self.client)
-        problem = list_problem(lists.indptr, right, base_scores=lists.scores * scale)
+        if self.reranker.learner == "network":
+            from treewright.rerank.network_kernel import NetworkKernelScorer
+
+            random_state = self.reranker.random_state
+            return NetworkKernelScorer(random_state=random_state).attach(parser).fit(lists, right)
+        problem = list_problem(lists.indptr, right, base_scores=lists.scores * parser.scale_)
         scorer = LinearScorer(
             self._features(),
             ranker=self.reranker.ranker,

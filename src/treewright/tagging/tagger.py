@@ -391,7 +391,7 @@ def jackknife(
     tagger = tagger or Tagger()
     options = {"epochs": tagger.epochs, "random_state": tagger.random_state}
     parts, description = deal_folds(trees, folds, random_state=random_state)
-    report(f"tagging as if new: {description}")
+    report(f"tags by jackknifing: {description}")
     bare = [_tagged_words(tree) for tree in trees]
     tagged = list(trees)
     found = map_jobs(
@@ -399,7 +399,7 @@ def jackknife(
         parts,
         n_jobs=n_jobs,
         client=client,
-        what="tagging as if new",
+        what="tagging folds",
         unit="folds",
     )
     for part, tags in zip(parts, found, strict=True):

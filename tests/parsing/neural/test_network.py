@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracle.dependency.arborescence import marginals
 from oracle.dependency.arborescence import trees as all_trees
 from oracle.dependency.charts import all_trees as projective_trees
 from oracle.dependency.parts import tree_parts, words_in
@@ -15,6 +16,7 @@ from treewright.data.vocab import Vocabulary
 from treewright.parsing.neural.batches import make_batches
 from treewright.parsing.neural.inference import NetworkRunner
 from treewright.parsing.neural.inputs import WordInputs
+from treewright.parsing.neural.probabilities import head_probabilities
 from treewright.parsing.neural.sizes import BiaffineSettings, weight_shapes
 from treewright.progress import messages_to
 
@@ -186,3 +188,34 @@ def test_training_goes_on_from_a_checkpoint_to_the_same_weights(trees, tmp_path)
 def test_another_seed_gives_other_weights(trees):
     found = [make_trainer(trees[:20], epochs=1, random_state=seed).train(trees[:20], None) for seed in (0, 1)]
     assert not np.array_equal(found[0]["arc_matrix"], found[1]["arc_matrix"])
+
+
+@pytest.mark.parametrize("loss", ["projective", "matrix-tree"])
+def test_networks_of_whole_trees_are_scored_by_the_probabilities_of_arcs_in_trees(loss):
+    trees = tw.make_treebank(60, random_state=3).dependencies
+    trainer = make_trainer(trees, epochs=6, loss=loss)
+    trainer.train(trees, None)
+    uas, _ = trainer.evaluate(trees)
+    network = trainer._network
+    n_right = 0
+    with torch.no_grad():
+        for tree in trees:
+            batch = trainer._inputs.pad([tree])
+            scores = network.score_arcs(network.encode(batch))[0].double().numpy().T
+            probable = head_probabilities(np.ascontiguousarray(scores), loss, single_root=True)
+            n_right += (probable[:, 1:].argmax(axis=0) == tree.heads).sum()
+    assert uas == pytest.approx(100 * n_right / sum(map(len, trees)))
+
+
+def test_probabilities_of_heads_are_of_each_word_or_of_all_trees():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(4, 4))
+    expected = np.array(marginals(scores.tolist())[0])
+    found = head_probabilities(scores, "matrix-tree", single_root=True)
+    np.testing.assert_allclose(found[:, 1:], expected[:, 1:], atol=1e-9)
+    alone = head_probabilities(scores, "head", single_root=True)
+    exponents = np.exp(scores)
+    np.fill_diagonal(exponents, 0)
+    np.testing.assert_allclose(
+        np.where(np.eye(4), 0, alone)[:, 1:], (exponents / exponents.sum(axis=0))[:, 1:], atol=1e-12
+    )

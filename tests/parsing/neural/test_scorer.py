@@ -228,3 +228,112 @@ def test_the_command_line_trains_a_network(fail, monkeypatch, bank, tmp_path):
     with pytest.raises(SystemExit, match="0"):
         main()
     assert tw.load(tmp_path / "n.tw").scorer_.units == 8
+
+
+def test_a_trained_network_is_added_to_a_trained_parser(bank, alone, both):
+    linear = tw.DependencyParser(**LINEAR).fit(bank[:150], bank[150:])
+    found = linear.with_scorer(alone.scorer_, bank[150:])
+    assert same(found.predict(bank[150:]), both.predict(bank[150:]))
+    assert found.scale_ == both.scale_
+    assert linear.linear_scorer is linear.scorer_  # as it was
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda bank, alone: (alone, tw.NeuralScorer(), bank), "expected a PartScorer that is fitted"),
+        (lambda bank, alone: (alone, alone.scorer_, bank), "expected a linear model to add one to"),
+        (lambda bank, alone: (alone, alone.scorer_, []), "expected"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(bank, alone, change, message):
+    parser, scorer, dev = change(bank[150:], alone)
+    with pytest.raises(InputError, match=message):
+        parser.with_scorer(scorer, dev)
+
+
+def test_the_temperature_makes_heads_of_other_sentences_most_probable(bank, alone):
+    scorer = alone.scorer_
+    batch = Batch(bank[150:], alone.encoder_.encode(bank[150:]))
+    words = [np.arange(1, len(tree) + 1) for tree in bank[150:]]
+
+    def loss(temperature):
+        found = scorer.with_params()
+        for name in ("inputs_", "labels_", "fits_", "weights_"):
+            setattr(found, name, getattr(scorer, name))
+        found.temperature_ = temperature
+        found.restore()
+        ready = found.prepare(batch)
+        pairs = zip(bank[150:], words, strict=True)
+        return -sum(ready.score_arcs(tree)[tree.heads, each].sum() for tree, each in pairs)
+
+    best = loss(scorer.temperature_)
+    assert best < loss(0.8 * scorer.temperature_)
+    assert best < loss(1.25 * scorer.temperature_)
+
+
+def test_only_words_under_the_root_are_roots(bank):
+    scorer = tw.NeuralScorer(**{**SMALL, "epochs": 1, "learning_rate": 1e-6})
+    scorer.start(bank[:40])
+    names = np.array(scorer.relations)
+    for tree in bank[150:160]:
+        (scores,) = scorer.score_relations([tree], [tree.heads])
+        np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1)
+        assert ((names[scores.argmax(axis=1)] == "root") == (tree.heads == 0)).all()
+
+
+def test_order_follows_the_parts_that_are_scored():
+    scorer = tw.NeuralScorer()
+    assert scorer.order == 1
+    assert scorer.set_params(second_order=True).order == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "scorer", "message"),
+    [
+        ({"epochs": 3}, {}, "epochs=3 has no effect on a scorer that learns by itself"),
+        (
+            {"decoder": "spanning"},
+            {"second_order": True},
+            "of order 2; expected one that scores arcs",
+        ),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(bank, params, scorer, message):
+    with pytest.raises(InputError, match=message):
+        tw.DependencyParser(scorer=tw.NeuralScorer(**SMALL, **scorer), **params).fit(bank[:10])
+
+
+def test_without_a_dev_set_sentences_put_aside_choose_the_epoch(bank):
+    told = []
+    with messages_to(told.append):
+        tw.DependencyParser(scorer=tw.NeuralScorer(**{**SMALL, "epochs": 2})).fit(bank[:60])
+    assert any("dev UAS" in text for text in told)
+
+
+def test_a_compact_file_is_smaller_and_scores_are_nearly_the_same(bank, tmp_path):
+    scorer = tw.NeuralScorer(**{**SMALL, "units": 64, "arc_size": 64})
+    scorer.start(bank[:100])
+    sizes, found = {}, {}
+    for compact in (False, True):
+        path = tmp_path / f"{compact}.network"
+        scorer.save(path, compact=compact)
+        sizes[compact], found[compact] = path.stat().st_size, tw.load(path)
+    assert sizes[True] < 0.75 * sizes[False]
+    heads = [
+        np.concatenate([each.score_arcs(tree)[:, 1:].argmax(axis=0) for tree in bank[150:]])
+        for each in found.values()
+    ]
+    assert (heads[0] == heads[1]).mean() > 0.9
+    found[True].save(tmp_path / "again", compact=True)
+    assert tw.load(tmp_path / "again").score_arcs(bank[150]).shape == (len(bank[150]) + 1,) * 2
+
+
+def test_units_of_another_size_are_refused(alone, tmp_path):
+    alone.scorer_.save(tmp_path / "model", compact=True)
+    state = load_state(tmp_path / "model")
+    name = next(each for each in state.arrays if each.endswith(":units"))
+    state.arrays[name] = state.arrays[name][:-1]
+    save_state(state, tmp_path / "damaged")
+    with pytest.raises(FormatError, match="a unit for each row"):
+        tw.load(tmp_path / "damaged")

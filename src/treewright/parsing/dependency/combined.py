@@ -1,6 +1,6 @@
 """Two scorers under one chart: their scores of the same parts are added."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Annotated, Self
 
@@ -13,12 +13,14 @@ from treewright.learn.weights import LARGEST_WEIGHT
 from treewright.model import Submodel, Value, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
-from treewright.parsing.dependency.decoders import ChartDecoder
+from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, lattice_marginals
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
 
 N_ROUNDS = 2
 """In which the weight of the scorer, and the scale of both, are found in turn."""
+MAX_WEIGHED = 500
+"""Sentences that the weight is found with, evenly spaced among those given."""
 RELATION_WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -88,21 +90,45 @@ class CombinedScorer(PartScorer):
 
 def combine(scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch) -> CombinedScorer:
     """Return the scorer with the weight under which the gold heads of sentences are most probable."""
-    ready = scorer.prepare(batch)
     heads = [tree.heads for tree in batch.trees]
-    scale = 1.0
-
-    def loss(scale: float, weight: float) -> float:
-        weighted = copy(ready)
-        weighted.weight = weight
-        return gold_loss(decoder.marginals(weighted, batch, scale)[1], heads)
-
+    find = _weighted_marginals(scorer.prepare(batch), decoder, batch)
     weight = scorer.weight
     for _ in range(N_ROUNDS):
-        scale = best_scale(lambda found, weight=weight: loss(found, weight))  # type: ignore[misc]
+        scale = best_scale(lambda found, weight=weight: gold_loss(find(found, weight), heads))  # type: ignore[misc]
         # The share of the other scorer in the logarithms of probabilities is what is looked for.
-        weight = best_scale(lambda share, scale=scale: loss(scale, share / scale)) / scale  # type: ignore[misc]
+        share = best_scale(lambda found, scale=scale: gold_loss(find(scale, found / scale), heads))  # type: ignore[misc]
+        weight = share / scale
     return CombinedScorer(scorer.linear, scorer.other, weight)
+
+
+def _weighted_marginals(
+    scorer: CombinedScorer, decoder: ChartDecoder, batch: Batch
+) -> Callable[[float, float], list[npt.NDArray[np.float64]]]:
+    """Return a function of a scale and a weight that returns the probabilities of arcs."""
+
+    def weighted(weight: float) -> CombinedScorer:
+        found = copy(scorer)
+        found.weight = weight
+        return found
+
+    if not isinstance(decoder, ProjectiveDecoder):
+        return lambda scale, weight: decoder.marginals(weighted(weight), batch, scale)[1]
+    # Which parts there are does not depend on the weight, so both scorers score them once.
+    linear, sums = (decoder.whole_lattices(weighted(weight), batch) for weight in (0.0, 1.0))
+
+    def find(scale: float, weight: float) -> list[npt.NDArray[np.float64]]:
+        return [
+            lattice_marginals(
+                lattice,
+                {
+                    kind: scale * (mine + weight * (other.scores[kind] - mine))
+                    for kind, mine in lattice.scores.items()
+                },
+            )[1]
+            for lattice, other in zip(linear, sums, strict=True)
+        ]
+
+    return find
 
 
 def best_relation_weight(labeler: Labeler, scorer: PartScorer, batch: Batch) -> tuple[float, float]:

@@ -39,6 +39,8 @@ from treewright.parsing.dependency.pruning import (
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
+SCORED_SHARE = 0.1
+"""Factor of the pruning threshold where a scorer prunes."""
 FAR = 1000.0
 """Below any score, where exponentials are 0."""
 
@@ -160,6 +162,11 @@ class ChartDecoder(Model):
             log_sums[number], squares[number] = self._find_marginals(scorer, batch, number, arcs, scale)
         return log_sums, [squares[number] for number in range(corpus.n_sentences)]
 
+    def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:
+        """Return a function that takes a scale and returns the squares of `marginals`."""
+        ready = scorer.prepare(batch)
+        return lambda scale: self.marginals(ready, batch, scale)[1]
+
     @abstractmethod
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> "Rival":
         """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
@@ -179,7 +186,8 @@ class ProjectiveDecoder(ChartDecoder):
     lifting : {"path", "head", "head+path", "baseline"}
         How crossing arcs are made projective, and brought back.
     threshold : float
-        Minimum probability of a head, relative to the best head's, where the scorer prunes.
+        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a tenth of this
+        is used, since networks are overconfident.
     max_heads : int
         Maximum number of heads per word where the scorer prunes.
 
@@ -233,7 +241,7 @@ class ProjectiveDecoder(ChartDecoder):
         square = scorer.score_arcs(batch.trees[number])
         filters: list[ArcFilter] = []
         if square is not None:
-            limits = float(self.threshold), self.max_heads
+            limits = SCORED_SHARE * float(self.threshold), self.max_heads
             filters.append(ScoredFilter(square, self.single_root_, *limits))
         if self.pruner_ is not None:
             filters.append(StagedFilter(self.pruner_.stages_, take_sentence(batch.corpus, number)))
@@ -246,6 +254,24 @@ class ProjectiveDecoder(ChartDecoder):
         numbers = range(batch.corpus.n_sentences)
         scorer = scorer.prepare(batch)
         return [self._lattice(scorer, batch, number, {}, is_whole=False) for number in numbers]
+
+    def scaled_marginals(self, scorer: PartScorer, batch: Batch) -> Callable[[float], list[Square]]:
+        """Return a function that takes a scale and returns the squares of `marginals`.
+
+        Parts of a scorer that is not compiled are scored once, whatever the scale.
+        """
+        if scorer.compiled() is not None:
+            return super().scaled_marginals(scorer, batch)
+        lattices = self.whole_lattices(scorer, batch)
+        return lambda scale: [
+            lattice_marginals(each, {kind: scale * scores for kind, scores in each.scores.items()})[1]
+            for each in lattices
+        ]
+
+    def whole_lattices(self, scorer: PartScorer, batch: Batch) -> list[Lattice]:
+        """Return for each sentence, which must have words, a lattice that has a tree."""
+        scorer = scorer.prepare(batch)
+        return [self.lattice(scorer, batch, number, {}) for number in range(batch.corpus.n_sentences)]
 
     def find_rival(self, scorer: PartScorer, batch: Batch, number: int) -> Rival:
         """Return the tree of a sentence that most nearly beats the gold tree, and how they differ."""
@@ -285,8 +311,13 @@ class ProjectiveDecoder(ChartDecoder):
         self, scorer: PartScorer, batch: Batch, number: int, fixed: FixedHeads, scale: float
     ) -> tuple[float, Square]:
         lattice = self.lattice(scorer, batch, number, fixed)
-        rows, log_sum = lattice.marginals({kind: scale * scores for kind, scores in lattice.scores.items()})
-        return log_sum, np.vstack([np.zeros(len(rows) + 1), rows]).T
+        return lattice_marginals(lattice, {kind: scale * scores for kind, scores in lattice.scores.items()})
+
+
+def lattice_marginals(lattice: Lattice, scores: PartScores) -> tuple[float, Square]:
+    """Return the logarithm of the sum over all trees, and the square of the probabilities of arcs."""
+    rows, log_sum = lattice.marginals(scores)
+    return log_sum, np.vstack([np.zeros(len(rows) + 1), rows]).T
 
 
 class SpanningDecoder(ChartDecoder):

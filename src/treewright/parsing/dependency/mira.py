@@ -197,8 +197,8 @@ class _Progress:
 
 
 @dataclass(frozen=True)
-class HingeTrainer:
-    """Trains any scorer by the gradients of a structured hinge loss.
+class ScorerTrainer:
+    """Trains any scorer: by itself, and by the gradients of a structured hinge loss, if it takes these.
 
     In each sentence, the best tree is found after every wrong arc has gained 1. Where that is not the gold
     tree, the scorer is handed 1 for each part of it that the gold tree lacks, and -1 for each that it lacks

@@ -47,6 +47,7 @@ from treewright.tagging.tagger import Tagger
 PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
+EPOCHS = 6
 LINEAR_ONLY = ("k", "runs", "bound", "table_bits", "templates", "patience")
 """Parameters of the linear model and its training, which a scorer of the user's does not have."""
 Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
@@ -184,7 +185,7 @@ class DependencyParser(DependencyAnnotator):
         *,
         order: Literal[1, 2, 3] = 3,
         k: Count = 10,
-        epochs: Count = 6,
+        epochs: Count = EPOCHS,
         runs: Count = 4,
         tags: TagSource = "gold",
         decoder: Literal["projective", "spanning"] = "projective",
@@ -266,9 +267,45 @@ class DependencyParser(DependencyAnnotator):
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
 
+    def with_scorer(self, scorer: PartScorer, dev: Sequence[DepTree]) -> Self:
+        """Return a parser that adds the scores of a trained scorer to those of this parser's linear model.
+
+        It is the parser that ``combine="sum"`` trains, without training the linear model again.
+
+        Parameters
+        ----------
+        scorer : PartScorer
+            A fitted one, as `NeuralScorer`.
+        dev : sequence of DepTree
+            Gold trees that neither has been trained on, by which both are weighed and calibrated.
+        """
+        self.check_is_fitted()
+        check_trees(dev)
+        if not isinstance(scorer, PartScorer) or not scorer.is_fitted:
+            raise InputError(f"scorer is {scorer!r}; expected a PartScorer that is fitted")
+        if not isinstance(self.scorer_, LinearPartScorer):
+            raise InputError("the parser has a scorer of its own; expected a linear model to add one to")
+        if not any(len(tree) for tree in dev):
+            raise InputError("the dev set has no words; expected some")
+        found = self.with_params(scorer=scorer, combine="sum")
+        return found._set_learnt(ParserTrainer(found).add_scorer(self._all_learnt, scorer, dev))
+
     def with_learnt(self, learnt: LearntParser) -> Self:
         """Return a parser with the same parameters that has learnt this."""
         return self.with_params()._set_learnt(learnt)
+
+    @property
+    def _all_learnt(self) -> LearntParser:
+        return LearntParser(
+            self.tagger_,
+            self.encoder_,
+            self.decoder_,
+            self.labeler_,
+            self.recall_,
+            self.scorer_,
+            self.scale_,
+            self.relation_weight_,
+        )
 
     def _set_learnt(self, learnt: LearntParser) -> Self:
         self.tagger_, self.encoder_, self.decoder_, self.labeler_ = learnt[:4]
@@ -530,7 +567,7 @@ class DependencyParser(DependencyAnnotator):
     def _check(self, trees: Sequence[DepTree], dev: Sequence[DepTree] | None) -> None:
         check_params(self)
         check_trees(trees)
-        if self.decoder == "spanning" and self.order != 1:
+        if self.decoder == "spanning" and self.learns_linear and self.order != 1:
             found = f"{setting('decoder', self.decoder)} and {setting('order', self.order)}"
             raise InputError(f"{found}; expected {setting('order', 1)}")
         if self.patience is not None and not dev:
@@ -543,6 +580,12 @@ class DependencyParser(DependencyAnnotator):
             raise InputError(f"scorer is {self.scorer!r}; expected a PartScorer")
         if self.scorer is not None and not (self.scorer.fields and self.scorer.is_fitted):
             self.scorer.check_options()
+        if self.decoder == "spanning" and self.scorer is not None and self.scorer.order != 1:
+            found = f"{setting('decoder', self.decoder)} and a scorer of order {self.scorer.order}"
+            raise InputError(f"{found}; expected one that scores arcs alone")
+        if not self.learns_linear and self.epochs != EPOCHS and not self.scorer_has("update"):
+            found = f"{setting('epochs', self.epochs)} has no effect on a scorer that learns by itself"
+            raise InputError(f"{found}; expected epochs of the scorer")
         if self.combine and self.scorer is None:
             raise InputError(f"{setting('combine', self.combine)} without a scorer; expected one to combine")
         if self.combine == "joint" and not self.scorer_has("score_arcs"):

@@ -127,7 +127,7 @@ class Pruner(Model):
             parts,
             n_jobs=n_jobs,
             client=client,
-            what="pruning as if new",
+            what="pruning folds",
             unit="folds",
         )
         arcs = self._room(corpus)

@@ -17,12 +17,23 @@ from treewright.model import State
 from treewright.native.dependency.pruning import KeptArcs
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
-from treewright.parsing.dependency.combined import CombinedScorer, best_relation_weight, combine
+from treewright.parsing.dependency.combined import (
+    MAX_WEIGHED,
+    CombinedScorer,
+    best_relation_weight,
+    combine,
+)
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
 from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.linear import LinearPartScorer
-from treewright.parsing.dependency.mira import AfterEpoch, EpochReport, GivenScores, HingeTrainer, MiraTrainer
+from treewright.parsing.dependency.mira import (
+    AfterEpoch,
+    EpochReport,
+    GivenScores,
+    MiraTrainer,
+    ScorerTrainer,
+)
 from treewright.parsing.dependency.pruning import Pruner
 from treewright.progress import prefixed, report, silenced
 from treewright.scale import Client, map_jobs
@@ -98,7 +109,9 @@ class ParserTrainer:
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
         prepared = self._restore(trees) or self._prepare(trees)
         other = self._learn_other(prepared, held_out) if parser.combine else None
-        learnt = self._learn_structure(prepared, dev, other)
+        learnt = self._learn_structure(prepared, dev, other, held_out)
+        if other is None and held_out:
+            learnt.scorer.calibrate(self._as_parsed(learnt, held_out))
         if other is not None:
             learnt = self._combine(learnt, other, held_out)
         if held_out and not parser.jackknife:
@@ -279,7 +292,7 @@ class ParserTrainer:
             missing,
             n_jobs=self.parser.n_jobs,
             client=self.client,
-            what="parsing as if new",
+            what="parsing folds",
             unit="folds",
             keep=keep,
         )
@@ -299,9 +312,16 @@ class ParserTrainer:
         return State("Fold", {"scale": scale}, {"heads": np.concatenate(words)})
 
     def _learn_structure(
-        self, prepared: PreparedTraining, dev: Sequence[DepTree] | None, other: PartScorer | None = None
+        self,
+        prepared: PreparedTraining,
+        dev: Sequence[DepTree] | None,
+        other: PartScorer | None = None,
+        held_out: Sequence[DepTree] | None = None,
     ) -> LearntParser:
-        """Train the scorer; with `other`, a linear one to be combined with it."""
+        """Train the scorer; with `other`, a linear one to be combined with it.
+
+        A scorer of the user's may choose by `held_out` sentences, which are those of `dev` if there are any.
+        """
         parser, learnt = self.parser, prepared.learnt
         is_joint = other is not None and parser.combine == "joint"
 
@@ -336,7 +356,7 @@ class ParserTrainer:
                 after_epoch=after_epoch,
             )
         else:
-            scorer = self._train_own(learnt.scorer, prepared, dev, after_epoch)
+            scorer = self._train_own(learnt.scorer, prepared, held_out, after_epoch)
         return learnt._replace(scorer=scorer)
 
     def _train_own(
@@ -348,7 +368,7 @@ class ParserTrainer:
     ) -> PartScorer:
         """Train the user's scorer."""
         parser, learnt = self.parser, prepared.learnt
-        return HingeTrainer(parser.epochs, parser.random_state).train(
+        return ScorerTrainer(parser.epochs, parser.random_state).train(
             scorer,
             learnt.decoder,
             Batch(prepared.trees, prepared.corpus),
@@ -364,7 +384,10 @@ class ParserTrainer:
             report(str(found))
             return 0.0
 
-        return self._train_own(self._own_scorer(), prepared, dev, after_epoch)
+        scorer = self._train_own(self._own_scorer(), prepared, dev, after_epoch)
+        if dev:
+            scorer.calibrate(self._as_parsed(prepared.learnt, dev))
+        return scorer
 
     def _jackknifed_scores(self, prepared: PreparedTraining) -> GivenScores:
         """Return scores of all arcs of the training sentences, by scorers that have not seen them."""
@@ -392,9 +415,18 @@ class ParserTrainer:
         assert self.parser.scorer is not None
         scorer = self.parser.scorer.with_params()
         scorer.start([tree for number, tree in enumerate(prepared.trees) if number not in aside])
-        scorer = scorer.prepare(Batch(mine, prepared.learnt.encoder.encode(mine)))
+        batch = Batch(mine, prepared.learnt.encoder.encode(mine))
+        scorer.calibrate(batch)
+        scorer = scorer.prepare(batch)
         squares = [np.asarray(scorer.score_arcs(tree), dtype=np.float64) for tree in mine]
         return State("ScoredFold", {}, {"scores": np.concatenate([each.ravel() for each in squares])})
+
+    def add_scorer(self, learnt: LearntParser, scorer: PartScorer, dev: Sequence[DepTree]) -> LearntParser:
+        """Return a parser whose linear model is combined with another scorer, both of them trained."""
+        scorer = deepcopy(scorer)
+        scorer.calibrate(self._as_parsed(learnt, dev))
+        learnt = self._combine(learnt, scorer, dev)
+        return learnt._replace(scale=self._calibrate(learnt, dev))
 
     def _combine(
         self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None
@@ -404,11 +436,12 @@ class ParserTrainer:
         both = CombinedScorer(learnt.scorer, other)
         learnt = learnt._replace(scorer=both)
         if held_out:
-            batch = self._as_parsed(learnt, held_out)
-            both = combine(both, learnt.decoder, batch)
+            some = held_out[:: -(-len(held_out) // MAX_WEIGHED)]
+            both = combine(both, learnt.decoder, self._as_parsed(learnt, some))
             report(f"combined: the scorer has the weight {both.weight:.3f} beside the linear model")
             learnt = learnt._replace(scorer=both)
             if learnt.labeler is not None and both.relations:
+                batch = self._as_parsed(learnt, held_out)
                 weight, share = best_relation_weight(learnt.labeler, both.prepare(batch), batch)
                 report(f"relations: weight {weight:g}, {100 * share:.2f}% right for gold heads")
                 learnt = learnt._replace(relation_weight=weight)
@@ -425,9 +458,9 @@ class ParserTrainer:
     def _calibrate(self, learnt: LearntParser, held_out: Sequence[DepTree]) -> float:
         """Return the scale under which the heads of these sentences are most probable."""
         batch = self._as_parsed(learnt, held_out)
-        scorer = learnt.scorer.prepare(batch)
         heads = [tree.heads for tree in batch.trees]
-        return best_scale(lambda scale: gold_loss(learnt.decoder.marginals(scorer, batch, scale)[1], heads))
+        find = learnt.decoder.scaled_marginals(learnt.scorer, batch)
+        return best_scale(lambda scale: gold_loss(find(scale), heads))
 
     def _describe_calibration(self, learnt: LearntParser, trees: Sequence[DepTree]) -> str:
         """Say what scores are multiplied by and how far that makes them probabilities."""

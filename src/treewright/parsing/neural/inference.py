@@ -191,6 +191,23 @@ class NetworkRunner(EncoderRunner):
             found.update(zip(numbers, self._score(states, lengths), strict=True))
         return [found[number] for number in range(len(trees))]
 
+    def arc_vectors(self, trees: Sequence[DepTree]) -> list[tuple[Floats, Floats]]:
+        """Return what arcs of each sentence are scored by: vectors of words as modifiers and as heads.
+
+        Returns
+        -------
+        list of (array, array)
+            The root is the first row of each, (n + 1, size).
+        """
+        found: dict[int, tuple[Floats, Floats]] = {}
+        size = self._arc_size
+        for numbers, states in self.encode(trees):
+            top = _rectify(_multiply(states, self._top, self._top_bias))
+            ends = np.cumsum([len(trees[number]) + 1 for number in numbers])[:-1]
+            for number, rows in zip(numbers, np.split(top, ends), strict=True):
+                found[number] = rows[:, size : 2 * size], rows[:, :size]
+        return [found[number] for number in range(len(trees))]
+
     def label_scores(
         self, sentences: Sequence[ReadSentence], heads: Sequence[npt.NDArray[np.int32]]
     ) -> list[Floats]:

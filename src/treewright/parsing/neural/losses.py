@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from treewright.parsing.neural.network import ParserNetwork
+from treewright.parsing.neural.probabilities import marginals_by
 from treewright.parsing.neural.sizes import PART_ROLES
 
 PRUNING_THRESHOLD, MAX_HEADS = 1e-3, 6
@@ -31,10 +32,7 @@ def tree_loss(kind: str, *, single_root: bool) -> Callable[[Tensor, Tensor, Tens
         Among all projective trees, or all trees.
     single_root : bool
     """
-    if kind == "projective":
-        from treewright.native.dependency.eisner import arc_marginals as fill_marginals
-    else:
-        from treewright.native.dependency.arborescence import matrix_tree_marginals as fill_marginals
+    fill_marginals = marginals_by(kind)
 
     class LogSums(torch.autograd.Function):
         """The logarithm of the sum over all trees; its derivatives are the marginals of arcs."""

@@ -18,16 +18,20 @@ from treewright.checkpoint import Checkpoint
 from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.errors import InputError
-from treewright.model import ListOf, Submodel, Value, expect, saved
+from treewright.model import Array, ListOf, Submodel, Value, expect, saved
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
+from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.neural.devices import find_device
 from treewright.parsing.neural.encoders import check_folder
 from treewright.parsing.neural.inference import NetworkRunner, ReadSentence, Weights
 from treewright.parsing.neural.inputs import WordInputs
+from treewright.parsing.neural.probabilities import head_probabilities, log_probabilities, log_sum
 from treewright.parsing.neural.sizes import PART_ROLES, BiaffineSettings, weight_shapes
 from treewright.parsing.neural.vectors import DEFAULT_MAX_VECTORS
-from treewright.parsing.neural.weights import NetworkWeights, round_weights
-from treewright.progress import prefixed
+from treewright.parsing.neural.weights import NetworkWeights
+
+UNFIT = -100.0
+"""The score of a relation to the root that only words under others have, and the other way round."""
 
 
 class NeuralScorer(PartScorer):
@@ -91,8 +95,12 @@ class NeuralScorer(PartScorer):
     inputs_ : WordInputs
     labels_ : Vocabulary
         The relations.
+    fits_ : array of bool, (2, n_relations)
+        Which relations words under another word, and words under the root, may have.
     weights_ : list of dict of str to ndarray
         Of each network.
+    temperature_ : float
+        What scores of arcs are divided by, so that their probabilities are those of sentences not trained on.
     """
 
     EFFECTIVE_IF: ClassVar = {
@@ -105,11 +113,15 @@ class NeuralScorer(PartScorer):
     fields = saved(
         inputs_=Submodel(WordInputs),
         labels_=Value(encode=lambda found: found.strings, decode=Vocabulary),
+        fits_=Array("b", 2),
         weights_=ListOf(NetworkWeights()),
+        temperature_=Value(Annotated[float, Range(0.01, 100)]),
     )
     inputs_: WordInputs
     labels_: Vocabulary
-    weights_: list[Weights]
+    fits_: npt.NDArray[np.bool_]
+    weights_: Sequence[Weights]
+    temperature_: float
 
     def __init__(
         self,
@@ -121,8 +133,8 @@ class NeuralScorer(PartScorer):
         second_order: bool = False,
         part_size: Count = 64,
         dropout: Annotated[float, Range(0, 0.9)] = 0.33,
-        epochs: Count = 60,
-        learning_rate: Annotated[float, Range(0, 1)] = 2e-3,
+        epochs: Count = 80,
+        learning_rate: Annotated[float, Range(1e-8, 1)] = 2e-3,
         loss: Literal["head", "projective", "matrix-tree"] = "head",
         min_count: Count = 2,
         networks: Count = 1,
@@ -143,7 +155,6 @@ class NeuralScorer(PartScorer):
         self.label_size = label_size
         self.second_order = second_order
         self.part_size = part_size
-        self.order = 2 if second_order else 1
         self.dropout = dropout
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -160,6 +171,11 @@ class NeuralScorer(PartScorer):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        """The highest order of parts that are scored."""
+        return 2 if self.second_order else 1
 
     def check_options(self) -> None:
         """Refuse files and devices that are not there, and a missing PyTorch."""
@@ -181,8 +197,8 @@ class NeuralScorer(PartScorer):
         if self.is_fitted:
             return
         check_params(self)
-        torch = require("torch", "neural")
-        from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings
+        require("torch", "neural")
+        from treewright.parsing.neural.training import NetworkTrainer, TrainingSettings, train_networks
 
         if self.tune_encoder and self.networks > 1:
             found = f"{setting('networks', self.networks)} with {setting('tune_encoder', True)}"
@@ -199,33 +215,48 @@ class NeuralScorer(PartScorer):
             inputs.encoder.place(device)
         labels = Vocabulary.from_counts(Counter(relation for tree in trees for relation in tree.deprels))
         single_root = all((tree.heads == 0).sum() == 1 for tree in trees if len(tree))
-        networks: list[Weights] = []
-        n_threads = torch.get_num_threads()
-        torch.set_num_threads(self.n_jobs)
-        try:
-            for number in range(self.networks):
-                settings = TrainingSettings(
-                    epochs=self.epochs,
-                    learning_rate=self.learning_rate,
-                    loss=self.loss,
-                    single_root=single_root,
-                    device=device,
-                    precision=self.precision,
-                    patience=self.patience if dev else None,
-                    random_state=self.random_state + number,
-                    tune_encoder=self.tune_encoder,
-                    encoder_learning_rate=self.encoder_learning_rate,
-                )
-                name = f"network{number}"
-                trainer = NetworkTrainer(inputs, labels, self._settings, settings, checkpoint, name)
-                with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
-                    weights = trainer.train([tree for tree in trees if len(tree)], dev)
-                # Scores must not change by saving, so the weights are rounded now.
-                networks.append(round_weights(weights))
-        finally:
-            torch.set_num_threads(n_threads)
-        self.inputs_, self.labels_, self.weights_ = inputs, labels, networks
+        sentences = [tree for tree in trees if len(tree)]
+
+        def train(number: int) -> Weights:
+            settings = TrainingSettings(
+                epochs=self.epochs,
+                learning_rate=self.learning_rate,
+                loss=self.loss,
+                single_root=single_root,
+                device=device,
+                precision=self.precision,
+                patience=self.patience if dev else None,
+                random_state=self.random_state + number,
+                tune_encoder=self.tune_encoder,
+                encoder_learning_rate=self.encoder_learning_rate,
+            )
+            name = f"network{number}"
+            trainer = NetworkTrainer(inputs, labels, self._settings, settings, checkpoint, name)
+            return trainer.train(sentences, dev)
+
+        self.weights_ = train_networks(self.networks, self.n_jobs, train)
+        self.inputs_, self.labels_ = inputs, labels
+        self.fits_ = np.zeros((2, len(labels.strings)), dtype=np.bool_)
+        for tree in trees:
+            self.fits_[(tree.heads == 0).astype(np.int64), labels.ids(tree.deprels) - 1] = True
+        self.temperature_ = 1.0
         self.restore()
+
+    def calibrate(self, batch: Batch) -> None:
+        """Find the temperature under which the heads of these sentences are most probable."""
+        trees = [tree for tree in batch.trees if len(tree)]
+        single_root = all((tree.heads == 0).sum() == 1 for tree in trees)
+        self.temperature_ = 1.0
+        ready = self.prepare(batch)
+        squares = [ready.score_arcs(tree) for tree in trees]
+
+        def loss(scale: float) -> float:
+            probable = [
+                head_probabilities(scale * square, self.loss, single_root=single_root) for square in squares
+            ]
+            return gold_loss(probable, [tree.heads for tree in trees])
+
+        self.temperature_ = 1 / best_scale(loss)
 
     @property
     def _settings(self) -> BiaffineSettings:
@@ -266,11 +297,25 @@ class NeuralScorer(PartScorer):
 
     def score_arcs(self, tree: DepTree) -> npt.NDArray[np.float64]:
         """Return the logarithms of the probabilities of heads, each word for itself; heads are rows."""
-        arcs = _mean([one.arcs for one in self._sentences(tree)])
-        np.fill_diagonal(arcs, -np.inf)
-        arcs[:, 0] = 0.0
-        found: npt.NDArray[np.float64] = arcs - _log_sum(arcs, axis=0)
-        np.fill_diagonal(found, 0.0)
+        return log_probabilities(_mean([one.arcs for one in self._sentences(tree)]) / self.temperature_)
+
+    def arc_vectors(
+        self, trees: Sequence[DepTree]
+    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+        """Return what arcs of each sentence are scored by, by all networks.
+
+        Returns
+        -------
+        list of (array, array)
+            Vectors of words as modifiers, (n_networks, n, size + 1), with a 1 at the end for biases, and as
+            heads, (n_networks, n + 1, size); the first head is the root.
+        """
+        read = [runner.arc_vectors(trees) for runner in self._runners]
+        found = []
+        for each in zip(*read, strict=True):
+            modifiers, heads = (np.array(side, dtype=np.float64) for side in zip(*each, strict=True))
+            below = modifiers[:, 1:]
+            found.append((np.concatenate([below, np.ones_like(below[:, :, :1])], axis=2), heads))
         return found
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
@@ -281,7 +326,8 @@ class NeuralScorer(PartScorer):
             if kind in parts.kinds:
                 words, read = parts.words(kind), self._sentences(tree)
                 pairs = zip(self._runners, read, strict=True)
-                found[kind] = _mean([runner.part_scores(kind, one, words) for runner, one in pairs])
+                scores = _mean([runner.part_scores(kind, one, words) for runner, one in pairs])
+                found[kind] = scores / self.temperature_
         return found
 
     def score_relations(
@@ -293,12 +339,16 @@ class NeuralScorer(PartScorer):
             runner.label_scores([each[number] for each in read], heads)
             for number, runner in enumerate(self._runners)
         ]
-        scores = [_mean(each) for each in zip(*found, strict=True)]
-        return [each - _log_sum(each, axis=1) if len(each) else each for each in scores]
+        scores = [
+            np.where(self.fits_[(above == 0).astype(np.int64)], _mean(each), UNFIT)
+            for above, *each in zip(heads, *found, strict=True)
+        ]
+        return [each - log_sum(each, axis=1) if len(each) else each for each in scores]
 
     def check_fitted_state(self) -> None:
         """Check that the networks have the sizes that the vocabularies and parameters ask for."""
         expect(len(self.weights_) == self.networks, f"{self.networks} networks")
+        expect(self.fits_.shape == (2, len(self.labels_.strings)), "relations that words may have")
         shapes = weight_shapes(self.inputs_.sizes(), len(self.labels_.strings), self._settings)
         for weights in self.weights_:
             found = {name: array.shape for name, array in weights.items()}
@@ -307,11 +357,4 @@ class NeuralScorer(PartScorer):
 
 def _mean(arrays: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
     found: npt.NDArray[np.float64] = np.mean(arrays, axis=0, dtype=np.float64)
-    return found
-
-
-def _log_sum(values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
-    """Return the logarithm of the sum of exponentials along an axis, which stays."""
-    highest = values.max(axis=axis, keepdims=True)
-    found: npt.NDArray[np.float64] = highest + np.log(np.exp(values - highest).sum(axis=axis, keepdims=True))
     return found

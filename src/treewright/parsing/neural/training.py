@@ -16,11 +16,14 @@ from treewright.data.deptree import DepTree
 from treewright.data.vocab import Vocabulary
 from treewright.model import State
 from treewright.parsing.neural.batches import make_batches
+from treewright.parsing.neural.inference import Weights
 from treewright.parsing.neural.inputs import Padded, WordInputs
 from treewright.parsing.neural.losses import IGNORED, head_loss, second_order_loss, tree_loss
 from treewright.parsing.neural.network import ParserNetwork, SentenceEncoder, to_arrays
+from treewright.parsing.neural.probabilities import head_probabilities
 from treewright.parsing.neural.sizes import BiaffineSettings
-from treewright.progress import report, task
+from treewright.parsing.neural.weights import round_weights
+from treewright.progress import prefixed, report, task
 
 MAX_NORM = 5.0
 """Of a gradient; a longer one is shortened."""
@@ -48,6 +51,25 @@ class TrainingSettings:
     random_state: int
     tune_encoder: bool = False
     encoder_learning_rate: float = 2e-5
+
+
+def train_networks(
+    n_networks: int, n_jobs: int, train: Callable[[int], Weights]
+) -> list[dict[str, npt.NDArray[np.float32]]]:
+    """Return the weights of networks, each of which `train` trains by its number, on some threads.
+
+    Scores must not change by saving, so the weights are rounded now.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(n_jobs)
+    found = []
+    try:
+        for number in range(n_networks):
+            with prefixed(f"network {number + 1}/{n_networks}, " if n_networks > 1 else ""):
+                found.append(round_weights(train(number)))
+    finally:
+        torch.set_num_threads(n_threads)
+    return found
 
 
 class EncodedSentences(NamedTuple):
@@ -270,7 +292,7 @@ class NetworkTrainer(EpochTrainer):
         # An epoch without parts of second order is not kept, where these are to be learnt.
         is_begun = not self._network.has_parts or self._done >= SECOND_ORDER_FROM
         score = las if is_begun else self._done - 1.0
-        return score, f"dev UAS {uas:.2f}, LAS {las:.2f} (each head alone)"
+        return score, f"dev UAS {uas:.2f}, LAS {las:.2f} (greedy)"
 
     def evaluate(self, trees: Sequence[DepTree]) -> tuple[float, float]:
         """Return the percentages of heads, and of heads with relations, that are right each for itself."""
@@ -282,13 +304,26 @@ class NetworkTrainer(EpochTrainer):
             for numbers in make_batches(sizes, EVALUATED_AT_A_TIME, np.random.default_rng(0)):
                 batch, heads, labels = self._take(sentences, numbers)
                 states = self._network.encode(batch)
-                found = self._mask(self._network.score_arcs(states).float(), batch).argmax(dim=2)
+                found = self._best_heads(self._mask(self._network.score_arcs(states).float(), batch), batch)
                 relations = self._network.score_labels(states, found).argmax(dim=2)
                 is_right = (found == heads) & (heads != IGNORED)
                 n_heads += int(is_right.sum())
                 n_both += int((is_right & (relations == labels)).sum())
         n_words = max(1, int(sizes.sum()))
         return 100 * n_heads / n_words, 100 * n_both / n_words
+
+    def _best_heads(self, arcs: Tensor, batch: Padded) -> Tensor:
+        """Return the most probable head of each word, (sentences, longest)."""
+        loss = self._training.loss
+        if loss == "head":
+            return arcs.argmax(dim=2)
+        squares = arcs.double().transpose(1, 2).cpu().numpy()
+        found = np.zeros(squares.shape[:2], dtype=np.int64)
+        for square, heads, length in zip(squares, found, batch.lengths.tolist(), strict=True):
+            mine = np.ascontiguousarray(square[:length, :length])
+            probable = head_probabilities(mine, loss, single_root=self._training.single_root)
+            heads[:length] = probable.argmax(axis=0)
+        return torch.from_numpy(found).to(arcs.device)
 
     def _step(self, numbers: Sequence[int]) -> Tensor:
         """Take one step; return the loss of the batch."""

@@ -13,7 +13,8 @@ from treewright._validate import check_integer
 from treewright.data.files import Source, numbered_lines, source_name
 from treewright.data.vocab import Vocabulary
 from treewright.errors import FormatError, quote
-from treewright.model import Array, Model, Value, expect, saved
+from treewright.model import Model, Value, expect, saved
+from treewright.parsing.neural.rounding import HalfPrecision
 
 Floats = npt.NDArray[np.float32]
 DEFAULT_MAX_VECTORS = 100_000
@@ -38,11 +39,15 @@ class WordVectors(Model):
         vocabulary=Value(
             list, encode=lambda found: found.strings, decode=lambda found: _to_vocabulary(found)
         ),
-        table=Array("f", 2),
+        table=HalfPrecision(2),
     )
 
     def __init__(self, vocabulary: Vocabulary, table: npt.NDArray[np.float16]) -> None:
         self.vocabulary, self.table = vocabulary, table
+
+    def restore(self) -> None:
+        """Have the vectors in half precision."""
+        self.table = self.table.astype(np.float16)
 
     def __repr__(self) -> str:
         return f"WordVectors of {len(self.table):,} words in {self.size} dimensions"

@@ -25,12 +25,12 @@ from treewright.parsing.dependency.long_sentences import best_sums, cut
 from treewright.parsing.neural.devices import find_device
 from treewright.parsing.neural.inputs import COLUMNS, WordInputs
 from treewright.parsing.neural.sizes import encoder_shapes
-from treewright.parsing.neural.weights import NetworkWeights, round_weights
+from treewright.parsing.neural.weights import NetworkWeights
 from treewright.parsing.sentences import HELD_OUT, check_trees, find_root, learn_tags, read_sentences
 from treewright.parsing.span.chart import best_trees, log_partition, longest_whole, marginals, tree_score
 from treewright.parsing.span.inference import SpanRunner
 from treewright.parsing.span.labels import LabelledSpans, SpanLabels, all_spans
-from treewright.progress import prefixed, report, task
+from treewright.progress import report, task
 from treewright.scale import map_jobs
 from treewright.tagging.tagger import Tagger
 
@@ -207,36 +207,28 @@ class SpanParser(ConstituentAnnotator):
         data: tuple[list[DepTree], list[LabelledSpans], list[DepTree], list[ConstTree]],
     ) -> list[dict[str, Floats]]:
         """Return the weights of the networks, trained with what `SpanTrainer.train` takes."""
-        torch = require("torch", "neural")
-        from treewright.parsing.neural.training import TrainingSettings
+        require("torch", "neural")
+        from treewright.parsing.neural.training import TrainingSettings, train_networks
         from treewright.parsing.span.network import SpanNetworkSettings
         from treewright.parsing.span.training import SpanTrainer
 
         settings = SpanNetworkSettings(self.units, self.layers, self.span_size, self.dropout)
-        found = []
-        n_threads = torch.get_num_threads()
-        torch.set_num_threads(self.n_jobs)
-        try:
-            for number in range(self.networks):
-                training = TrainingSettings(
-                    epochs=self.epochs,
-                    learning_rate=self.learning_rate,
-                    loss=self.loss,
-                    single_root=False,
-                    device=device,
-                    precision=self.precision,
-                    patience=self.patience,
-                    random_state=self.random_state + number,
-                )
-                name = f"network{number}"
-                trainer = SpanTrainer(self.inputs_, self.labels_, settings, training, kept, name)
-                with prefixed(f"network {number + 1}/{self.networks}, " if self.networks > 1 else ""):
-                    weights = trainer.train(*data)
-                # Scores must not change by saving, so the weights are rounded now.
-                found.append(round_weights(weights))
-        finally:
-            torch.set_num_threads(n_threads)
-        return found
+
+        def train(number: int) -> dict[str, Floats]:
+            training = TrainingSettings(
+                epochs=self.epochs,
+                learning_rate=self.learning_rate,
+                loss=self.loss,
+                single_root=False,
+                device=device,
+                precision=self.precision,
+                patience=self.patience,
+                random_state=self.random_state + number,
+            )
+            name = f"network{number}"
+            return SpanTrainer(self.inputs_, self.labels_, settings, training, kept, name).train(*data)
+
+        return train_networks(self.networks, self.n_jobs, train)
 
     def _calibrate(self, trees: Sequence[ConstTree], read: Sequence[TaggedSentence]) -> float:
         """Return the temperature with which trees are most probable."""
