@@ -1,0 +1,116 @@
+"""A positive control for rerankers: the share that they learn of what is provably in the sentences.
+
+    python benchmarks/reranking_control.py TREEBANK --cache FOLDER [--sentences 3000,6000,12544] [--order 1]
+        [--bound 3] [--ways subtree,template] [--part dev]
+
+TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. A weak parser, of order 1 or 2, makes lists of
+the ten best trees. A stronger parser of order 3, trained on the same sentences, ranks the same lists by its
+probabilities of arcs: what it gains over the weak one is the bound, as it has nothing else to learn from.
+Rerankers learn from lists of the weak parser by document folds, and their gain is compared with the bound.
+They are always trusted here. Whole documents are taken until there are enough sentences.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import treewright as tw
+from treewright.data.documents import deal_folds
+from treewright.metrics.significance import significance
+from treewright.progress import messages_to
+from treewright.rerank.candidates import CandidateLists
+
+K = 10
+PARTS = 50
+"""Of whole documents, into which a treebank is divided to take some of it."""
+
+
+def take(trees, n_sentences):
+    """Return whole documents, chosen at random, of about so many sentences in all."""
+    if n_sentences >= len(trees):
+        return trees
+    chosen = []
+    for part in deal_folds(trees, PARTS).parts:
+        if len(chosen) < n_sentences:
+            chosen += part.tolist()
+    return [trees[number] for number in sorted(chosen)]
+
+
+def train(folder, name, parser, trees):
+    """Return a parser that is trained, or was kept."""
+    path = folder / name
+    if not path.exists():
+        parser.fit(trees).save(path)
+    return tw.load(path)
+
+
+def rank_by_marginals(strong, lists, sentences):
+    """Return the tree of each list with the most arcs that a stronger parser expects."""
+    scores = [
+        rows[np.arange(len(rows)), heads].sum(axis=1)
+        for rows, heads in zip(strong.marginals(sentences), lists.heads, strict=True)
+    ]
+    return lists.best(np.concatenate(scores))
+
+
+def run(options, stem, n_sentences):
+    """Print the bound, and a row for each reranker."""
+    everything, dev, test = (
+        tw.read_conllu(f"{stem}-{part}.conllu") for part in ("train", "dev", options.part)
+    )
+    trees = take([tree for tree in everything if len(tree)], n_sentences)
+    test = [tree for tree in test if len(tree)]
+    name = f"{Path(stem).name}-{len(trees)}"
+    weak, strong = (
+        train(options.cache, f"{name}-{order}", tw.DependencyParser(order=order, runs=1, n_jobs=2), trees)
+        for order in (options.order, options.bound)
+    )
+    lists = CandidateLists.from_structures(weak.structures(test, K))
+    gold = [weak.lifted(tree).heads for tree in test]
+    uas, oracle = lists.uas(gold)
+    right = [tree.with_heads(heads) for tree, heads in zip(lists.trees, gold, strict=True)]
+    first = [lists.candidate(at) for at in lists.indptr[:-1].tolist()]
+    bound = significance(
+        right, [lists.candidate(at) for at in rank_by_marginals(strong, lists, test).tolist()], first
+    )
+    print(
+        f"{len(trees)} sentences, order {options.order}, {options.part}: UAS {uas:.2f}, "
+        f"best of {K} {oracle:.2f}; bound by order {options.bound} {bound.difference:+.2f} "
+        f"(p = {bound.p_value:.4f})",
+        flush=True,
+    )
+    for way in options.ways.split(","):
+        reranker = tw.DependencyReranker(parser=weak, space=way, k=K, significance_level=None, n_jobs=2)
+        reranker.fit(trees, dev, cache=options.cache / "lists")
+        chosen = [
+            lists.candidate(at) for at in lists.best(reranker._lists_and_scores(test, K, None)[1]).tolist()
+        ]
+        found = significance(right, chosen, first)
+        print(
+            f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}), "
+            f"{100 * found.difference / bound.difference:.0f}% of the bound; "
+            f"{reranker.n_features_} features, lists {reranker.jackknife_uas_:.2f}",
+            flush=True,
+        )
+
+
+def main():
+    """Run the control at each size."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("treebank")
+    arguments.add_argument("--cache", type=Path, required=True)
+    arguments.add_argument("--sentences", default="3000,6000,12544")
+    arguments.add_argument("--order", type=int, default=1)
+    arguments.add_argument("--bound", type=int, default=3)
+    arguments.add_argument("--ways", default="subtree,template")
+    arguments.add_argument("--part", default="dev")
+    options = arguments.parse_args()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    with messages_to(lambda text: print(f"# {text}", flush=True)):
+        for n_sentences in map(int, options.sentences.split(",")):
+            run(options, options.treebank, n_sentences)
+
+
+if __name__ == "__main__":
+    main()
