@@ -193,6 +193,8 @@ def declared():
 
 def other_value(hint, default):
     """Return a value of a parameter that is not the default."""
+    if isinstance(default, bool):
+        return not default
     texts = str(hint)
     if "Literal" in texts and "int" not in texts and "float" not in texts:
         return next(each for each in hint.__args__ if each != default)

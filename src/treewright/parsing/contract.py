@@ -19,6 +19,7 @@ from treewright.model import Model
 
 if TYPE_CHECKING:  # a scorer need not know compiled code
     from treewright.parsing.dependency.features import Corpus
+    from treewright.parsing.dependency.lattice import Lattice
 
 PartScores = Mapping[str, npt.NDArray[np.float64]]
 """A number for each part, by kind."""
@@ -111,6 +112,10 @@ class PartScorer(Model):
         prunes.
         """
         return None
+
+    def narrow(self, tree: DepTree, lattice: "Lattice") -> "Lattice":
+        """Return the parts that are worth scoring, of those that pruning has left; by default all of them."""
+        return lattice
 
     def score_relations(
         self, trees: Sequence[DepTree], heads: Sequence[npt.NDArray[np.int32]]

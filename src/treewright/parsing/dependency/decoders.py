@@ -231,6 +231,7 @@ class ProjectiveDecoder(ChartDecoder):
         found = Lattice(keep, single_root=self.single_root_)
         compiled = scorer.compiled()
         if compiled is None:
+            found = scorer.narrow(batch.trees[number], found)
             return found.with_scores(scorer.score(batch.trees[number], found))
         sentence = take_sentence(batch.corpus, number)
         scores = score_parts(found.arranged, compiled.model, sentence, compiled.weights)

@@ -39,6 +39,7 @@ from treewright.parsing.dependency.labeler import Labeler
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
+from treewright.parsing.dependency.mined import MinedFeature, MinedScorer
 from treewright.parsing.dependency.reasons import Comparison, WeighedFeature, arc_reasons, differences
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
@@ -131,6 +132,15 @@ class DependencyParser(DependencyAnnotator):
         Add the scores of the linear model to those of the scorer. Each learns alone, or the linear model
         learns on top of the scores of jackknifed scorers ("joint", slower). The weight of the scorer is found
         on the dev set, or on training sentences held out.
+    mine : bool
+        Add features that gradient mining selects in forests (slower). A parser is trained on all but each of
+        the `folds`; features of one to three arcs are selected by the trees of the sentences of the fold.
+    mining_threshold : float
+        Gradient-mining threshold; a higher one selects fewer features.
+    mining_degree : {1, 2, 3}
+        Maximum number of arcs of a mined feature.
+    mining_significance : float, optional
+        Use mined features only if their gain on DEV is significant at this level.
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -155,6 +165,10 @@ class DependencyParser(DependencyAnnotator):
         "pruning_threshold": {"decoder": ("projective",)},
         "max_heads": {"decoder": ("projective",)},
         "folds": [{"decoder": ("projective",)}, {"tags": ("predicted",)}, {"jackknife": (True,)}],
+        "mine": {"decoder": ("projective",), "scorer": (None,)},
+        "mining_threshold": {"mine": (True,)},
+        "mining_degree": {"mine": (True,)},
+        "mining_significance": {"mine": (True,)},
         "order": [{"scorer": (None,)}, {"combine": ("sum", "joint")}, {"decoder": ("spanning",)}],
         **{name: [{"scorer": (None,)}, {"combine": ("sum", "joint")}] for name in LINEAR_ONLY},
     }
@@ -201,6 +215,10 @@ class DependencyParser(DependencyAnnotator):
         templates: TemplateSet | None = None,
         scorer: PartScorer | None = None,
         combine: Literal["sum", "joint"] | None = None,
+        mine: bool = False,
+        mining_threshold: Annotated[float, Range(0, 1e9)] = 2.0,
+        mining_degree: Literal[1, 2, 3] = 2,
+        mining_significance: Fraction | None = 0.05,
         n_jobs: Count = 1,
     ) -> None:
         self.order = order
@@ -221,6 +239,10 @@ class DependencyParser(DependencyAnnotator):
         self.templates = templates
         self.scorer = scorer
         self.combine = combine
+        self.mine = mine
+        self.mining_threshold = mining_threshold
+        self.mining_degree = mining_degree
+        self.mining_significance = mining_significance
         self.n_jobs = n_jobs
 
     @staticmethod
@@ -482,7 +504,9 @@ class DependencyParser(DependencyAnnotator):
     @property
     def linear_scorer(self) -> LinearPartScorer | None:
         """The linear model, or the linear share of a combined one."""
-        scorer = self.scorer_.linear if isinstance(self.scorer_, CombinedScorer) else self.scorer_
+        scorer = self.scorer_
+        if isinstance(scorer, CombinedScorer | MinedScorer):
+            scorer = scorer.linear
         return scorer if isinstance(scorer, LinearPartScorer) else None
 
     @property
@@ -512,7 +536,10 @@ class DependencyParser(DependencyAnnotator):
         check_integer("n", n, minimum=1)
         check_trees(trees)
         scorer = self._linear_scorer()
-        return [arc_reasons(self.lifted(tree), scorer, self.encoder_, n) for tree in trees]
+        return [
+            arc_reasons(self.lifted(tree), scorer, self.encoder_, n, self._mined_features_of)
+            for tree in trees
+        ]
 
     @property
     def explains(self) -> bool:  # type: ignore[override]
@@ -533,9 +560,21 @@ class DependencyParser(DependencyAnnotator):
         lists = self.kbest(trees, self.k, fixed=fixed)
         for candidates, found in zip(lists, self.structures(trees, 2, fixed=fixed), strict=True):
             best, *second = (found.tree.with_heads(heads) for heads in found.heads)
-            reasons = differences(best, second[0], scorer, self.encoder_) if second else []
+            reasons = (
+                differences(best, second[0], scorer, self.encoder_, self._mined_features_of) if second else []
+            )
             comparisons.append(Comparison(candidates, [each.score for each in candidates], [], reasons))
         return comparisons
+
+    @property
+    def _mined_features_of(self) -> Callable[[DepTree], list[WeighedFeature]] | None:
+        return self.scorer_.features_of if isinstance(self.scorer_, MinedScorer) else None
+
+    @property
+    def mined_features_(self) -> list[MinedFeature]:
+        """The mined features, the weightiest first; none where there are none, or they are not trusted."""
+        self.check_is_fitted()
+        return self.scorer_.list_features() if isinstance(self.scorer_, MinedScorer) else []
 
     def _linear_scorer(self) -> LinearPartScorer:
         """Return the linear model, or share, whose features have weights; refuse any other scorer."""
@@ -596,7 +635,7 @@ class DependencyParser(DependencyAnnotator):
         n_sentences = sum(len(tree) > 0 for tree in trees)
         if n_sentences == 0:
             raise InputError("no training sentences with words were given; expected at least one")
-        if (self.jackknife or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
+        if (self.jackknife or self.mine or self.tags == "predicted") and min(self.folds, n_sentences) < 2:
             found = f"{n_sentences} sentences and {self.folds} folds"
             raise InputError(f"{found}; expected two of each or more to train on all but one fold")
         for number, tree in enumerate(trees, start=1):

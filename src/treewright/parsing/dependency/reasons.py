@@ -1,7 +1,7 @@
 """The features behind the arcs of a tree, with the weights that a linear model of parts gives them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,8 +110,12 @@ class PartOfTree(NamedTuple):
         return tuple(sorted(word for role in below if (word := self.words.get(role))))
 
 
+FeaturesOfTree = Callable[[DepTree], list[WeighedFeature]]
+"""Returns features of a tree beside those of the linear model."""
+
+
 def arc_reasons(
-    tree: DepTree, scorer: LinearPartScorer, encoder: Encoder, n: int
+    tree: DepTree, scorer: LinearPartScorer, encoder: Encoder, n: int, others: FeaturesOfTree | None = None
 ) -> list[list[WeighedFeature]]:
     """Return for the arc to each word of a tree up to `n` features that involve it, weightiest first.
 
@@ -119,18 +123,21 @@ def arc_reasons(
     under each of them.
     """
     features = PartFeatures(tree, scorer, encoder)
+    parts = parts_of(tree.heads.tolist(), scorer.order)
+    found = [feature for part in parts if part.arcs for feature in features.of(part)]
     arcs: list[list[WeighedFeature]] = [[] for _ in tree.words]
-    for part in parts_of(tree.heads.tolist(), scorer.order):
-        if not part.arcs:
-            continue
-        for feature in features.of(part):
-            for word in part.arcs:
-                arcs[word - 1].append(feature)
+    for feature in found + (others(tree) if others else []):
+        for word in feature.arcs:
+            arcs[word - 1].append(feature)
     return [sorted(found, key=lambda one: (-abs(one.weight), one.text))[:n] for found in arcs]
 
 
 def differences(
-    best: DepTree, second: DepTree, scorer: LinearPartScorer, encoder: Encoder
+    best: DepTree,
+    second: DepTree,
+    scorer: LinearPartScorer,
+    encoder: Encoder,
+    others: FeaturesOfTree | None = None,
 ) -> list[WeighedFeature]:
     """Return the features that only one of two trees of a sentence has, the weightiest first.
 
@@ -140,6 +147,8 @@ def differences(
     features = PartFeatures(best, scorer, encoder)
     parts = [list(parts_of(tree.heads.tolist(), scorer.order)) for tree in (best, second)]
     own, other = ([one for part in each for one in features.of(part)] for each in parts)
+    if others is not None:
+        own, other = own + others(best), other + others(second)
     found = [one._replace(rank=1) for one in _without(own, other)]
     found += [one._replace(rank=2, weight=-one.weight) for one in _without(other, own)]
     return sorted(found, key=lambda one: (-abs(one.weight), one.text))

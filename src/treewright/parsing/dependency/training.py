@@ -13,6 +13,7 @@ from treewright.data.deptree import DepTree
 from treewright.data.documents import deal_folds
 from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
+from treewright.metrics.significance import significance
 from treewright.model import State
 from treewright.native.dependency.pruning import KeptArcs
 from treewright.parsing.contract import Batch, PartScorer
@@ -25,7 +26,16 @@ from treewright.parsing.dependency.combined import (
 )
 from treewright.parsing.dependency.decoders import ChartDecoder, ProjectiveDecoder, SpanningDecoder
 from treewright.parsing.dependency.features import Corpus, Encoder, TemplateSet
+from treewright.parsing.dependency.forest_mining import ForestMiner
+from treewright.parsing.dependency.forests import (
+    ForestCorpus,
+    SentenceForest,
+    keep_forests,
+    probable_arcs,
+    restore_forests,
+)
 from treewright.parsing.dependency.labeler import Labeler
+from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mira import (
     AfterEpoch,
@@ -44,6 +54,8 @@ if TYPE_CHECKING:
 
 HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 """Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
+NARROWING = 0.01
+"""Minimum probability of a head in forests, relative to the best head's."""
 NO_ARCS = np.empty(0, dtype=np.int32)
 
 
@@ -116,6 +128,8 @@ class ParserTrainer:
             learnt = self._combine(learnt, other, held_out)
         if held_out and not parser.jackknife:
             learnt = learnt._replace(scale=self._calibrate(learnt, held_out))
+        if parser.mine:
+            learnt = self._add_mined(prepared, learnt, held_out)
         if held_out:
             report(f"probabilities: {self._describe_calibration(learnt, held_out)}")
         elif not parser.jackknife:
@@ -131,7 +145,7 @@ class ParserTrainer:
         kept = [tree for number, tree in enumerate(trees) if number not in aside]
         return kept, [tree for number, tree in enumerate(trees) if number in aside]
 
-    def _prepare(self, trees: Sequence[DepTree]) -> PreparedTraining:
+    def _prepare(self, trees: Sequence[DepTree], *, with_relations: bool = True) -> PreparedTraining:
         """Learn all but the structure."""
         parser = self.parser
         tagger, tagged = self._learn_tags(trees)
@@ -143,7 +157,7 @@ class ParserTrainer:
         arcs, recall = self._learn_pruning(decoder, lifted, corpus)
         parsed, scale = self._jackknifed(lifted, encoder) if parser.jackknife else (lifted, 1.0)
         labeler = None
-        if parser.learns_linear or not parser.scorer_has("relations"):
+        if with_relations and (parser.learns_linear or not parser.scorer_has("relations")):
             with silenced():
                 labeler = Labeler(random_state=parser.random_state).fit(parsed, encoder)
         learnt = LearntParser(tagger, encoder, decoder, labeler, recall, self._make_scorer(encoder), scale)
@@ -276,15 +290,17 @@ class ParserTrainer:
             np.exp(np.mean([np.log(found[fold].values["scale"]) for fold in range(n_folds)]))
         )
 
-    def _find_folds(self, learn: Callable[[int], State], n_folds: int) -> dict[int, State]:
+    def _find_folds(
+        self, learn: Callable[[int], State], n_folds: int, *, name: str = "fold"
+    ) -> dict[int, State]:
         """Return what is learnt in each fold, or was kept of it; keep what is new."""
         kept = self.checkpoint
 
         def keep(fold: int, state: State) -> None:
             if kept:
-                kept.save(f"fold{fold}", state)
+                kept.save(f"{name}{fold}", state)
 
-        states = {fold: kept.load(f"fold{fold}") if kept else None for fold in range(n_folds)}
+        states = {fold: kept.load(f"{name}{fold}") if kept else None for fold in range(n_folds)}
         found = {fold: state for fold, state in states.items() if state is not None}
         missing = [fold for fold in states if fold not in found]
         made = map_jobs(
@@ -303,7 +319,7 @@ class ParserTrainer:
         aside = set(numbers)
         with silenced():
             rest = [tree for number, tree in enumerate(trees) if number not in aside]
-            learnt = self._learn_structure(self._prepare(rest), None)
+            learnt = self._learn_structure(self._prepare(rest, with_relations=False), None)
         mine = [trees[number] for number in numbers]
         corpus = learnt.encoder.encode(mine)
         heads, _ = learnt.decoder.best_trees(learnt.scorer, Batch(mine, corpus), 1)
@@ -427,6 +443,77 @@ class ParserTrainer:
         scorer.calibrate(self._as_parsed(learnt, dev))
         learnt = self._combine(learnt, scorer, dev)
         return learnt._replace(scale=self._calibrate(learnt, dev))
+
+    def _add_mined(
+        self, prepared: PreparedTraining, learnt: LearntParser, held_out: Sequence[DepTree] | None
+    ) -> LearntParser:
+        """Add mined features to the linear model, if they are a significant gain on held-out sentences."""
+        parser = self.parser
+        assert isinstance(learnt.scorer, LinearPartScorer)
+        assert isinstance(learnt.decoder, ProjectiveDecoder)
+        single_root = learnt.decoder.single_root_
+        training = ForestCorpus(prepared.trees, self._jackknifed_forests(prepared), single_root=single_root)
+        miner = ForestMiner(parser.mining_threshold, parser.mining_degree, NARROWING, parser.random_state)
+        found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
+        if not held_out:
+            return found
+        found = found._replace(scale=self._calibrate(found, held_out))
+        before, after = (parser.with_learnt(each).predict(held_out) for each in (learnt, found))
+        gain = significance(held_out, after, before, random_state=parser.random_state)
+        report(f"mined features: UAS {gain.difference:+.2f} on held-out sentences, p = {gain.p_value:.4f}")
+        level = parser.mining_significance
+        if level is None or level == 1 or (gain.difference > 0 and gain.p_value < level):
+            return found
+        report(f"the gain is not significant at {level:g}: mined features are not used")
+        return learnt
+
+    def _jackknifed_forests(self, prepared: PreparedTraining) -> list[SentenceForest]:
+        """Return forests of the training sentences, by linear models that have not seen them."""
+        trees = prepared.trees
+        parts = self._folds(trees)
+        changes = {
+            "tags": "gold",
+            "jackknife": False,
+            "patience": None,
+            "n_jobs": 1,
+            "runs": 1,
+            "mine": False,
+        }
+        trainer = ParserTrainer(
+            self.parser.with_params(**changes)
+        )  # without the cluster, to which it may be sent
+
+        def learn(fold: int) -> State:
+            return trainer._learn_forests(trees, parts[fold].tolist())
+
+        found: dict[int, SentenceForest] = {}
+        for fold, state in self._find_folds(learn, len(parts), name="forests").items():
+            found |= zip(parts[fold].tolist(), restore_forests(state), strict=True)
+        return [found[number] for number in range(len(trees))]
+
+    def _learn_forests(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
+        """Learn from all but some of the trees; return the forests of these."""
+        aside = set(numbers)
+        with silenced():
+            rest = [tree for number, tree in enumerate(trees) if number not in aside]
+            learnt = self._learn_structure(self._prepare(rest, with_relations=False), None)
+        mine = [trees[number] for number in numbers]
+        learnt = learnt._replace(scale=self._calibrate(learnt, mine))
+        return keep_forests(self._forests(learnt, Batch(mine, learnt.encoder.encode(mine))))
+
+    @staticmethod
+    def _forests(learnt: LearntParser, batch: Batch) -> list[SentenceForest]:
+        """Return the forests of sentences over the arcs that the parser finds probable, and gold arcs."""
+        assert isinstance(learnt.decoder, ProjectiveDecoder)
+        found = []
+        for number, tree in enumerate(batch.trees):
+            lattice = learnt.decoder.lattice(learnt.scorer, batch, number, {})
+            keep = probable_arcs(lattice, learnt.scale, NARROWING)
+            keep[tree.heads, np.arange(1, len(keep))] = True
+            narrow = Lattice(keep, single_root=learnt.decoder.single_root_)
+            scores = learnt.scorer.score_encoded(batch.corpus, number, narrow)  # type: ignore[attr-defined]
+            found.append(SentenceForest(keep, learnt.scale * np.concatenate(list(scores.values()))))
+        return found
 
     def _combine(
         self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None

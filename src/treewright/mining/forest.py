@@ -1,0 +1,187 @@
+"""The space of features of parts of forests: gradient mining where all trees of a sentence are at hand.
+
+A list of candidates shows a few rivals of the gold tree. A forest holds all trees, by their parts: arcs, and
+two or three arcs that meet. The residue of a part is 1 if it is gold, 0 otherwise, minus its probability. The
+gradient of a feature, its count in gold parts minus its expected count, is the sum of the residues of the
+parts that have it. A feature has one basic feature for each arc of its part, as sub feature trees have (Qian
+& Liu 2015, section 5.2). That a modifier has no sibling before it, or none after it, is a basic feature, too.
+
+The sum of the positive residues and that of the negative ones bound the gradients of all extensions, as #f+
+and #f- do in Algorithm 1: a basic feature whose bounds, in one role, do not exceed the threshold is in no
+feature that enters. Candidates are then bounded all at once in a table whose entries several of them may
+share, as in the filter of section 4.2. Exact sums are kept only of those whose bounds exceed the threshold.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import FloatArray, IntArray, Integers
+from treewright.mining.reports import ForestReport
+from treewright.native.mining.part_features import (
+    N_ROLES,
+    Known,
+    RoleParts,
+    count_basic,
+    count_features,
+    index_features,
+    match_parts,
+    sketch_features,
+    sketch_pairs,
+)
+from treewright.progress import report
+
+CODES_PER_KIND = 4
+N_KINDS = 5
+"""Arc, pair, grandchild, grand-sibling, triple."""
+SKETCH_BITS = 24
+SMALLEST_RESIDUE = 0.01
+"""Parts that are more certain than this are left out of the sums."""
+SLACK = 0.999
+"""Of the threshold, what bounds must exceed: they are sums of low precision."""
+NO_BOUNDS = np.zeros((1, 2), dtype=np.float32)
+PREFIX_BITS = 26
+
+
+class ForestFeatures(NamedTuple):
+    """Features of parts.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, (n,)
+        Kind and directions.
+    basic : ndarray of int32, (n, 3)
+        Numbers of basic features, by role, -1 for none.
+    """
+
+    codes: npt.NDArray[np.uint8]
+    basic: IntArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, numbers: Integers | npt.NDArray[np.bool_]) -> "ForestFeatures":
+        """Return some of the features."""
+        return ForestFeatures(self.codes[numbers], self.basic[numbers])
+
+    @classmethod
+    def joined(cls, parts: "list[ForestFeatures]") -> "ForestFeatures":
+        """Return features one after another."""
+        codes = [np.zeros(0, dtype=np.uint8), *(each.codes for each in parts)]
+        basic = [np.zeros((0, N_ROLES), dtype=np.int32), *(each.basic for each in parts)]
+        return cls(np.concatenate(codes), np.concatenate(basic))
+
+
+def mine_parts(
+    parts: RoleParts,
+    residues: FloatArray,
+    n_basic: int,
+    threshold: float,
+    *,
+    degree: int = 3,
+    copies: int | None = 1,
+) -> tuple[ForestFeatures, FloatArray]:
+    """Return the features whose gradient exceeds a threshold, and their gradients.
+
+    Parameters
+    ----------
+    parts : RoleParts
+    residues : ndarray of float, (n_parts,)
+    n_basic : int
+        Number of basic features.
+    threshold : float
+    degree : int
+        Maximum number of arcs.
+    copies : int, optional
+        Maximum number of features that enter of those that have exactly the same parts (none: all).
+    """
+    found, gradients = [], []
+    is_near = np.abs(residues) >= SMALLEST_RESIDUE
+    for kind in range(N_KINDS):
+        numbers = np.flatnonzero((parts.codes // CODES_PER_KIND == kind) & is_near)
+        if len(numbers) == 0:
+            continue
+        n_arcs = int((parts.arcs[numbers[0]] >= 0).sum())
+        if n_arcs > degree:
+            continue
+        features, gradient, marks, told = _mine_kind(parts, numbers, residues, n_basic, n_arcs, threshold)
+        if copies is not None:
+            kept = _are_first(marks, features, copies)
+            features, gradient = features.take(kept), gradient[kept]
+        report(f"{told}, {len(features)} enter", told)
+        found.append(features)
+        gradients.append(gradient)
+    return ForestFeatures.joined(found), np.concatenate([np.zeros(0), *gradients])
+
+
+def _mine_kind(
+    parts: RoleParts, numbers: Integers, residues: FloatArray, n_basic: int, n_arcs: int, threshold: float
+) -> tuple[ForestFeatures, FloatArray, npt.NDArray[np.uint64], ForestReport]:
+    """Return the features of parts of one kind, their gradients, marks of where they are, and a report."""
+    gains = np.zeros((n_basic, N_ROLES, 2), dtype=np.float32)
+    count_basic(parts, numbers, residues, gains)
+    bound = SLACK * threshold
+    is_alive = gains.max(axis=2) > bound
+    shift = np.uint64(64 - SKETCH_BITS)
+    pairs = NO_BOUNDS
+    if n_arcs > 2:
+        pairs = np.zeros((1 << SKETCH_BITS, 2), dtype=np.float32)
+        sketch_pairs(parts, numbers, residues, is_alive, pairs, shift)
+    sketch = np.zeros((1 << SKETCH_BITS, 2), dtype=np.float32)
+    sketch_features(parts, numbers, residues, is_alive, pairs, sketch, shift, bound)
+    table = count_features(parts, numbers, residues, is_alive, pairs, sketch, shift, bound)
+    gradient = table.gains[:, 0] - table.gains[:, 1]
+    enters = np.flatnonzero(np.abs(gradient) > threshold)
+    enters = enters[np.lexsort((*table.basic[enters].T[::-1], table.codes[enters]))]
+    kind = int(parts.codes[numbers[0]]) // CODES_PER_KIND
+    told = ForestReport(
+        kind,
+        len(numbers),
+        int((gains.max(axis=(1, 2)) > 0).sum()),
+        int(is_alive.any(axis=1).sum()),
+        int((table.keys != 0).sum()),
+        len(enters),
+    )
+    features = ForestFeatures(table.codes[enters], table.basic[enters])
+    return features, gradient[enters], table.marks[enters], told
+
+
+def _are_first(marks: npt.NDArray[np.uint64], features: ForestFeatures, copies: int) -> Integers:
+    """Return the numbers of features that are among the first few of the same parts."""
+    order = np.lexsort((np.arange(len(marks)), marks))
+    is_new = np.concatenate([[True], np.diff(marks[order]) != 0]) if len(order) else np.zeros(0, np.bool_)
+    starts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    rank = np.arange(len(order)) - starts
+    return np.sort(order[rank < copies])
+
+
+class PartMatcher:
+    """Finds features of parts.
+
+    Parameters
+    ----------
+    features : ForestFeatures
+    n_basic : int
+        Number of basic features.
+    """
+
+    def __init__(self, features: ForestFeatures, n_basic: int) -> None:
+        n = len(features)
+        size = 1 << max(4, (3 * n).bit_length())
+        self.known = Known(
+            np.full(size, -1, dtype=np.int32),
+            np.zeros(n, dtype=np.uint64),
+            np.zeros((max(1, n_basic), N_KINDS), dtype=np.uint8),
+            np.zeros(1 << (PREFIX_BITS - 3), dtype=np.uint8),
+        )
+        index_features(features.codes, features.basic, self.known)
+
+    def match(self, parts: RoleParts) -> tuple[Integers, IntArray]:
+        """Return the features of each part: those of part i are `ids[indptr[i]:indptr[i + 1]]`."""
+        indptr = np.zeros(len(parts.codes) + 1, dtype=np.int64)
+        match_parts(parts, self.known, indptr, np.zeros(0, dtype=np.int32))
+        ids = np.zeros(int(indptr[-1]), dtype=np.int32)
+        if len(ids):
+            match_parts(parts, self.known, indptr, ids)
+        return indptr, ids

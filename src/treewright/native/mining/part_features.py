@@ -1,0 +1,372 @@
+"""Features of parts of trees: one basic feature of each of their arcs, counted by weight, and found again.
+
+A part has up to three arcs in fixed roles, and each arc has basic features. A feature of a part is its code
+(kind and directions) with one basic feature of each arc; its key is mixed from these in turn. Parts have
+residues, and those of the parts that have a feature are its gradient. The positive and the negative residues
+apart bound the gradient of all that a feature can grow into, since each of these has fewer parts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treewright.native.compiling import compiled, in_place
+from treewright.native.hashing import mix
+
+N_ROLES = 3
+PLUS, MINUS = 0, 1
+EMPTY = np.uint64(0)
+PAIRS = ((0, 1), (0, 2), (1, 2))
+"""Of the roles of a part with three arcs."""
+
+
+class RoleParts(NamedTuple):
+    """Parts: the arcs of each by role, -1 for none, its code, and the basic features of arcs.
+
+    The basic features of arc i are `ids[indptr[i]:indptr[i + 1]]`.
+    """
+
+    arcs: np.ndarray
+    codes: np.ndarray
+    indptr: np.ndarray
+    ids: np.ndarray
+
+
+class FeatureTable(NamedTuple):
+    """Features by key: an open-addressing table, whose size is a power of two."""
+
+    keys: np.ndarray
+    gains: np.ndarray
+    """Sums of positive residues and of negative ones: (size, 2)."""
+    basic: np.ndarray
+    """Basic features by role, -1 for none: (size, N_ROLES)."""
+    codes: np.ndarray
+    marks: np.ndarray
+    """Sums of random numbers of the parts that have a feature: equal for features of the same parts."""
+
+
+class Known(NamedTuple):
+    """Features that are looked for: where each key stands, and what may begin one."""
+
+    slots: np.ndarray
+    """Numbers of features, -1 where there is none."""
+    keys: np.ndarray
+    """By number."""
+    is_used: np.ndarray
+    """The roles in which basic features occur, as bits, by kind of part: (n_basic, n_kinds)."""
+    prefixes: np.ndarray
+    """Bits of the keys of features without their last arc."""
+
+
+@in_place
+def n_arcs_of(parts, part):
+    """Return how many arcs a part has."""
+    n = 0
+    while n < N_ROLES and parts.arcs[part, n] >= 0:
+        n += 1
+    return n
+
+
+@in_place
+def start_key(code):
+    """Return the key of a part without any basic feature."""
+    return mix(np.uint64(0x51ED27), np.uint64(code) + np.uint64(1))
+
+
+@in_place
+def grow_key(key, basic):
+    """Mix a basic feature into a key."""
+    return mix(key, np.uint64(basic) + np.uint64(1))
+
+
+@compiled
+def count_basic(parts, numbers, residues, gains):
+    """Add the residues of parts to those of their basic features by role: (n_basic, N_ROLES, 2)."""
+    for part in numbers:
+        sign = PLUS if residues[part] > 0 else MINUS
+        amount = abs(residues[part])
+        for role in range(n_arcs_of(parts, part)):
+            arc = parts.arcs[part, role]
+            for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
+                gains[parts.ids[at], role, sign] += amount
+
+
+@in_place
+def _list_alive(parts, part, role, is_alive, listed):
+    """List the basic features of a part's arc that are alive in its role; return how many there are."""
+    arc = parts.arcs[part, role]
+    n = 0
+    for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
+        if is_alive[parts.ids[at], role]:
+            listed[role, n] = parts.ids[at]
+            n += 1
+    return n
+
+
+@in_place
+def _pair_key(code, pair, a, b):
+    """Return the key under which two of three basic features are bounded."""
+    return grow_key(grow_key(mix(start_key(code), np.uint64(pair + 99)), a), b)
+
+
+@in_place
+def _is_bound_high(sketch, shift, key, threshold):
+    slot = key >> shift
+    return sketch[slot, PLUS] > threshold or sketch[slot, MINUS] > threshold
+
+
+class Candidates(NamedTuple):
+    """Room for the candidates of one part."""
+
+    listed: np.ndarray
+    """Basic features that are alive, by role."""
+    is_high: np.ndarray
+    """Whether each two of them are bounded above the threshold, by pair of roles."""
+    keys: np.ndarray
+    basic: np.ndarray
+    """Of each candidate, by role."""
+
+
+@compiled
+def make_room(parts, numbers):
+    """Return room for the candidates of some parts."""
+    widest, most = 1, 1
+    for part in numbers:
+        n = 1
+        for role in range(n_arcs_of(parts, part)):
+            arc = parts.arcs[part, role]
+            width = parts.indptr[arc + 1] - parts.indptr[arc]
+            widest = max(widest, width)
+            n *= width
+        most = max(most, n)
+    return Candidates(
+        np.empty((N_ROLES, widest), np.int32),
+        np.empty((len(PAIRS), widest, widest), np.bool_),
+        np.empty(most, np.uint64),
+        np.empty((most, N_ROLES), np.int32),
+    )
+
+
+@compiled
+def sketch_pairs(parts, numbers, residues, is_alive, sketch, shift):
+    """Add residues to the bounds of each two basic features of parts with three arcs."""
+    listed = make_room(parts, numbers).listed
+    for part in numbers:
+        sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
+        for pair in range(len(PAIRS)):
+            one, other = PAIRS[pair]
+            n_ones = _list_alive(parts, part, one, is_alive, listed)
+            n_others = _list_alive(parts, part, other, is_alive, listed)
+            for i in range(n_ones):
+                for j in range(n_others):
+                    key = _pair_key(code, pair, listed[one, i], listed[other, j])
+                    sketch[key >> shift, sign] += amount
+
+
+@in_place
+def list_candidates(parts, part, is_alive, pairs, shift, threshold, room):
+    """List the features of a part that the bounds of their basic features, and of pairs of these, allow.
+
+    Returns how many there are.
+    """
+    listed, is_high, keys, basic = room
+    n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
+    n0 = _list_alive(parts, part, 0, is_alive, listed)
+    n1 = _list_alive(parts, part, 1, is_alive, listed) if n_arcs > 1 else 1
+    n2 = _list_alive(parts, part, 2, is_alive, listed) if n_arcs > 2 else 1
+    if n_arcs > 2:
+        sizes = (n0, n1, n2)
+        for pair in range(len(PAIRS)):
+            one, other = PAIRS[pair]
+            for i in range(sizes[one]):
+                for j in range(sizes[other]):
+                    key = _pair_key(code, pair, listed[one, i], listed[other, j])
+                    is_high[pair, i, j] = _is_bound_high(pairs, shift, key, threshold)
+    n = 0
+    for i in range(n0):
+        first = grow_key(start_key(code), listed[0, i])
+        for j in range(n1):
+            if n_arcs > 2 and not is_high[0, i, j]:
+                continue
+            second = grow_key(first, listed[1, j]) if n_arcs > 1 else first
+            for k in range(n2):
+                if n_arcs > 2 and not (is_high[1, i, k] and is_high[2, j, k]):
+                    continue
+                keys[n] = grow_key(second, listed[2, k]) if n_arcs > 2 else second
+                basic[n, 0] = listed[0, i]
+                basic[n, 1] = listed[1, j] if n_arcs > 1 else -1
+                basic[n, 2] = listed[2, k] if n_arcs > 2 else -1
+                n += 1
+    return n
+
+
+@compiled
+def sketch_features(parts, numbers, residues, is_alive, pairs, sketch, shift, threshold):
+    """Add residues to the bounds of features."""
+    room = make_room(parts, numbers)
+    for part in numbers:
+        sign, amount = PLUS if residues[part] > 0 else MINUS, abs(residues[part])
+        for at in range(list_candidates(parts, part, is_alive, pairs, shift, threshold, room)):
+            sketch[room.keys[at] >> shift, sign] += amount
+
+
+@compiled
+def make_table(size):
+    """Return an empty table."""
+    return FeatureTable(
+        np.zeros(size, np.uint64),
+        np.zeros((size, 2)),
+        np.full((size, N_ROLES), -1, np.int32),
+        np.zeros(size, np.uint8),
+        np.zeros(size, np.uint64),
+    )
+
+
+@in_place
+def _find(keys, key):
+    """Return the slot of a key, or the empty one where it would be."""
+    mask = np.uint64(keys.size - 1)
+    slot = (key >> np.uint64(17)) & mask
+    while keys[slot] != EMPTY and keys[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@compiled
+def _doubled(table):
+    larger = make_table(2 * table.keys.size)
+    for at in range(table.keys.size):
+        if table.keys[at] != EMPTY:
+            slot = _find(larger.keys, table.keys[at])
+            larger.keys[slot] = table.keys[at]
+            larger.gains[slot] = table.gains[at]
+            larger.basic[slot] = table.basic[at]
+            larger.codes[slot] = table.codes[at]
+            larger.marks[slot] = table.marks[at]
+    return larger
+
+
+@compiled
+def count_features(parts, numbers, residues, is_alive, pairs, sketch, shift, threshold):
+    """Return a table of the features whose bounds exceed the threshold, with their exact sums."""
+    room = make_room(parts, numbers)
+    table = make_table(1 << 16)
+    n_features = 0
+    for part in numbers:
+        sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
+        mark = mix(mix(np.uint64(7), np.uint64(part)), np.uint64(11))
+        for at in range(list_candidates(parts, part, is_alive, pairs, shift, threshold, room)):
+            if not _is_bound_high(sketch, shift, room.keys[at], threshold):
+                continue
+            if 2 * n_features > table.keys.size:
+                table = _doubled(table)
+            slot = _find(table.keys, room.keys[at])
+            if table.keys[slot] == EMPTY:
+                n_features += 1
+                table.keys[slot] = room.keys[at]
+                table.codes[slot] = code
+                table.basic[slot] = room.basic[at]
+            table.gains[slot, sign] += amount
+            table.marks[slot] += mark
+    return table
+
+
+@compiled
+def _room(parts):
+    """Return room for the basic features of the arcs of a part."""
+    largest = 1
+    for arc in range(parts.indptr.size - 1):
+        largest = max(largest, parts.indptr[arc + 1] - parts.indptr[arc])
+    return np.empty((N_ROLES, largest), np.int32)
+
+
+@in_place
+def key_of(code, basic):
+    """Return the key of a feature, given its basic features by role, -1 for none."""
+    key = start_key(code)
+    for role in range(N_ROLES):
+        if basic[role] >= 0:
+            key = grow_key(key, basic[role])
+    return key
+
+
+@compiled
+def index_features(codes, basic, known):
+    """Fill the arrays of `known` for features: `slots` is all -1 and the others 0 at first."""
+    mask = np.uint64(known.slots.size - 1)
+    for number in range(codes.size):
+        key = key_of(codes[number], basic[number])
+        known.keys[number] = key
+        slot = (key >> np.uint64(17)) & mask
+        while known.slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        known.slots[slot] = number
+        for role in range(N_ROLES):
+            if basic[number, role] >= 0:
+                known.is_used[basic[number, role], codes[number] // 4] |= 1 << role
+        if basic[number, 2] >= 0:
+            prefix = grow_key(grow_key(start_key(codes[number]), basic[number, 0]), basic[number, 1])
+            bit = _bit(known.prefixes, prefix)
+            known.prefixes[bit >> np.uint64(3)] |= np.uint8(1) << np.uint8(bit & np.uint64(7))
+
+
+@in_place
+def _bit(prefixes, key):
+    return (key >> np.uint64(13)) & np.uint64(8 * prefixes.size - 1)
+
+
+@in_place
+def _lookup(known, key):
+    mask = np.uint64(known.slots.size - 1)
+    slot = (key >> np.uint64(17)) & mask
+    while known.slots[slot] >= 0 and known.keys[known.slots[slot]] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return known.slots[slot]
+
+
+@in_place
+def _list_used(parts, part, role, known, listed):
+    """List the basic features of a part's arc that some feature has in its role; return how many."""
+    arc, kind = parts.arcs[part, role], parts.codes[part] // 4
+    n = 0
+    for at in range(parts.indptr[arc], parts.indptr[arc + 1]):
+        basic = parts.ids[at]
+        if basic >= 0 and known.is_used[basic, kind] & (1 << role):
+            listed[role, n] = basic
+            n += 1
+    return n
+
+
+@compiled
+def match_parts(parts, known, indptr, ids):
+    """Find the features of parts: fill their numbers in `ids`, or only `indptr` if there is no room.
+
+    `indptr` is made that of `ids` in any case.
+    """
+    listed = _room(parts)
+    n_found = 0
+    is_counting = ids.size == 0
+    for part in range(parts.codes.size):
+        indptr[part] = n_found
+        n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
+        n0 = _list_used(parts, part, 0, known, listed)
+        n1 = _list_used(parts, part, 1, known, listed) if n_arcs > 1 else 1
+        n2 = _list_used(parts, part, 2, known, listed) if n_arcs > 2 else 1
+        if n0 == 0 or n1 == 0 or n2 == 0:
+            continue
+        for i in range(n0):
+            above = grow_key(start_key(code), listed[0, i])
+            for j in range(n1):
+                before = grow_key(above, listed[1, j]) if n_arcs > 1 else above
+                if n_arcs > 2:
+                    bit = _bit(known.prefixes, before)
+                    if not known.prefixes[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1:
+                        continue
+                for k in range(n2):
+                    key = grow_key(before, listed[2, k]) if n_arcs > 2 else before
+                    number = _lookup(known, key)
+                    if number >= 0:
+                        if not is_counting:
+                            ids[n_found] = number
+                        n_found += 1
+    indptr[parts.codes.size] = n_found

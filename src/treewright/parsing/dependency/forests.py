@@ -1,0 +1,221 @@
+"""Forests: all trees of sentences over the arcs that a parser finds probable, flat for compiled loops."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import FloatArray, Integers, Keys
+from treewright.data.arcs import ArcEncoder
+from treewright.data.deptree import DepTree
+from treewright.model import State
+from treewright.native.dependency.forests import (
+    NO_ARC,
+    NO_MORE,
+    NO_SIBLING,
+    Firing,
+    Forests,
+    LogLinear,
+    index_chart,
+    learn_pass,
+    list_part_arcs,
+    mark_tree,
+    measure_forests,
+)
+from treewright.native.dependency.parts import PartIndex, arrange
+from treewright.native.mining.part_features import RoleParts
+from treewright.parsing.dependency.lattice import Lattice
+
+FIRST_MODIFIER, LAST_MODIFIER = 0, 1
+"""Basic features of what is no arc: no sibling before a modifier, none after it."""
+N_SPECIAL = 2
+
+
+class SentenceForest(NamedTuple):
+    """The trees of a sentence, as the arcs that they are made of and the scores of their parts.
+
+    Attributes
+    ----------
+    keep : ndarray of bool, (n + 1, n + 1)
+        Arcs, heads in rows.
+    scores : ndarray of float, (n_parts,)
+        Logarithms of potentials, all kinds of parts numbered through.
+    """
+
+    keep: npt.NDArray[np.bool_]
+    scores: FloatArray
+
+
+def keep_forests(forests: Sequence[SentenceForest]) -> State:
+    """Return forests as arrays, to be kept."""
+    sides = np.array([len(each.keep) for each in forests], dtype=np.int64)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "sides": sides,
+        "keep": np.packbits(np.concatenate([each.keep.ravel() for each in forests])),
+        "sizes": np.array([len(each.scores) for each in forests], dtype=np.int64),
+        "scores": np.concatenate([each.scores for each in forests]).astype(np.float32),
+    }
+    return State("Forests", {}, arrays)
+
+
+def restore_forests(state: State) -> list[SentenceForest]:
+    """Return forests that were kept."""
+    sides, sizes = state.arrays["sides"], state.arrays["sizes"]
+    bits = np.unpackbits(state.arrays["keep"], count=int((sides**2).sum())).astype(np.bool_)
+    squares = np.split(bits, np.cumsum(sides**2)[:-1])
+    scores = np.split(state.arrays["scores"].astype(np.float64), np.cumsum(sizes)[:-1])
+    return [
+        SentenceForest(square.reshape(side, side), each)
+        for square, side, each in zip(squares, sides.tolist(), scores, strict=True)
+    ]
+
+
+def probable_arcs(lattice: Lattice, scale: float, threshold: float) -> npt.NDArray[np.bool_]:
+    """Return the arcs of a lattice whose probability is at least a share of that of the best head."""
+    rows, _ = lattice.marginals({kind: scale * scores for kind, scores in lattice.scores.items()})
+    kept = (rows >= threshold * rows.max(axis=1, keepdims=True)) & (rows > 0)
+    return np.vstack([np.zeros(len(rows) + 1, dtype=np.bool_), kept]).T.copy()
+
+
+class BasicFeatures:
+    """Numbers the basic features of arcs.
+
+    Parameters
+    ----------
+    encoder : ArcEncoder
+    keys : ndarray of uint64
+        The features that have numbers, ascending.
+    """
+
+    def __init__(self, encoder: ArcEncoder, keys: Keys) -> None:
+        self.encoder = encoder
+        self.keys = keys
+
+    def __len__(self) -> int:
+        return N_SPECIAL + len(self.keys)
+
+    @classmethod
+    def from_arcs(cls, encoder: ArcEncoder, found: Keys, min_count: int) -> "BasicFeatures":
+        """Number the features that occur often enough among those that were found."""
+        keys, counts = np.unique(found, return_counts=True)
+        return cls(encoder, keys[counts >= min_count])
+
+    def number(self, indptr: Integers, found: Keys) -> tuple[Integers, npt.NDArray[np.int32]]:
+        """Return where the numbers of each arc begin, and the numbers of those features that have one."""
+        places = np.searchsorted(self.keys, found)
+        places[places == len(self.keys)] = 0
+        is_known = self.keys[places] == found if len(self.keys) else np.zeros(len(found), dtype=np.bool_)
+        n_before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(is_known)])
+        return n_before[indptr], (N_SPECIAL + places[is_known]).astype(np.int32)
+
+
+class FoundParts(NamedTuple):
+    """The parts of sentences with their arcs, before basic features are numbered."""
+
+    arcs: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.uint8]
+    indptr: Integers
+    keys: Keys
+
+    @classmethod
+    def from_indices(
+        cls, encoder: ArcEncoder, trees: Sequence[DepTree], indices: Sequence[PartIndex]
+    ) -> "FoundParts":
+        """List the parts of sentences, and the keys of the basic features of their arcs."""
+        listed = [list_part_arcs(index) for index in indices]
+        starts = N_SPECIAL + np.cumsum([0, *(len(index.head) for index in indices)])
+        arcs = [_number_arcs(each, int(start)) for (each, _), start in zip(listed, starts, strict=False)]
+        numbers = np.repeat(np.arange(len(indices)), [len(index.head) for index in indices])
+        heads = np.concatenate([np.zeros(0, dtype=np.int32), *(index.head for index in indices)])
+        modifiers = np.concatenate([np.zeros(0, dtype=np.int32), *(index.modifier for index in indices)])
+        indptr, keys = encoder.keys(encoder.encode(trees), numbers, heads, modifiers)
+        return cls(np.concatenate(arcs), np.concatenate([codes for _, codes in listed]), indptr, keys)
+
+    def as_roles(self, basic: BasicFeatures) -> RoleParts:
+        """Return the parts with numbered basic features; what is no arc comes before the arcs."""
+        indptr, ids = basic.number(self.indptr, self.keys)
+        special = np.arange(N_SPECIAL)
+        return RoleParts(
+            self.arcs,
+            self.codes,
+            np.concatenate([special, N_SPECIAL + indptr]),
+            np.concatenate([special.astype(np.int32), ids]),
+        )
+
+
+def _number_arcs(arcs: npt.NDArray[np.int32], start: int) -> npt.NDArray[np.int32]:
+    """Number the arcs of a sentence from `start`."""
+    special = {NO_ARC: -1, NO_SIBLING: FIRST_MODIFIER, NO_MORE: LAST_MODIFIER}
+    found = arcs + np.int32(start)
+    for code, number in special.items():
+        found[arcs == code] = number
+    return found
+
+
+class ForestCorpus:
+    """The forests of sentences with gold trees.
+
+    Parameters
+    ----------
+    trees : sequence of DepTree
+        With gold heads, whose arcs are all in the forests.
+    found : sequence of SentenceForest
+    single_root : bool
+
+    Attributes
+    ----------
+    base : ndarray of float, (n_parts,)
+        Scores of all parts.
+    is_gold : ndarray of bool, (n_parts,)
+    """
+
+    def __init__(
+        self, trees: Sequence[DepTree], found: Sequence[SentenceForest], *, single_root: bool
+    ) -> None:
+        self.trees = trees
+        self.indices = [arrange(each.keep) for each in found]
+        charts = [index_chart(index, single_root) for index in self.indices]
+        graphs = [graph for graph, _, _ in charts]
+        self.base = np.concatenate([np.zeros(0), *(each.scores for each in found)])
+        self.forests = Forests(
+            _indptr(len(graph.first_edge) for graph in graphs),
+            _indptr(len(graph.left) for graph in graphs),
+            _indptr(len(each.scores) for each in found),
+            np.concatenate([graph.first_edge for graph in graphs]),
+            np.concatenate([graph.left for graph in graphs]),
+            np.concatenate([graph.right for graph in graphs]),
+            np.concatenate([parts for _, parts, _ in charts]),
+        )
+        self.is_gold = np.zeros(len(self.base), dtype=np.bool_)
+        bounds = self.forests.part_indptr
+        for number, (tree, index, (graph, parts, _)) in enumerate(
+            zip(trees, self.indices, charts, strict=True)
+        ):
+            heads = np.concatenate([np.zeros(1, dtype=np.int32), tree.heads])
+            mark_tree(index, graph, parts, heads, self.is_gold[bounds[number] : bounds[number + 1]])
+
+    @property
+    def n_words(self) -> int:
+        """Number of words."""
+        return sum(len(tree) for tree in self.trees)
+
+    def parts(self, basic: BasicFeatures) -> RoleParts:
+        """Return the parts with the numbers of the basic features of their arcs."""
+        return FoundParts.from_indices(basic.encoder, self.trees, self.indices).as_roles(basic)
+
+    def residues(self, scores: FloatArray | None = None) -> tuple[FloatArray, float]:
+        """Return for each part 1 if it is gold, less its probability, and the mean log-loss of gold trees."""
+        found = np.empty(len(self.base))
+        numbers = np.arange(len(self.trees))
+        used = self.base if scores is None else scores
+        loss = measure_forests(self.forests, used, numbers, self.is_gold, found)
+        return found, float(loss) / max(1, len(numbers))
+
+    def learn(self, firing: Firing, model: LogLinear, order: Integers, *, rate: float, n_done: int) -> None:
+        """Take a gradient step on each of some sentences, after so many steps."""
+        learn_pass(self.forests, self.base, self.is_gold, firing, model, order, rate, n_done)
+
+
+def _indptr(sizes: Iterable[int]) -> Integers:
+    return np.cumsum([0, *sizes], dtype=np.int64)

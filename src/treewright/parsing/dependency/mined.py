@@ -1,0 +1,229 @@
+"""Mined features of the parts of trees, on top of a linear model (Qian & Liu 2015, in forests).
+
+The linear model first narrows the arcs down to those that it finds probable. What mined features add to the
+scores of the parts over these arcs has been learnt as a log-linear model of whole trees, to which the scores
+of linear models that had not seen the sentences were given.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from functools import cached_property
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright._typing import Fraction, IntArray, Keys, Range
+from treewright.data.arcs import ArcEncoder
+from treewright.data.deptree import DepTree
+from treewright.data.plain_words import say_subtree
+from treewright.data.vocab import Vocabulary
+from treewright.mining.forest import ForestFeatures, PartMatcher
+from treewright.model import Array, Submodel, Value, expect, is_within, saved
+from treewright.native.dependency.forests import N_KINDS, split_scores
+from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
+from treewright.parsing.dependency.forests import N_SPECIAL, BasicFeatures, FoundParts, probable_arcs
+from treewright.parsing.dependency.lattice import PART_KINDS, Lattice
+from treewright.parsing.dependency.linear import LinearPartScorer
+from treewright.parsing.dependency.reasons import WeighedFeature
+
+LARGEST_SCALE = 1e6
+N_CODES = 4 * N_KINDS
+DEPTHS = ((0,), (0, 0), (0, 1), (0, 1, 1), (0, 0, 0))
+"""Of the arcs of each kind of part."""
+END_SENTENCES = (
+    "No other dependent stands nearer to the head on its {side}.",
+    "No other dependent stands farther from the head on its {side}.",
+)
+"""Of the basic features of what is no arc."""
+
+
+class MinedFeature(NamedTuple):
+    """A mined feature and its weight.
+
+    Attributes
+    ----------
+    text : str
+    weight : float
+        Positive if it speaks for a tree, in the units of the scores of the linear model.
+    n_arcs : int
+    """
+
+    text: str
+    weight: float
+    n_arcs: int
+
+
+class MinedScorer(PartScorer):
+    """Adds the weights of mined features to the scores of a linear model.
+
+    Parameters
+    ----------
+    linear : LinearPartScorer
+    scale : float
+        What scores of the linear model are multiplied by to become logarithms of potentials.
+    threshold : float
+        Minimum probability of a head under the linear model, relative to the best head's.
+    encoder : ArcEncoder
+    keys : ndarray of uint64
+        Basic features, ascending.
+    codes : ndarray of uint8, (n_features,)
+        Kind and directions of the parts that have a feature.
+    basic : ndarray of int32, (n_features, 3)
+        Its basic features, by role, -1 for none.
+    coef : ndarray of float32, (n_features,)
+        Weights, as logarithms of potentials.
+    """
+
+    fields = saved(
+        linear=Submodel(LinearPartScorer),
+        scale=Value(Annotated[float, Range(0, LARGEST_SCALE)]),
+        threshold=Value(Fraction),
+        encoder=Value(
+            encode=lambda found: [found.words.strings, found.tags.strings, found.column],
+            decode=lambda values: ArcEncoder(Vocabulary(values[0]), Vocabulary(values[1]), column=values[2]),
+        ),
+        keys=Array("u", is_increasing=True),
+        codes=Array("u", high=N_CODES - 1),
+        basic=Array("i", 2, low=-1),
+        coef=Array("f"),
+    )
+
+    def __init__(
+        self,
+        linear: LinearPartScorer,
+        *,
+        scale: float,
+        threshold: Fraction,
+        encoder: ArcEncoder,
+        keys: Keys,
+        codes: npt.NDArray[np.uint8],
+        basic: IntArray,
+        coef: npt.NDArray[np.float32],
+    ) -> None:
+        self.linear = linear
+        self.scale = scale
+        self.threshold = threshold
+        self.encoder = encoder
+        self.keys = keys
+        self.codes = codes
+        self.basic = basic
+        self.coef = coef
+        self.order = 3
+
+    def check_fitted_state(self) -> None:
+        """Check that features have basic features that there are, one for each arc."""
+        expect(self.basic.shape == (len(self.codes), 3), "three basic features or none of each feature")
+        expect(len(self.coef) == len(self.codes), "a weight for each feature")
+        expect(is_within(self.basic + 1, N_SPECIAL + len(self.keys) + 1), "basic features that have keys")
+        n_arcs = np.array([len(depths) for depths in DEPTHS])[self.codes // 4]
+        expect(
+            ((self.basic >= 0) == (np.arange(3) < n_arcs[:, np.newaxis])).all(), "a basic feature of each arc"
+        )
+
+    @cached_property
+    def _matcher(self) -> PartMatcher:
+        return PartMatcher(ForestFeatures(self.codes, self.basic), N_SPECIAL + len(self.keys))
+
+    def prepare(self, batch: Batch) -> Self:
+        """Return a scorer that has the sentences as arrays."""
+        found = copy(self)
+        found._batch = batch
+        found._numbers = {id(tree): number for number, tree in enumerate(batch.trees)}
+        return found
+
+    _batch: Batch
+    _numbers: Mapping[int, int]
+
+    def _score_linear(self, tree: DepTree, parts: Parts) -> PartScores:
+        number = vars(self).get("_numbers", {}).get(id(tree))
+        if number is None:
+            return self.linear.score(tree, parts)
+        return self.linear.score_encoded(self._batch.corpus, number, parts)
+
+    def narrow(self, tree: DepTree, lattice: Lattice) -> Lattice:
+        """Return the parts over the arcs that the linear model finds probable."""
+        scored = lattice.with_scores(self._score_linear(tree, lattice))
+        kept = probable_arcs(scored, self.scale, float(self.threshold))
+        return Lattice(kept, single_root=lattice.single_root)
+
+    def score(self, tree: DepTree, parts: Parts) -> PartScores:
+        """Return the scores of the parts of a sentence, by kind."""
+        linear = self._score_linear(tree, parts)
+        if not isinstance(parts, Lattice):
+            return linear
+        mined = self.score_mined(tree, parts)
+        return {kind: scores + mined[kind] / self.scale for kind, scores in linear.items()}
+
+    def score_mined(self, tree: DepTree, lattice: Lattice) -> PartScores:
+        """Return the sums of the weights of mined features of parts, by kind."""
+        indptr, ids = self.match(tree, lattice)
+        sums = np.concatenate([np.zeros(1), np.cumsum(self.coef[ids], dtype=np.float64)])
+        found = split_scores(lattice.arranged, sums[indptr[1:]] - sums[indptr[:-1]])
+        return found._asdict()  # type: ignore[no-any-return]
+
+    def list_features(self) -> list[MinedFeature]:
+        """Return all features, the weightiest first."""
+        return [
+            MinedFeature(
+                self.name(number), float(self.coef[number]) / self.scale, int((self.basic[number] >= 0).sum())
+            )
+            for number in np.argsort(-np.abs(self.coef), kind="stable").tolist()
+        ]
+
+    def features_of(self, tree: DepTree) -> list[WeighedFeature]:
+        """Return the mined features of the parts of a tree without crossing arcs, with their weights.
+
+        Weights are in the units of the scores of the linear model.
+        """
+        keep = np.zeros((len(tree) + 1, len(tree) + 1), dtype=np.bool_)
+        keep[tree.heads, np.arange(1, len(keep))] = True
+        lattice = Lattice(keep, single_root=False)
+        indptr, ids = self.match(tree, lattice)
+        words = [row.tolist() for kind in lattice.kinds for row in lattice.words(kind)]
+        is_in_tree = np.concatenate([lattice.contains(kind, tree.heads) for kind in lattice.kinds])
+        found = []
+        for part in np.flatnonzero(is_in_tree).tolist():
+            arcs = tuple(sorted(word for word in words[part][1:] if word > 0))
+            for number in ids[indptr[part] : indptr[part + 1]].tolist():
+                weight = float(self.coef[number]) / self.scale
+                names, said = self.name(number), self.say(number)
+                found.append(WeighedFeature(names, self._words_of(number), weight, said, arcs))
+        return found
+
+    def name(self, number: int) -> str:
+        """Return a feature as ``grandchild: VBD → IN [IN → NN]``, with ``+`` between siblings."""
+        kind = int(self.codes[number]) // 4
+        names = [self._name_basic(basic) for basic in self.basic[number].tolist() if basic >= 0]
+        depths = DEPTHS[kind]
+        text = names[0]
+        for name, above, depth in zip(names[1:], depths, depths[1:], strict=False):
+            text += f" [{name}" if depth > above else f" + {name}"
+        return f"mined {PART_KINDS[kind]}: {text}{']' * depths[-1]}"
+
+    def _name_basic(self, basic: int) -> str:
+        if basic < N_SPECIAL:
+            return ("(none before)", "(none after)")[basic]
+        return self.encoder.name(int(self.keys[basic - N_SPECIAL]))
+
+    def say(self, number: int) -> str:
+        """Return a feature in plain words."""
+        kind = int(self.codes[number]) // 4
+        basic = [each for each in self.basic[number].tolist() if each >= 0]
+        arcs = [
+            (depth, self.encoder.tell(int(self.keys[each - N_SPECIAL])))
+            for depth, each in zip(DEPTHS[kind], basic, strict=True)
+            if each >= N_SPECIAL
+        ]
+        side = ("left", "right")[int(self.codes[number]) % 2]
+        ends = [END_SENTENCES[each].format(side=side) for each in basic if each < N_SPECIAL]
+        return " ".join([say_subtree(arcs)] * bool(arcs) + ends)
+
+    def _words_of(self, number: int) -> tuple[str, ...]:
+        keys = [int(self.keys[each - N_SPECIAL]) for each in self.basic[number].tolist() if each >= N_SPECIAL]
+        return tuple(dict.fromkeys(word for key in keys for word in self.encoder.words_of(key)))
+
+    def match(self, tree: DepTree, lattice: Lattice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Return the mined features of each part, all kinds numbered through, as offsets and numbers."""
+        found = FoundParts.from_indices(self.encoder, [tree], [lattice.arranged])
+        return self._matcher.match(found.as_roles(BasicFeatures(self.encoder, self.keys)))
