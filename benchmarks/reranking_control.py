@@ -1,13 +1,14 @@
 """A positive control for rerankers: the share that they learn of what is provably in the sentences.
 
     python benchmarks/reranking_control.py TREEBANK --cache FOLDER [--sentences 3000,6000,12544] [--order 1]
-        [--bound 3] [--ways subtree,template] [--part dev]
+        [--bound 3] [--ways forest,subtree,template] [--part dev]
 
 TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. A weak parser, of order 1 or 2, makes lists of
 the ten best trees. A stronger parser of order 3, trained on the same sentences, ranks the same lists by its
 probabilities of arcs: what it gains over the weak one is the bound, as it has nothing else to learn from.
-Rerankers learn from lists of the weak parser by document folds, and their gain is compared with the bound.
-They are always trusted here. Whole documents are taken until there are enough sentences.
+Rerankers learn from lists of the weak parser by document folds, mined features of parts (`forest`) from its
+forests. Their gain is compared with the bound. They are always trusted here. Whole documents are taken until
+there are enough sentences.
 """
 
 import argparse
@@ -37,12 +38,21 @@ def take(trees, n_sentences):
     return [trees[number] for number in sorted(chosen)]
 
 
-def train(folder, name, parser, trees):
+def train(folder, name, parser, trees, dev):
     """Return a parser that is trained, or was kept."""
     path = folder / name
     if not path.exists():
-        parser.fit(trees).save(path)
+        parser.fit(trees, dev).save(path)
     return tw.load(path)
+
+
+def print_row(way, found, bound, told):
+    """Print what a way gains, and how much of the bound that is."""
+    share = 100 * found.difference / bound.difference
+    print(
+        f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}), {share:.0f}% of the bound; {told}",
+        flush=True,
+    )
 
 
 def rank_by_marginals(strong, lists, sentences):
@@ -63,7 +73,9 @@ def run(options, stem, n_sentences):
     test = [tree for tree in test if len(tree)]
     name = f"{Path(stem).name}-{len(trees)}"
     weak, strong = (
-        train(options.cache, f"{name}-{order}", tw.DependencyParser(order=order, runs=1, n_jobs=2), trees)
+        train(
+            options.cache, f"{name}-{order}", tw.DependencyParser(order=order, runs=1, n_jobs=2), trees, dev
+        )
         for order in (options.order, options.bound)
     )
     lists = CandidateLists.from_structures(weak.structures(test, K))
@@ -81,18 +93,23 @@ def run(options, stem, n_sentences):
         flush=True,
     )
     for way in options.ways.split(","):
+        if way == "forest":
+            parser = tw.DependencyParser(
+                order=options.order, runs=1, mine=True, mining_significance=None, n_jobs=2
+            )
+            parser = train(options.cache, f"{name}-{options.order}-mined", parser, trees, dev)
+            chosen = [each.tree.with_heads(each.heads[0]) for each in parser.structures(test, 1)]
+            found = significance(right, chosen, first)
+            told = f"{len(parser.mined_features_)} features"
+            print_row(way, found, bound, told)
+            continue
         reranker = tw.DependencyReranker(parser=weak, space=way, k=K, significance_level=None, n_jobs=2)
         reranker.fit(trees, dev, cache=options.cache / "lists")
         chosen = [
             lists.candidate(at) for at in lists.best(reranker._lists_and_scores(test, K, None)[1]).tolist()
         ]
         found = significance(right, chosen, first)
-        print(
-            f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}), "
-            f"{100 * found.difference / bound.difference:.0f}% of the bound; "
-            f"{reranker.n_features_} features, lists {reranker.jackknife_uas_:.2f}",
-            flush=True,
-        )
+        print_row(way, found, bound, f"{reranker.n_features_} features, lists {reranker.jackknife_uas_:.2f}")
 
 
 def main():
@@ -103,7 +120,7 @@ def main():
     arguments.add_argument("--sentences", default="3000,6000,12544")
     arguments.add_argument("--order", type=int, default=1)
     arguments.add_argument("--bound", type=int, default=3)
-    arguments.add_argument("--ways", default="subtree,template")
+    arguments.add_argument("--ways", default="forest,subtree,template")
     arguments.add_argument("--part", default="dev")
     options = arguments.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)

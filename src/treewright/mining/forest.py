@@ -17,30 +17,32 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright._typing import FloatArray, IntArray, Integers
-from treewright.mining.reports import ForestReport
+from treewright._typing import FloatArray, IntArray, Integers, Keys
 from treewright.native.mining.part_features import (
     N_ROLES,
+    N_SHARES,
+    SHARE_SIZE,
+    FeatureTable,
     Known,
     RoleParts,
     count_basic,
     count_features,
     index_features,
+    mark_high,
     match_parts,
     sketch_features,
     sketch_pairs,
 )
 from treewright.progress import report
+from treewright.scale import map_jobs
 
 CODES_PER_KIND = 4
-N_KINDS = 5
-"""Arc, pair, grandchild, grand-sibling, triple."""
-SKETCH_BITS = 24
+NAMES = ("arcs", "pairs", "grandchildren", "grand-siblings", "triples")
+N_KINDS = len(NAMES)
 SMALLEST_RESIDUE = 0.01
 """Parts that are more certain than this are left out of the sums."""
 SLACK = 0.999
 """Of the threshold, what bounds must exceed: they are sums of low precision."""
-NO_BOUNDS = np.zeros((1, 2), dtype=np.float32)
 PREFIX_BITS = 26
 
 
@@ -81,6 +83,7 @@ def mine_parts(
     *,
     degree: int = 3,
     copies: int | None = 1,
+    n_jobs: int = 1,
 ) -> tuple[ForestFeatures, FloatArray]:
     """Return the features whose gradient exceeds a threshold, and their gradients.
 
@@ -95,59 +98,101 @@ def mine_parts(
         Maximum number of arcs.
     copies : int, optional
         Maximum number of features that enter of those that have exactly the same parts (none: all).
+    n_jobs : int
+        Number of threads; results do not depend on it.
     """
     found, gradients = [], []
     is_near = np.abs(residues) >= SMALLEST_RESIDUE
     for kind in range(N_KINDS):
         numbers = np.flatnonzero((parts.codes // CODES_PER_KIND == kind) & is_near)
-        if len(numbers) == 0:
-            continue
-        n_arcs = int((parts.arcs[numbers[0]] >= 0).sum())
-        if n_arcs > degree:
-            continue
-        features, gradient, marks, told = _mine_kind(parts, numbers, residues, n_basic, n_arcs, threshold)
-        if copies is not None:
-            kept = _are_first(marks, features, copies)
-            features, gradient = features.take(kept), gradient[kept]
-        report(f"{told}, {len(features)} enter", told)
-        found.append(features)
-        gradients.append(gradient)
+        if len(numbers) and (parts.arcs[numbers[0]] >= 0).sum() <= degree:
+            counted = _count_kind(parts, numbers, residues, n_basic, threshold, n_jobs)
+            kept = counted.select(copies)
+            report(f"{counted}, {len(kept):,} enter")
+            found.append(counted.features.take(kept))
+            gradients.append(counted.gradients[kept])
     return ForestFeatures.joined(found), np.concatenate([np.zeros(0), *gradients])
 
 
-def _mine_kind(
-    parts: RoleParts, numbers: Integers, residues: FloatArray, n_basic: int, n_arcs: int, threshold: float
-) -> tuple[ForestFeatures, FloatArray, npt.NDArray[np.uint64], ForestReport]:
-    """Return the features of parts of one kind, their gradients, marks of where they are, and a report."""
+class CountedKind(NamedTuple):
+    """The features of one kind of parts whose gradients exceed the threshold."""
+
+    kind: int
+    n_parts: int
+    """Parts with a residue."""
+    n_basic: int
+    """Basic features that they have, and"""
+    n_alive: int
+    """of these, those above the threshold in some role."""
+    n_counted: int
+    """Features whose bounds exceed the threshold."""
+    features: ForestFeatures
+    gradients: FloatArray
+    marks: Keys
+    """Equal for features of the same parts."""
+
+    def __str__(self) -> str:
+        basic = f"{self.n_alive:,} of {self.n_basic:,} basic features"
+        return f"{NAMES[self.kind]}: {self.n_parts:,} parts, {basic}, {self.n_counted:,} features counted"
+
+    def select(self, copies: int | None) -> Integers:
+        """Return the numbers of the features that enter, in the order of their codes."""
+        order = np.lexsort((*self.features.basic.T[::-1], self.features.codes))
+        return order if copies is None else order[_are_first(self.marks[order], copies)]
+
+
+def _count_kind(
+    parts: RoleParts, numbers: Integers, residues: FloatArray, n_basic: int, threshold: float, n_jobs: int
+) -> CountedKind:
+    """Count the features of parts of one kind."""
     gains = np.zeros((n_basic, N_ROLES, 2), dtype=np.float32)
     count_basic(parts, numbers, residues, gains)
     bound = SLACK * threshold
     is_alive = gains.max(axis=2) > bound
-    shift = np.uint64(64 - SKETCH_BITS)
-    pairs = NO_BOUNDS
-    if n_arcs > 2:
-        pairs = np.zeros((1 << SKETCH_BITS, 2), dtype=np.float32)
-        sketch_pairs(parts, numbers, residues, is_alive, pairs, shift)
-    sketch = np.zeros((1 << SKETCH_BITS, 2), dtype=np.float32)
-    sketch_features(parts, numbers, residues, is_alive, pairs, sketch, shift, bound)
-    table = count_features(parts, numbers, residues, is_alive, pairs, sketch, shift, bound)
-    gradient = table.gains[:, 0] - table.gains[:, 1]
-    enters = np.flatnonzero(np.abs(gradient) > threshold)
-    enters = enters[np.lexsort((*table.basic[enters].T[::-1], table.codes[enters]))]
+    where = (parts, numbers, residues, is_alive)
+
+    def bound_pairs(share: int) -> npt.NDArray[np.uint8]:
+        sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
+        sketch_pairs(*where, share, sketch)
+        return _high_bits(sketch, bound)
+
+    def count(share: int) -> tuple[FeatureTable, int]:
+        sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
+        sketch_features(*where, pairs, share, sketch)
+        table = count_features(*where, pairs, share, _high_bits(sketch, bound))
+        is_steep = np.abs(table.gains[:, 0] - table.gains[:, 1]) > threshold
+        return FeatureTable(*(array[is_steep] for array in table)), int((table.keys != 0).sum())
+
     kind = int(parts.codes[numbers[0]]) // CODES_PER_KIND
-    told = ForestReport(
+    pairs = np.zeros((1, 1), dtype=np.uint8)
+    if (parts.arcs[numbers[0]] >= 0).all():
+        pairs = np.stack(
+            map_jobs(
+                bound_pairs, range(N_SHARES), n_jobs=n_jobs, what=f"pairs of {NAMES[kind]}", unit="shares"
+            )
+        )
+    found = map_jobs(count, range(N_SHARES), n_jobs=n_jobs, what=f"counting {NAMES[kind]}", unit="shares")
+    tables = [table for table, _ in found]
+    _, sums, basic, codes, marks = (np.concatenate(each) for each in zip(*tables, strict=True))
+    return CountedKind(
         kind,
         len(numbers),
         int((gains.max(axis=(1, 2)) > 0).sum()),
         int(is_alive.any(axis=1).sum()),
-        int((table.keys != 0).sum()),
-        len(enters),
+        sum(n_counted for _, n_counted in found),
+        ForestFeatures(codes, basic),
+        sums[:, 0] - sums[:, 1],
+        marks,
     )
-    features = ForestFeatures(table.codes[enters], table.basic[enters])
-    return features, gradient[enters], table.marks[enters], told
 
 
-def _are_first(marks: npt.NDArray[np.uint64], features: ForestFeatures, copies: int) -> Integers:
+def _high_bits(sketch: npt.NDArray[np.float32], threshold: float) -> npt.NDArray[np.uint8]:
+    bits = np.zeros(len(sketch) // 8, dtype=np.uint8)
+    mark_high(sketch, threshold, bits)
+    return bits
+
+
+def _are_first(marks: Keys, copies: int) -> Integers:
     """Return the numbers of features that are among the first few of the same parts."""
     order = np.lexsort((np.arange(len(marks)), marks))
     is_new = np.concatenate([[True], np.diff(marks[order]) != 0]) if len(order) else np.zeros(0, np.bool_)

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from treewright._typing import FloatArray, IntArray
 
-FOREST_KINDS = ("arcs", "pairs", "grandchildren", "grand-siblings", "triples")
-
 
 class OrderReport(NamedTuple):
     """How the features of one order were counted."""
@@ -45,27 +43,6 @@ class IterationReport(NamedTuple):
     def __str__(self) -> str:
         counted = f"{self.n_selected:,} conjunctions, {self.n_violators:,} violators"
         return f"iteration {self.iteration}: {counted}"
-
-
-class ForestReport(NamedTuple):
-    """How the features of one kind of parts were counted."""
-
-    kind: int
-    n_parts: int
-    """Parts with a residue."""
-    n_basic: int
-    """Basic features that they have, and"""
-    n_alive: int
-    """of these, those above the threshold in some role."""
-    n_counted: int
-    """Features that were counted exactly."""
-    n_entering: int
-    """Features whose gradient is above the threshold."""
-
-    def __str__(self) -> str:
-        counted = f"{self.n_alive:,} of {self.n_basic:,} basic features, {self.n_counted:,} features counted"
-        found = f"{self.n_entering:,} above the threshold"
-        return f"{FOREST_KINDS[self.kind]}: {self.n_parts:,} parts, {counted}, {found}"
 
 
 class PathStep(NamedTuple):

@@ -4,6 +4,10 @@ A part has up to three arcs in fixed roles, and each arc has basic features. A f
 (kind and directions) with one basic feature of each arc; its key is mixed from these in turn. Parts have
 residues, and those of the parts that have a feature are its gradient. The positive and the negative residues
 apart bound the gradient of all that a feature can grow into, since each of these has fewer parts.
+
+Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
+processor's cache, and threads can take a share each. A key has two bounds, of which only the smaller one
+grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters are sums.
 """
 
 from typing import NamedTuple
@@ -16,6 +20,9 @@ from treewright.native.hashing import mix
 N_ROLES = 3
 PLUS, MINUS = 0, 1
 EMPTY = np.uint64(0)
+SHARE_BITS, ENTRY_BITS = 4, 21
+"""Of a key, the highest bits that number its share, and bits that number an entry of bounds in it."""
+N_SHARES, SHARE_SIZE = 1 << SHARE_BITS, 1 << ENTRY_BITS
 PAIRS = ((0, 1), (0, 2), (1, 2))
 """Of the roles of a part with three arcs."""
 
@@ -110,9 +117,44 @@ def _pair_key(code, pair, a, b):
 
 
 @in_place
-def _is_bound_high(sketch, shift, key, threshold):
-    slot = key >> shift
-    return sketch[slot, PLUS] > threshold or sketch[slot, MINUS] > threshold
+def _share(key):
+    return key >> np.uint64(64 - SHARE_BITS)
+
+
+@in_place
+def _entries(key):
+    """Return where the two bounds of a key stand within its share."""
+    mask = np.uint64(SHARE_SIZE - 1)
+    return (key >> np.uint64(64 - SHARE_BITS - ENTRY_BITS)) & mask, (key >> np.uint64(11)) & mask
+
+
+@in_place
+def _raise_bounds(sketch, key, sign, amount):
+    """Add an amount to the smaller of the two bounds of a key, and let the other be no less."""
+    first, second = _entries(key)
+    bound = min(sketch[first, sign], sketch[second, sign]) + np.float32(amount)
+    sketch[first, sign] = max(sketch[first, sign], bound)
+    sketch[second, sign] = max(sketch[second, sign], bound)
+
+
+@in_place
+def _is_high(bits, key):
+    """Tell whether both bounds of a key are marked in the bits of its share."""
+    first, second = _entries(key)
+    return _has_bit(bits, first) and _has_bit(bits, second)
+
+
+@in_place
+def _has_bit(bits, number):
+    return bits[number >> np.uint64(3)] >> np.uint8(number & np.uint64(7)) & 1
+
+
+@compiled
+def mark_high(sketch, threshold, bits):
+    """Set the bits of the entries whose bounds exceed the threshold; all bits are 0 at first."""
+    for entry in range(sketch.shape[0]):
+        if sketch[entry, PLUS] > threshold or sketch[entry, MINUS] > threshold:
+            bits[entry >> 3] |= np.uint8(1 << (entry & 7))
 
 
 class Candidates(NamedTuple):
@@ -148,8 +190,8 @@ def make_room(parts, numbers):
 
 
 @compiled
-def sketch_pairs(parts, numbers, residues, is_alive, sketch, shift):
-    """Add residues to the bounds of each two basic features of parts with three arcs."""
+def sketch_pairs(parts, numbers, residues, is_alive, share, sketch):
+    """Add residues to the bounds of each two basic features of parts with three arcs, of one share."""
     listed = make_room(parts, numbers).listed
     for part in numbers:
         sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
@@ -160,14 +202,16 @@ def sketch_pairs(parts, numbers, residues, is_alive, sketch, shift):
             for i in range(n_ones):
                 for j in range(n_others):
                     key = _pair_key(code, pair, listed[one, i], listed[other, j])
-                    sketch[key >> shift, sign] += amount
+                    if _share(key) == np.uint64(share):
+                        _raise_bounds(sketch, key, sign, amount)
 
 
 @in_place
-def list_candidates(parts, part, is_alive, pairs, shift, threshold, room):
+def list_candidates(parts, part, is_alive, pairs, share, room):
     """List the features of a part that the bounds of their basic features, and of pairs of these, allow.
 
-    Returns how many there are.
+    `pairs` are, for each share, the bits of pairs that are bounded above the threshold. Only features of one
+    share are listed. Returns how many there are.
     """
     listed, is_high, keys, basic = room
     n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
@@ -181,7 +225,7 @@ def list_candidates(parts, part, is_alive, pairs, shift, threshold, room):
             for i in range(sizes[one]):
                 for j in range(sizes[other]):
                     key = _pair_key(code, pair, listed[one, i], listed[other, j])
-                    is_high[pair, i, j] = _is_bound_high(pairs, shift, key, threshold)
+                    is_high[pair, i, j] = _is_high(pairs[_share(key)], key)
     n = 0
     for i in range(n0):
         first = grow_key(start_key(code), listed[0, i])
@@ -192,7 +236,10 @@ def list_candidates(parts, part, is_alive, pairs, shift, threshold, room):
             for k in range(n2):
                 if n_arcs > 2 and not (is_high[1, i, k] and is_high[2, j, k]):
                     continue
-                keys[n] = grow_key(second, listed[2, k]) if n_arcs > 2 else second
+                key = grow_key(second, listed[2, k]) if n_arcs > 2 else second
+                if _share(key) != np.uint64(share):
+                    continue
+                keys[n] = key
                 basic[n, 0] = listed[0, i]
                 basic[n, 1] = listed[1, j] if n_arcs > 1 else -1
                 basic[n, 2] = listed[2, k] if n_arcs > 2 else -1
@@ -201,13 +248,13 @@ def list_candidates(parts, part, is_alive, pairs, shift, threshold, room):
 
 
 @compiled
-def sketch_features(parts, numbers, residues, is_alive, pairs, sketch, shift, threshold):
-    """Add residues to the bounds of features."""
+def sketch_features(parts, numbers, residues, is_alive, pairs, share, sketch):
+    """Add residues to the bounds of the features of one share."""
     room = make_room(parts, numbers)
     for part in numbers:
         sign, amount = PLUS if residues[part] > 0 else MINUS, abs(residues[part])
-        for at in range(list_candidates(parts, part, is_alive, pairs, shift, threshold, room)):
-            sketch[room.keys[at] >> shift, sign] += amount
+        for at in range(list_candidates(parts, part, is_alive, pairs, share, room)):
+            _raise_bounds(sketch, room.keys[at], sign, amount)
 
 
 @compiled
@@ -247,16 +294,16 @@ def _doubled(table):
 
 
 @compiled
-def count_features(parts, numbers, residues, is_alive, pairs, sketch, shift, threshold):
-    """Return a table of the features whose bounds exceed the threshold, with their exact sums."""
+def count_features(parts, numbers, residues, is_alive, pairs, share, bits):
+    """Return a table of the features of one share whose `bits` are set, with their exact sums."""
     room = make_room(parts, numbers)
-    table = make_table(1 << 16)
+    table = make_table(1 << 12)
     n_features = 0
     for part in numbers:
         sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
         mark = mix(mix(np.uint64(7), np.uint64(part)), np.uint64(11))
-        for at in range(list_candidates(parts, part, is_alive, pairs, shift, threshold, room)):
-            if not _is_bound_high(sketch, shift, room.keys[at], threshold):
+        for at in range(list_candidates(parts, part, is_alive, pairs, share, room)):
+            if not _is_high(bits, room.keys[at]):
                 continue
             if 2 * n_features > table.keys.size:
                 table = _doubled(table)
@@ -360,7 +407,7 @@ def match_parts(parts, known, indptr, ids):
                 before = grow_key(above, listed[1, j]) if n_arcs > 1 else above
                 if n_arcs > 2:
                     bit = _bit(known.prefixes, before)
-                    if not known.prefixes[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1:
+                    if not _has_bit(known.prefixes, bit):
                         continue
                 for k in range(n2):
                     key = grow_key(before, listed[2, k]) if n_arcs > 2 else before

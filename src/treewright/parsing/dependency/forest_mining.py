@@ -35,12 +35,15 @@ class ForestMiner:
     narrowing : float
         Minimum probability of a head under the linear model, relative to the best head's.
     random_state : int
+    n_jobs : int
+        Threads.
     """
 
     threshold: float
     degree: int
     narrowing: float
     random_state: int
+    n_jobs: int
 
     def fit(self, linear: LinearPartScorer, scale: float, training: ForestCorpus) -> MinedScorer:
         """Return a scorer that adds mined features to a linear model.
@@ -58,7 +61,9 @@ class ForestMiner:
         parts = found.as_roles(basic)
         residues, loss = training.residues()
         report(f"forests of {len(training.trees)} sentences: {len(parts.codes):,} parts, log-loss {loss:.3f}")
-        features, _ = mine_parts(parts, residues, len(basic), self.threshold, degree=self.degree)
+        features, _ = mine_parts(
+            parts, residues, len(basic), self.threshold, degree=self.degree, n_jobs=self.n_jobs
+        )
         matcher = PartMatcher(features, len(basic))
         firing = Firing(*matcher.match(parts))
         coef = self._learn(training, firing, len(features))

@@ -453,7 +453,9 @@ class ParserTrainer:
         assert isinstance(learnt.decoder, ProjectiveDecoder)
         single_root = learnt.decoder.single_root_
         training = ForestCorpus(prepared.trees, self._jackknifed_forests(prepared), single_root=single_root)
-        miner = ForestMiner(parser.mining_threshold, parser.mining_degree, NARROWING, parser.random_state)
+        miner = ForestMiner(
+            parser.mining_threshold, parser.mining_degree, NARROWING, parser.random_state, parser.n_jobs
+        )
         found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
         if not held_out:
             return found
