@@ -121,8 +121,8 @@ class DependencyReranker(ParserWrapper):
         Add the parser's scores while features are mined. Then they are mined for what the parser gets wrong;
         otherwise for all that tells trees apart.
     purity : bool
-        Filter and weight features by their purity: how far each is always on the side of the right trees, or
-        always on that of the wrong ones.
+        Filter and weight features by their purity. It is how far a feature is always on the side of the right
+        trees, or always on that of the wrong ones.
     light_share : float
         Share of the sum of all weights that the lightest features hold, which are dropped.
     ranker : {"loglinear", "perceptron"}
