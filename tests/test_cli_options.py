@@ -250,11 +250,13 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
                 "--model",
                 "m",
                 "--rerank",
+                "--learner",
+                "kernel",
                 "--rerank-epochs",
                 "2",
             ],
-            "--rerank-epochs has no effect with --ranker loglinear and --learner mined; "
-            "expected --learner mined and --ranker perceptron, or --learner kernel",
+            "--rerank-epochs has no effect with --learner kernel and --ranker loglinear; "
+            "expected --learner mined and --ranker perceptron",
         ),
         (
             ["train", "dependency", "x", "--model", "m", "--rerank", "--decay", "0.5"],

@@ -173,7 +173,7 @@ def test_memory_does_not_change_the_model(fit, default, options, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{"decay": 1.0}, {"normalize": False}, {"epochs": 1}, {"decay": 0.5, "normalize": False}],
+    [{"decay": 1.0}, {"normalize": False}, {"kernel_epochs": 1}, {"decay": 0.5, "normalize": False}],
     ids=str,
 )
 def test_options_of_kernel_perceptrons_change_their_scores(fit, dev, options):
@@ -181,7 +181,7 @@ def test_options_of_kernel_perceptrons_change_their_scores(fit, dev, options):
     plain, other = (fit(**settings, **each)[0] for each in ({}, options))
     assert (plain.scorer_.epochs, plain.scorer_.decay, plain.scorer_.normalize) == (5, 0.001, True)
     for name, value in options.items():
-        assert getattr(other.scorer_, name) == value
+        assert getattr(other.scorer_, name.removeprefix("kernel_")) == value
     scores = [[one.score for each in some.kbest(dev, 5) for one in each] for some in (plain, other)]
     assert not np.allclose(*scores)
 

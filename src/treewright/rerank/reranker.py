@@ -33,7 +33,7 @@ from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
 from treewright.rerank.linear import LIGHT_SHARE, LinearScorer
-from treewright.rerank.training import DEGREES, KERNEL_DECAY, RerankerTrainer
+from treewright.rerank.training import DEGREES, KERNEL_DECAY, KERNEL_EPOCHS, RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
 
@@ -61,7 +61,7 @@ PAPER_SETTINGS: dict[str, Any] = {
     "purity": False,
     "light_share": 0.0,
     "ranker": "perceptron",
-    "betas": (0.0, *(digit * 10.0**power for power in range(-2, 6) for digit in (1, 2, 5))),
+    "betas": (0.0, *(digit * 10.0**power for power in range(-2, 10) for digit in (1, 2, 5))),
     "significance_level": None,
     "filter_memory": 1 << 30,
     "memory_limit": 32 << 30,
@@ -128,10 +128,12 @@ class DependencyReranker(ParserWrapper):
     ranker : {"loglinear", "perceptron"}
         Model of the feature weights. The first adds to the parser's scores,
         the second is that of the paper.
-    epochs : int, optional
-        Perceptron training epochs (10 for features, 5 for kernels).
+    epochs : int
+        Perceptron training epochs.
     chunks : int
         Number of kernel perceptrons that share the lists and vote.
+    kernel_epochs : int
+        Training epochs of kernel perceptrons.
     decay : float
         Decay of the dependency tree kernel. With a large one, a tree is like nothing but itself if kernels
         are normalised.
@@ -188,8 +190,9 @@ class DependencyReranker(ParserWrapper):
         "purity": {"learner": ("mined",)},
         "light_share": {"learner": ("mined",)},
         "ranker": {"learner": ("mined",)},
-        "epochs": [{"learner": ("mined",), "ranker": ("perceptron",)}, {"learner": ("kernel",)}],
+        "epochs": {"learner": ("mined",), "ranker": ("perceptron",)},
         "chunks": {"learner": ("kernel",)},
+        "kernel_epochs": {"learner": ("kernel",)},
         "decay": {"learner": ("kernel",), "space": ("subtree",)},
         "normalize": {"learner": ("kernel",), "space": ("subtree",)},
         "memory_limit": {"learner": ("mined",), "space": ("subtree",)},
@@ -245,8 +248,9 @@ class DependencyReranker(ParserWrapper):
         purity: bool = True,
         light_share: Fraction = LIGHT_SHARE,
         ranker: Literal["loglinear", "perceptron"] = "loglinear",
-        epochs: Count | None = None,
+        epochs: Count = 10,
         chunks: Count = 10,
+        kernel_epochs: Count = KERNEL_EPOCHS,
         decay: Annotated[float, Range(1e-6, 1)] = KERNEL_DECAY,
         normalize: bool = True,
         betas: tuple[NonNegativeFloat, ...] = (),
@@ -278,6 +282,7 @@ class DependencyReranker(ParserWrapper):
         self.ranker = ranker
         self.epochs = epochs
         self.chunks = chunks
+        self.kernel_epochs = kernel_epochs
         self.decay = decay
         self.normalize = normalize
         self.betas = betas

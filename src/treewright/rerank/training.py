@@ -39,11 +39,9 @@ LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
 """Conjunctions that are counted in one order at the most: of two features, of more."""
 REFINING = 10
 """Passes over the lists between two rounds of mining, where there are several."""
-PERCEPTRON_EPOCHS = 10
-"""Of the averaged perceptron over features."""
 KERNEL_EPOCHS = 5
 KERNEL_DECAY = 0.001
-"""Of the dependency tree kernel: with more, a tree is like nothing but itself."""
+"""Of kernel perceptrons and their tree kernel: with more decay, a tree is like nothing but itself."""
 
 
 class LearntReranker(NamedTuple):
@@ -158,7 +156,7 @@ class RerankerTrainer:
             kernel_scorer = KernelScorer(
                 degree,
                 chunks=self.reranker.chunks,
-                epochs=self.reranker.epochs or KERNEL_EPOCHS,
+                epochs=self.reranker.kernel_epochs,
                 decay=self.reranker.decay,
                 normalize=self.reranker.normalize,
                 n_jobs=self.reranker.n_jobs,
@@ -174,7 +172,7 @@ class RerankerTrainer:
         scorer = LinearScorer(
             self._features(),
             ranker=self.reranker.ranker,
-            epochs=self.reranker.epochs or PERCEPTRON_EPOCHS,
+            epochs=self.reranker.epochs,
             mine_with_base=self.reranker.mine_with_base,
             purity=self.reranker.purity,
             light_share=self.reranker.light_share,
