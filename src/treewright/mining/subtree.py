@@ -273,7 +273,8 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 class SubtreeSearch:
     """One search through sub feature trees: basic ones first, then all others at once, depth first.
 
-    Nothing is kept of those that survive without entering, so memory hardly grows with the order.
+    Nothing is kept of those that survive without entering, so memory hardly grows with the order. Where they
+    pass a filter, each job goes through its own ones order by order.
     """
 
     share = 1.0
