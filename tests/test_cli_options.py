@@ -196,6 +196,12 @@ def other_value(hint, default):
     if isinstance(default, bool):
         return not default
     texts = str(hint)
+    if hint is bool:
+        return not default
+    if isinstance(default, str) and any(each in texts for each in ("bool", "int", "float")):
+        return True if "bool" in texts else 1
+    if "MEMORY" in texts:
+        return 1 << 20
     if "Literal" in texts and "int" not in texts and "float" not in texts:
         return next(each for each in hint.__args__ if each != default)
     return (default or 0) * 0.5 if "float" in texts else (default or 1) + 1
@@ -253,6 +259,26 @@ def test_a_parameter_without_effect_is_refused(kind, name, either):
             ],
             "--rerank-epochs has no effect with --learner kernel and --ranker loglinear; "
             "expected --learner mined and --ranker perceptron",
+        ),
+        (
+            ["train", "dependency", "x", "--model", "m", "--rerank", "--decay", "0.5"],
+            "--decay has no effect with --learner mined; expected --learner kernel and --space subtree",
+        ),
+        (
+            ["train", "dependency", "x", "--model", "m", "--rerank", "--paper", "--copies", "4"],
+            "--copies has no effect with --paper; expected it without",
+        ),
+        (
+            ["train", "pipeline", "x", "--model", "m", "--rerank", "--paper", "--space", "template"],
+            "--space has no effect with --paper; expected it without",
+        ),
+        (
+            ["train", "dependency", "x", "--model", "m", "--rerank", "--paper", "--chunks", "3"],
+            "--chunks has no effect with --learner mined; expected --learner kernel",
+        ),
+        (
+            ["train", "dependency", "x", "--model", "m", "--paper"],
+            "--paper has no effect without --rerank; expected --rerank with it",
         ),
         (
             [

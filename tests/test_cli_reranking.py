@@ -7,10 +7,12 @@ from commands import run
 from rich.console import Console
 
 import treewright as tw
+from treewright.errors import InputError
 from treewright.parsing.dependency.parser import Candidate
 from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.report.experiment import list_experiments
 from treewright.report.reranking import show_comparisons
+from treewright.rerank.reranker import PAPER_SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +123,23 @@ def test_a_bad_space_is_one_line(folder, tmp_path, fail):
     options = ["--model", tmp_path / "m", "--rerank", "--space", "forest"]
     line = fail("train", "dependency", folder / "train.conllu", *options)
     assert "--space is 'forest'; expected one of" in line
+
+
+def test_the_settings_of_the_paper_are_chosen_together(folder, tmp_path, monkeypatch, fail):
+    made = []
+
+    def fit(self, trees, dev=None, *, checkpoint=None, cache=None, client=None):
+        made.append(self)
+        raise InputError("that is enough")
+
+    monkeypatch.setattr(tw.DependencyReranker, "fit", fit)
+    options = ["--rerank", "--paper", "--memory-limit", "2G", "--threshold", "5", "--rerank-epochs", "3"]
+    line = fail("train", "dependency", folder / "train.conllu", "--model", tmp_path / "m.tw", *options)
+    assert line == "treewright: that is enough"
+    (reranker,) = made
+    found = {name: getattr(reranker, name) for name in PAPER_SETTINGS}
+    assert found == PAPER_SETTINGS | {"memory_limit": 2 << 30}
+    assert (reranker.threshold, reranker.epochs, reranker.k) == (5.0, 3, 10)
 
 
 def test_the_help_of_reproduce_names_all_experiments():

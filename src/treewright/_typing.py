@@ -37,6 +37,8 @@ NonNegativeFloat: TypeAlias = Annotated[float, Range(0)]
 Fraction: TypeAlias = Annotated[float, Range(0, 1)]
 Memory: TypeAlias = Annotated[int, Range(0), Shown.MEMORY]
 """A number of bytes; on the command line, a size such as 512M or 4G."""
+LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
+"""Bytes of something that needs some."""
 FileName: TypeAlias = Annotated[str, Shown.FILE]
 FolderName: TypeAlias = Annotated[str, Shown.FOLDER]
 Folder: TypeAlias = Annotated[Path, Shown.FOLDER]

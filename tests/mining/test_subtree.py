@@ -34,13 +34,13 @@ def draw_sentences(random_state, lists):
     ]
 
 
-def draw_space(random_state, *, sizes=None, root=True, n_jobs=1, keys=None):
+def draw_space(random_state, *, sizes=None, keys=None, **options):
     """Draw lists of trees over few words and tags; return their space and their heads."""
     lists = forests.draw_lists(random_state, sizes)
     trees = draw_sentences(random_state, lists)
     encoder = ArcEncoder.from_trees(trees, column="xpos", templates=TEMPLATES)
     patterns = None if keys is None else Patterns(keys, [])
-    return SubtreeSpace(trees, lists, encoder=encoder, root=root, n_jobs=n_jobs, patterns=patterns), lists
+    return SubtreeSpace(trees, lists, encoder=encoder, patterns=patterns, **options), lists
 
 
 def make_problem(random_state, space, lists):
@@ -145,6 +145,57 @@ def test_threads_do_not_change_the_result(random_state):
     one, other = (miner.fit(space, make_problem(random_state, space, lists)) for space, lists in drawn)
     assert_same(one, other)
     assert one.orders == other.orders
+
+
+@pytest.mark.slow_cases
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("options", [{"path": False}, PAPER_SETTINGS], ids=["plain", "paper"])
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_a_filter_does_not_change_what_is_mined(random_state, options, copies):
+    space, lists = draw_space(random_state, sizes=SIZES)
+    space.copies = copies
+    degree, threshold = 2 + random_state % 3, [0.5, 1, 2][random_state % 3]
+    miner = GradientMiner(degree=degree, threshold=threshold, **{**options, "max_iter": 4})
+    problem = make_problem(random_state, space, lists)
+    plain = miner.fit(space, problem)
+    for memory in (64, 1 << 12, 1 << 20):
+        space.filter_memory = memory
+        filtered = miner.fit(space, problem)
+        assert_same(filtered, plain)
+        before, after = (sum(each.n_candidates for each in mined.orders) for mined in (plain, filtered))
+        assert after < before
+    assert plain.n_selected
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("filter_memory", [None, 1 << 12])
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_features_that_go_to_disk_are_the_same(random_state, filter_memory, copies, monkeypatch):
+    monkeypatch.setattr(subtree, "FOUND_BYTES", 100)
+    monkeypatch.setattr(subtree, "FEATURES_AT_ONCE", 7)
+    miner = GradientMiner(degree=3, threshold=0.5, max_iter=3, path=False)
+    found = []
+    for limit in (None, 64 << 20):
+        space, lists = draw_space(random_state, sizes=SIZES, memory_limit=limit, filter_memory=filter_memory)
+        space.copies = copies
+        found.append(miner.fit(space, make_problem(random_state, space, lists)))
+    assert_same(*found)
+    on_disk = [max(each.n_bytes_on_disk for each in mined.orders) for mined in found]
+    assert on_disk[0] == 0 < on_disk[1]
+
+
+def test_a_limit_to_memory_that_is_too_small_is_refused_with_the_least_that_would_do():
+    space, lists = draw_space(0, sizes=SIZES, memory_limit=1 << 21)
+    miner, problem = (
+        GradientMiner(degree=3, threshold=0, path=False, max_iter=2),
+        make_problem(0, space, lists),
+    )
+    miner.fit(space, problem)
+    space.memory.limit = 1 << 14
+    with pytest.raises(InputError) as error:
+        miner.fit(space, problem)
+    assert str(error.value).startswith("memory_limit is 16,384 bytes; ")
+    assert str(error.value).endswith(" MiB) or a higher threshold")
 
 
 def test_basic_features_are_numbered_as_if_sorted_at_once(monkeypatch):

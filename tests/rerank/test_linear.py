@@ -26,6 +26,7 @@ class Drawn:
         self.rows = rows
 
     def select(self, lists, problem, *, checkpoint, client=None):
+        self.problem = problem
         return self.rows.copy()
 
     def keep(self, columns):
@@ -95,6 +96,46 @@ def test_weights_are_those_that_are_learnt_from_copies(ranker, few_at_once):
     scorer.choose(len(expected) - 1)
     assert scorer.features.kept.tolist() == np.flatnonzero(chosen).tolist()
     assert scorer.coef.tolist() == chosen[chosen != 0].tolist()
+
+
+@pytest.mark.parametrize("ranker", ["loglinear", "perceptron"])
+def test_without_purity_all_features_are_kept_and_trusted_alike(ranker):
+    rows, problem = draw(2)
+    scorer = LinearScorer(Drawn(rows), ranker=ranker, epochs=3, purity=False, light_share=0.0)
+    scorer.fit(None, problem, checkpoint=None)
+    assert not hasattr(scorer.features, "kept")
+    if ranker == "perceptron":
+        bare = problem.without_base_scores().alternatives
+        expected = AveragedRanker(epochs=3).fit(rows, bare).coef_
+    else:
+        expected = LogLinearRanker(penalty=linear.PENALTIES[0]).fit(rows, problem.alternatives).coef_
+    assert scorer.coef.tolist() == expected.tolist()
+
+
+def test_features_are_mined_with_base_scores_unless_these_are_left_out():
+    rows, problem = draw(3)
+    mined = {}
+    for with_base in (True, False):
+        scorer = LinearScorer(Drawn(rows), mine_with_base=with_base).fit(None, problem, checkpoint=None)
+        mined[with_base] = scorer.features.problem
+        # The weights are learnt beside the base scores either way.
+        assert scorer.coef.tolist() == mined.setdefault("coef", scorer.coef.tolist())
+    assert mined[True] is problem
+    scores = [mined[each].alternatives.base_scores for each in (True, False)]
+    assert scores[0].any()
+    assert not scores[1].any()
+    assert mined[False].alternatives.rows.tolist() == problem.alternatives.rows.tolist()
+    assert (mined[False].n_rows, mined[False].n_outputs) == (problem.n_rows, problem.n_outputs)
+
+
+def test_the_share_of_the_lightest_weights_can_be_chosen():
+    rows, problem = draw(2)
+    zeros = []
+    for share in (0.0, 0.02, 0.5):
+        scorer = LinearScorer(Drawn(rows), light_share=share).fit(None, problem, checkpoint=None)
+        zeros.append(int((scorer.coef == 0).sum()))
+    assert zeros[0] == 0 < zeros[2]
+    assert zeros == sorted(zeros)
 
 
 def test_the_lightest_weights_that_make_up_a_share_of_all_are_dropped():

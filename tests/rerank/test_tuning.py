@@ -85,6 +85,23 @@ def test_half_of_the_lists_is_reranked_by_what_is_best_for_the_other():
     assert not found.is_significant(0.05)
 
 
+def test_the_best_of_given_betas_is_chosen():
+    lists, gold = draw_lists(3)
+    trials = [(lists.n_right(gold) + np.random.default_rng(3).normal(size=lists.n_candidates))[:, np.newaxis]]
+    betas = (7.0, 0.5, 0.125, 30.0)
+    found = tune(lists, gold, trials, betas=betas)
+    n_right = {beta: lists.n_right(gold)[lists.best(combine(lists, trials[0], beta))].sum() for beta in betas}
+    assert found.beta == max(betas, key=lambda beta: n_right[beta])
+    assert tune(lists, gold, trials, betas=(30.0,)).beta == 30.0
+    assert tune(lists, gold, trials).beta not in betas
+
+
+def test_of_betas_that_are_as_good_the_highest_is_chosen():
+    lists, gold = draw_lists(3)
+    nothing = np.zeros((lists.n_candidates, 1))
+    assert tune(lists, gold, [nothing], betas=(0.5, 2.0, 1.0)).beta == 2.0
+
+
 def test_one_list_shows_no_gain():
     lists, gold = draw_lists(5, n_lists=1)
     found = tune(lists, gold, [lists.n_right(gold).astype(float)[:, np.newaxis]])

@@ -220,9 +220,13 @@ def _make_learner(
         return _make_model(chosen)
     is_wanted = reranking.values["rerank"] if reranking else reranker.values[str(kind.rerank_by)] is not None
     if not is_wanted:
-        reranker.refuse("without --rerank; expected --rerank with it")
+        for options in (reranking, reranker):
+            if options is not None:
+                options.refuse("without --rerank; expected --rerank with it")
         chosen.refuse_without_effect()
         return _make_model(chosen)
+    if reranking and reranking.values["paper"]:
+        _choose_paper(reranker)
     if reranker.values["parser"] is not None:
         chosen.refuse("with --parser; expected it without", but=SHARED)
     chosen.refuse_without_effect()
@@ -244,6 +248,20 @@ def _make_learner(
         values["parser"] = _make_model(chosen)
         check_params(values["parser"])
     return reranker.options.source(**values)
+
+
+def _choose_paper(reranker: Chosen) -> None:
+    """Set the options of a reranker as in the paper; only memory, which changes nothing, may be another."""
+    from treewright.rerank.reranker import PAPER_SETTINGS
+
+    source: Any = reranker.options.source
+    free = source.unsaved
+    reranker.refuse(
+        "with --paper; expected it without", only=[each for each in PAPER_SETTINGS if each not in free]
+    )
+    reranker.values |= {
+        name: value for name, value in PAPER_SETTINGS.items() if name not in reranker.specified
+    }
 
 
 def _make_model(chosen: Chosen) -> Any:  # noqa: ANN401
@@ -302,13 +320,15 @@ def _load_parser(path: str, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401
     return parser
 
 
-def _reranking(*, rerank: bool = False) -> None:
+def _reranking(*, rerank: bool = False, paper: bool = False) -> None:
     """Have an option.
 
     Parameters
     ----------
     rerank : bool
         Also train a reranker of the parser's candidates.
+    paper : bool
+        Use the settings of Qian & Liu (2015) for the reranker.
     """
 
 

@@ -9,11 +9,18 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treewright._typing import Count, FloatArray, Fraction, NonNegativeFloat, NonNegativeInt, Range
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Fraction,
+    LimitedMemory,
+    NonNegativeFloat,
+    NonNegativeInt,
+    Range,
+)
 from treewright.errors import InputError
 from treewright.mining.estimator import (
     ConjunctionEstimator,
-    LimitedMemory,
     choose,
     require_final,
     train_perceptron,

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from treewright._naming import named, setting
-from treewright._typing import FloatArray, Range, Shown
+from treewright._typing import FloatArray
 from treewright._validate import check_params
 from treewright.checkpoint import Checkpoint
 from treewright.errors import InputError
@@ -26,7 +26,6 @@ from treewright.mining.reports import Mined, PathStep
 from treewright.model import Array, Arrays, Value, expect, is_within, saved
 from treewright.scale import Client
 
-LimitedMemory: TypeAlias = Annotated[int, Range(64), Shown.MEMORY]
 DIRECT_ROUNDS = 5
 """Of a miner that goes to its threshold at once, where that is tried as well."""
 FINAL_RATE = 0.3

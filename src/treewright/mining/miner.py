@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from treewright._typing import Count, Fraction, NonNegativeFloat, NonNegativeInt, Range
-from treewright.mining.estimator import ConjunctionEstimator, LimitedMemory
+from treewright._typing import Count, Fraction, LimitedMemory, NonNegativeFloat, NonNegativeInt, Range
+from treewright.mining.estimator import ConjunctionEstimator
 from treewright.scale import Client
 
 

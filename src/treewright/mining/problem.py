@@ -51,6 +51,11 @@ class Problem:
         own = sum(array.nbytes for array in self.alternatives)
         return own + SAMPLE_BYTES * self.n_samples + SCORE_BYTES * self.n_rows * self.n_outputs
 
+    def without_base_scores(self) -> "Problem":
+        """Return the same problem, where only what is learnt counts."""
+        bare = self.alternatives._replace(base_scores=np.zeros_like(self.alternatives.base_scores))
+        return Problem(bare, self.n_rows, self.n_outputs, has_intercept=self.has_intercept)
+
     def assess(self, scores: FloatArray) -> tuple[float, Integers]:
         """Return the sum of the losses, and each sample's alternative of the highest loss.
 

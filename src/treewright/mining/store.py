@@ -22,6 +22,11 @@ class OnDisk(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that it takes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 Kept: TypeAlias = npt.NDArray[Any] | OnDisk
 

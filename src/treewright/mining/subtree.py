@@ -7,8 +7,10 @@ tell them apart, so nothing else is matched; and what is counted is near what th
 not share.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +21,12 @@ from treewright.data.arcs import ArcEncoder
 from treewright.data.deptree import DepTree
 from treewright.data.plain_words import say_subtree
 from treewright.errors import InputError
+from treewright.mining.memory import Memory
 from treewright.mining.patterns import Patterns, make_index
 from treewright.mining.space import Growth, Violations
-from treewright.mining.subtree_counting import ROOM, SubtreeCounting, are_first
+from treewright.mining.store import ArrayStore, Kept, OnDisk, load
+from treewright.mining.subtree_counting import ROOM, Room, SubtreeCounting, are_first
+from treewright.mining.subtree_levels import FilteredRoom
 from treewright.native.data.arcs import find_keys
 from treewright.native.mining.forests import ArcForest, Features, Grids, Lists, build_forest, select_pairs
 from treewright.native.mining.matching import (
@@ -51,6 +56,7 @@ from treewright.native.mining.subtrees import (
     fill_distances,
     fill_roots,
 )
+from treewright.progress import track
 from treewright.scale import Client, map_jobs
 
 MAX_TREES = 64
@@ -62,6 +68,12 @@ KEYS_AT_ONCE = 1 << 20
 """Basic features that are sorted together."""
 N_TASKS = 256
 """Jobs into which a search is divided, about."""
+FOUND_BYTES = 1 << 20
+"""Where memory is limited, what features that are found take of it; further ones go to disk."""
+FEATURES_AT_ONCE = 1 << 18
+"""Where memory is limited, features that are taken from disk together, about."""
+ROW_BYTES, MATCH_BYTES = 4 * N_COLUMNS + 16, 5
+"""What counting takes for each row of its table, and what each place of a selected feature does."""
 
 
 def _number(found: Keys) -> tuple[Keys, IntArray]:
@@ -100,11 +112,20 @@ class SubtreeSpace:
         Threads; results do not depend on them.
     client : distributed.Client, optional
         A cluster that counts features instead; results are the same.
+    filter_memory : int, optional
+        Bytes of a Bloom filter that features of two arcs and more pass before they are counted, for each of
+        the jobs into which a search is divided; without it none is used. Results are the same.
+    memory_limit : int, optional
+        Bytes that mining may take, beside the trees and their basic features. Features that are found go to
+        disk beyond a mebibyte. One that is too small is refused with the least that would do. What jobs take
+        for the places of features does not count.
 
     Attributes
     ----------
     keys : ndarray of uint64
         The basic features, by number.
+    memory : Memory
+        What is held of the bytes that may be taken.
     """
 
     def __init__(
@@ -118,11 +139,15 @@ class SubtreeSpace:
         copies: int | None = None,
         n_jobs: int = 1,
         client: Client | None = None,
+        filter_memory: int | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         self.encoder = encoder or ArcEncoder.from_trees(trees)
         self.copies = copies
         self.n_jobs = n_jobs
         self.client = client
+        self.filter_memory = filter_memory
+        self.memory = Memory(memory_limit)
         self._lists = _flatten(trees, heads)
         self.indptr = np.concatenate([[0], np.cumsum(self._lists.n_trees)])
         self.forest = _make_forest(self._lists, root)
@@ -210,6 +235,8 @@ class SubtreeSpace:
         hits = (self._lists.n_trees, self.indptr, numbers, masks, ends)
         spread_hits(*hits, indptr, np.zeros(0, dtype=np.int32))
         np.cumsum(indptr, out=indptr)
+        n_bytes = indptr.nbytes + numbers.nbytes + masks.nbytes + MATCH_BYTES * int(indptr[-1])
+        self.memory.require(f"{n_features:,} selected subtrees and their places", n_bytes)
         columns = np.empty(indptr[-1], dtype=np.int32)
         if len(columns):
             spread_hits(*hits, indptr[:-1].copy(), columns)
@@ -246,7 +273,8 @@ def describe_subtree(feature: Sequence[int], keys: Keys, encoder: ArcEncoder) ->
 class SubtreeSearch:
     """One search through sub feature trees: basic ones first, then all others at once, depth first.
 
-    Nothing is kept of those that survive without entering, so memory hardly grows with the order.
+    Nothing is kept of those that survive without entering, so memory hardly grows with the order. Where they
+    pass a filter, each job goes through its own ones order by order.
     """
 
     share = 1.0
@@ -263,28 +291,39 @@ class SubtreeSearch:
         self._features = _take_features(space.features, origins)
         n_samples = len(self._pairs.indptr) - 1
         self._numbers = np.random.default_rng(0).integers(1 << 63, size=n_samples, dtype=np.uint64)
-        self._growths: dict[int, Growth] = {}
+        arrays = (*self._pairs, *self._features, self._distances, self._numbers)
+        n_bytes = sum(array.nbytes for array in arrays)
+        space.memory.require(f"{n_samples:,} lists that are searched", n_bytes)
+        space.memory.hold("search", n_bytes)
+        self._store = ArrayStore(FOUND_BYTES if space.memory.is_limited else None)
+        self._found: dict[int, list[KeptSubtrees]] = {}
         self._taken = np.zeros(0, dtype=np.uint64)
 
     def grow(self) -> Iterator[Growth]:
-        """Count the features of the next order and yield those whose gradient exceeds the threshold."""
+        """Count the features of the next order and yield, in parts, those whose gradient is high enough."""
         self._order += 1
         if self._order == 1:
             yield self._start()
         elif self._order <= self._degree:
-            if not self._growths:
+            if not self._found:
                 self._grow()
-            yield self._growths[self._order]
+            for parts in self._group(self._found[self._order]):
+                yield self._collect(parts)
 
     @property
     def n_bytes(self) -> tuple[int, int]:
-        """Bytes of the features found but not asked for yet; nothing is on disk."""
-        waiting = [growth for order, growth in self._growths.items() if order > self._order]
-        return sum(growth.features.nbytes + growth.counts.nbytes for growth in waiting), 0
+        """Bytes of the features found but not asked for yet, in memory and on disk."""
+        waiting = [part for order, parts in self._found.items() if order > self._order for part in parts]
+        arrays = [each for part in waiting for each in (part.codes, part.counts, part.signatures)]
+        on_disk = sum(each.n_bytes for each in arrays if isinstance(each, OnDisk))
+        return sum(each.nbytes for each in arrays if not isinstance(each, OnDisk)), on_disk
 
     def close(self) -> None:
         """Forget what was found."""
-        self._growths = {}
+        self._found = {}
+        self._store.close()
+        self._space.memory.hold("search", 0)
+        self._space.memory.trim()
 
     def _job(self, features: Features, n_features: int) -> Job:
         arcs = (self._pairs, features, self._distances, self._numbers)
@@ -312,18 +351,47 @@ class SubtreeSearch:
         """Count all features of more than one arc."""
         job = self._job(self._features, len(self._frequent))
         roots, ends = self._make_roots(job)
-        found = map_jobs(
-            SubtreeCounting(job, roots, ends, self._space.copies).count,
-            _divide(ends - roots.indptr[:-1]),
-            n_jobs=self._space.n_jobs,
-            client=self._space.client,
-            what="counting subtrees",
-            unit="parts",
-        )
-        tallies = sum((tally for _, tally in found), np.zeros((self._degree, 3), dtype=np.int64))
-        parts = [part for part, _ in found]
-        for order in range(2, self._degree + 1):
-            self._growths[order] = self._collect(order, parts, *tallies[order - 1].tolist())
+        space = self._space
+        scratch = ROW_BYTES * job.n_features * job.degree * space.n_jobs
+        space.memory.require(f"counts of {job.n_features:,} basic features", scratch + roots.arcs.nbytes)
+        make_room: Callable[[], Room] = partial(Room, job, space.copies)
+        if space.filter_memory is not None:
+            make_room = partial(FilteredRoom, job, space.copies, space.filter_memory)
+        counting = SubtreeCounting(job, roots, ends, make_room)
+        self._found = {order: [] for order in range(2, self._degree + 1)}
+        for found, tallies in self._spread(counting, _divide(ends - roots.indptr[:-1])):
+            for order, parts in self._found.items():
+                parts.append(self._keep(found, order, tallies[order - 1]))
+
+    def _spread(
+        self, counting: SubtreeCounting, tasks: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[SelectedSubtrees, Integers]]:
+        """Yield what is found for each task; where memory is limited, only some are in memory at a time."""
+        n_jobs, client = self._space.n_jobs, self._space.client
+        if not self._space.memory.is_limited:
+            yield from map_jobs(
+                counting.count, tasks, n_jobs=n_jobs, client=client, what="counting subtrees", unit="parts"
+            )
+            return
+        starts = range(0, len(tasks), n_jobs)
+        for begin in track(starts, "counting subtrees", unit="parts"):
+            yield from map_jobs(counting.count, tasks[begin : begin + n_jobs], n_jobs=n_jobs, client=client)
+
+    def _keep(self, found: SelectedSubtrees, order: int, tally: Integers) -> "KeptSubtrees":
+        """Put the features of one order into the store."""
+        own = found.orders == order
+        keep = self._store.keep
+        codes = keep(found.codes[own, :order])
+        return KeptSubtrees(codes, keep(found.counts[own]), keep(found.signatures[own]), tally)
+
+    def _group(self, parts: Sequence["KeptSubtrees"]) -> Iterator[Sequence["KeptSubtrees"]]:
+        """Divide parts, so that no more of them are in memory at a time than need be."""
+        if not self._space.memory.is_limited:
+            yield parts
+            return
+        sizes = np.cumsum([part.n_features for part in parts]) // FEATURES_AT_ONCE
+        for group in np.unique(sizes):
+            yield [part for part, size in zip(parts, sizes, strict=True) if size == group]
 
     def _make_roots(self, job: Job) -> tuple[Roots, Integers]:
         """Return the arcs of each frequent feature and where they end."""
@@ -333,24 +401,17 @@ class SubtreeSearch:
         fill_roots(job, table[: job.n_features], roots)
         return roots, table[: job.n_features, PLACE].astype(np.int64)
 
-    def _collect(
-        self,
-        order: int,
-        parts: Sequence[SelectedSubtrees],
-        n_candidates: int,
-        n_instances: int,
-        n_survivors: int,
-    ) -> Growth:
-        """Return the features of one order, in terms of all basic features."""
-        codes = [part.codes[part.orders == order, :order] for part in parts]
-        counts = [part.counts[part.orders == order] for part in parts]
-        signatures = [part.signatures[part.orders == order] for part in parts]
-        features = np.concatenate([np.zeros((0, order), dtype=np.int32), *codes])
-        total = np.concatenate([np.zeros((0, 2), dtype=np.int32), *counts])
-        kept = self._limit_copies(np.concatenate([np.zeros(0, dtype=np.uint64), *signatures]))
-        numbers, depths = np.divmod(features[kept], N_DEPTHS)
+    def _collect(self, parts: Sequence["KeptSubtrees"]) -> Growth:
+        """Return features of one order, in terms of all basic features."""
+        order = self._order
+        codes = np.concatenate([np.zeros((0, order), dtype=np.int32), *(load(part.codes) for part in parts)])
+        counts = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(load(part.counts) for part in parts)])
+        signatures = [np.zeros(0, dtype=np.uint64), *(load(part.signatures) for part in parts)]
+        kept = self._limit_copies(np.concatenate(signatures))
+        numbers, depths = np.divmod(codes[kept], N_DEPTHS)
         features = (self._frequent[numbers] * N_DEPTHS + depths).astype(np.int32)
-        return Growth(features, total[kept], n_candidates, n_instances, n_survivors)
+        tally = sum((part.tally for part in parts), np.zeros(3, dtype=np.int64)).tolist()
+        return Growth(features, counts[kept], *tally)
 
     def _limit_copies(self, signatures: Keys) -> npt.NDArray[np.bool_]:
         """Tell which features are not copies of too many others, of lower order or before them."""
@@ -361,6 +422,20 @@ class SubtreeSearch:
         self._taken = together[kept]
         chosen: npt.NDArray[np.bool_] = kept[len(together) - len(signatures) :]
         return chosen
+
+
+class KeptSubtrees(NamedTuple):
+    """Features of one order that were found by one job, as a store keeps them, and the tally of the order."""
+
+    codes: Kept
+    counts: Kept
+    signatures: Kept
+    tally: Integers
+
+    @property
+    def n_features(self) -> int:
+        """How many there are."""
+        return int(self.codes.shape[0])
 
 
 def _make_walk(size: int, signs: Keys) -> Walk:

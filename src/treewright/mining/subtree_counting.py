@@ -1,6 +1,7 @@
 """Counting of sub feature trees, in rooms that are used again."""
 
 from collections import deque
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,12 @@ class SubtreeCounting:
         The arcs of each basic feature, and
     ends : ndarray of int
         where they end.
-    copies : int, optional
-        Of features with one signature, how many of each job are of use: those of few arcs, then the first.
+    make_room : callable
+        Returns a `Room`.
     """
 
-    def __init__(self, job: Job, roots: Roots, ends: Integers, copies: int | None = None) -> None:
-        self._job, self._roots, self._ends, self._copies = job, roots, ends, copies
+    def __init__(self, job: Job, roots: Roots, ends: Integers, make_room: "Callable[[], Room]") -> None:
+        self._job, self._roots, self._ends, self._make_room = job, roots, ends, make_room
         self._free: deque[Room] = deque()
 
     def count(self, span: tuple[int, int]) -> tuple[SelectedSubtrees, Integers]:
@@ -45,7 +46,7 @@ class SubtreeCounting:
         try:
             room = self._free.pop()
         except IndexError:
-            room = Room(self._job.n_features, self._job.degree, self._copies)
+            room = self._make_room()
         try:
             return room.count(self._job, self._roots, self._ends, span)
         finally:
@@ -53,17 +54,25 @@ class SubtreeCounting:
 
 
 class Room:
-    """The arrays in which one thread counts."""
+    """The arrays in which one thread counts.
 
-    def __init__(self, n_features: int, degree: int, copies: int | None) -> None:
+    Parameters
+    ----------
+    job : Job
+    copies : int, optional
+        Of features with one signature, how many are of use: those of few arcs, then the first.
+    """
+
+    def __init__(self, job: Job, copies: int | None) -> None:
+        degree = job.degree
         self._degree = degree
         self._copies = copies
-        self._table = np.zeros((n_features * degree, N_COLUMNS), dtype=np.int32)
+        self._table = np.zeros((job.n_features * degree, N_COLUMNS), dtype=np.int32)
         self._signatures = np.zeros(len(self._table), dtype=np.uint64)
         self._met = np.empty(len(self._table), dtype=np.int32)
         self._path = np.zeros(N_DEPTHS, dtype=np.int64)
-        self._found = _make_found(ROOM, degree)
-        self._places = _make_places(ROOM, degree)
+        self._found = make_found(ROOM, degree)
+        self._places = make_places(ROOM, degree)
         self._stack = _make_stack(ROOM, degree)
 
     def count(
@@ -71,17 +80,26 @@ class Room:
     ) -> tuple[SelectedSubtrees, Integers]:
         """Count the features that grow from a span of basic ones; also return the tallies of each order."""
         tallies = np.zeros((self._degree, 3, 2), dtype=np.int64)
-        parts = [_make_found(0, self._degree)]
+        parts = [make_found(0, self._degree)]
         begin = span[0]
         while begin < span[1]:
-            room = (self._met, self._path, self._places, self._stack, self._found)
-            work = Work(self._table, self._signatures, *room, tallies)
-            progress = search_roots(job, roots, ends, (begin, span[1]), work)
+            progress = search_roots(job, roots, ends, (begin, span[1]), self._work(tallies))
             begin = progress.next_root
-            # There may be thousands of copies of each: all of them would take more memory than all else.
-            parts.append(self._limit(SelectedSubtrees(*(array[: progress.n_found] for array in self._found))))
+            parts.append(self._take(progress.n_found))
             self._enlarge(*progress.room)
-        return self._limit(SelectedSubtrees(*map(np.concatenate, zip(*parts, strict=True)))), tallies[:, :, 0]
+        return self._join(parts), tallies[:, :, 0]
+
+    def _work(self, tallies: Integers) -> Work:
+        room = (self._met, self._path, self._places, self._stack, self._found)
+        return Work(self._table, self._signatures, *room, tallies)
+
+    def _take(self, n_found: int) -> SelectedSubtrees:
+        """Copy what was found out of the room that was made for it."""
+        # There may be thousands of copies of each: all of them would take more memory than all else.
+        return self._limit(SelectedSubtrees(*(array[:n_found] for array in self._found)))
+
+    def _join(self, parts: Sequence[SelectedSubtrees]) -> SelectedSubtrees:
+        return self._limit(SelectedSubtrees(*map(np.concatenate, zip(*parts, strict=True))))
 
     def _limit(self, found: SelectedSubtrees) -> SelectedSubtrees:
         """Return a copy without features that too many others, of fewer arcs or before them, are alike."""
@@ -94,9 +112,9 @@ class Room:
     def _enlarge(self, n_found: int, n_places: int, n_waiting: int) -> None:
         """Make more room where it was wanting."""
         if n_found > len(self._found.orders):
-            self._found = _make_found(2 * n_found, self._degree)
+            self._found = make_found(2 * n_found, self._degree)
         if n_places > len(self._places.masks):
-            self._places = _make_places(2 * n_places, self._degree)
+            self._places = make_places(2 * n_places, self._degree)
         if n_waiting > len(self._stack.orders):
             self._stack = _make_stack(2 * n_waiting, self._degree)
 
@@ -111,12 +129,14 @@ def are_first(signatures: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.bool
     return chosen
 
 
-def _make_found(size: int, degree: int) -> SelectedSubtrees:
+def make_found(size: int, degree: int) -> SelectedSubtrees:
+    """Return room for features."""
     codes, counts = np.empty((size, degree), dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     return SelectedSubtrees(codes, np.empty(size, dtype=np.int32), counts, np.empty(size, dtype=np.uint64))
 
 
-def _make_places(size: int, degree: int) -> Places:
+def make_places(size: int, degree: int) -> Places:
+    """Return room for instances of features."""
     arcs = np.empty((size, max(1, degree - 1)), dtype=np.int32)
     return Places(arcs, np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int8))
 

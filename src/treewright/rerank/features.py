@@ -82,18 +82,28 @@ class SubtreeFeatures(Model):
         How they are selected.
     copies : int, optional
         Of features that tell the same trees apart, how many may enter in a round.
+    filter_memory, memory_limit : int, optional
+        As in `SubtreeSpace`, while features are selected.
     n_jobs : int
         Threads.
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2)))
-    unsaved = ("miner", "copies", "n_jobs")
+    unsaved = ("miner", "copies", "filter_memory", "memory_limit", "n_jobs")
 
     def __init__(
-        self, miner: GradientMiner | None = None, *, copies: int | None = None, n_jobs: int = 1
+        self,
+        miner: GradientMiner | None = None,
+        *,
+        copies: int | None = None,
+        filter_memory: int | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int = 1,
     ) -> None:
         self.miner = miner
         self.copies = copies
+        self.filter_memory = filter_memory
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def select(
@@ -114,6 +124,8 @@ class SubtreeFeatures(Model):
             copies=self.copies,
             n_jobs=self.n_jobs,
             client=client,
+            filter_memory=self.filter_memory,
+            memory_limit=self.memory_limit,
         )
         mined = _mine(self.miner, space, problem, checkpoint)
         self.encoder = encoder
@@ -222,6 +234,8 @@ class ConjunctionFeatures(Model):
         How they are selected.
     budget : int, optional
         How many candidates of an order are counted at the most.
+    filter_memory : int, optional
+        As in `PolynomialSpace`.
     n_jobs : int
         Threads.
 
@@ -232,13 +246,19 @@ class ConjunctionFeatures(Model):
     """
 
     fields = saved(encoder=ENCODER, keys=KEYS, features=ListOf(Array("i", 2, low=0)), coverage=Value(str))
-    unsaved = ("miner", "budget", "n_jobs")
+    unsaved = ("miner", "budget", "filter_memory", "n_jobs")
 
     def __init__(
-        self, miner: GradientMiner | None = None, *, budget: int | None = None, n_jobs: int = 1
+        self,
+        miner: GradientMiner | None = None,
+        *,
+        budget: int | None = None,
+        filter_memory: int | None = None,
+        n_jobs: int = 1,
     ) -> None:
         self.miner = miner
         self.budget = budget
+        self.filter_memory = filter_memory
         self.n_jobs = n_jobs
         self.coverage = ""
 
@@ -256,7 +276,9 @@ class ConjunctionFeatures(Model):
         self.keys, rows = basic_rows(lists, self.encoder)
         frequent = np.flatnonzero(np.bincount(rows.indices, minlength=len(self.keys)) > self.miner.threshold)
         self.keys, rows = self.keys[frequent], rows[:, frequent]
-        space = PolynomialSpace(rows, n_jobs=self.n_jobs, client=client, budget=self.budget)
+        space = PolynomialSpace(
+            rows, n_jobs=self.n_jobs, client=client, filter_memory=self.filter_memory, budget=self.budget
+        )
         mined = _mine(self.miner, space, problem, checkpoint)
         self.coverage = _describe_coverage(mined)
         self.features = list(mined.features.values())

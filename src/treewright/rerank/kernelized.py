@@ -19,11 +19,10 @@ from treewright.model import Array, Coded, Model, State, expect, saved
 from treewright.progress import report
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import basic_rows
+from treewright.rerank.training import KERNEL_DECAY, KERNEL_EPOCHS
 from treewright.scale import Client, map_jobs, one_blas_thread
 
 SUPPORT_COLUMNS = ("words", "upos", "xpos")
-DECAY = 0.001
-"""Of the dependency tree kernel: with more, a tree is like nothing but itself."""
 
 
 def _support_state(trees: Sequence[DepTree]) -> State:
@@ -52,6 +51,10 @@ class KernelScorer(Model):
         Into how many parts the lists are divided, each with a perceptron of its own.
     epochs : int
         Passes of each perceptron over its lists.
+    decay : float
+        Of the dependency tree kernel.
+    normalize : bool
+        Whether that is divided by what it is of each tree with itself.
     n_jobs : int
         Chunks that are learnt side by side.
     random_state : int
@@ -64,13 +67,17 @@ class KernelScorer(Model):
         degree: int | None = None,
         *,
         chunks: int = 10,
-        epochs: int = 5,
+        epochs: int = KERNEL_EPOCHS,
+        decay: float = KERNEL_DECAY,
+        normalize: bool = True,
         n_jobs: int = 1,
         random_state: int = 0,
     ) -> None:
         self.degree = degree
         self.chunks = chunks
         self.epochs = epochs
+        self.decay = decay
+        self.normalize = normalize
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -117,7 +124,7 @@ class KernelScorer(Model):
 
     def _pack(self, trees: Sequence[DepTree]) -> KernelBlocks:
         if self.degree is None:
-            return DependencyTreeKernel(decay=DECAY, normalize=True, root=True).pack(trees)
+            return DependencyTreeKernel(decay=self.decay, normalize=self.normalize, root=True).pack(trees)
         alone = [tree.heads[np.newaxis] for tree in trees]
         nothing = [np.zeros(1)] * len(trees)
         _, rows = basic_rows(CandidateLists(trees, alone, nothing, nothing), ArcEncoder.from_trees(trees))

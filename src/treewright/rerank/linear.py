@@ -32,8 +32,8 @@ PURITY_POWER = 4
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """Of large weights in log-linear models, to choose from."""
 LIGHT_SHARE = 0.02
-"""Of the sum of all weights, whatever their signs, what the lightest features hold that are dropped: they are
-a third of all, nearly half of what is found in trees, and decide next to nothing."""
+"""The lightest features, which hold this share of all weight, are a third of all, nearly half of what is
+found in trees, and decide next to nothing."""
 LISTS_AT_ONCE = 100
 """Lists whose features are copied at a time; all of them may take most of the memory there is."""
 
@@ -49,6 +49,12 @@ class LinearScorer(Model):
         log-linear model learns what is to be added to them.
     epochs : int
         Passes of the perceptron over the lists.
+    mine_with_base : bool
+        Whether features are mined for what the parser's scores leave undone.
+    purity : bool
+        Whether features that are not pure are left out, and others trusted by their purity.
+    light_share : float
+        Of the sum of all weights, whatever their signs, what the lightest features hold that are dropped.
     random_state : int
     """
 
@@ -60,11 +66,17 @@ class LinearScorer(Model):
         *,
         ranker: str = "loglinear",
         epochs: int = 10,
+        mine_with_base: bool = True,
+        purity: bool = True,
+        light_share: float = LIGHT_SHARE,
         random_state: int = 0,
     ) -> None:
         self.features = features
         self.ranker = ranker
         self.epochs = epochs
+        self.mine_with_base = mine_with_base
+        self.purity = purity
+        self.light_share = light_share
         self.random_state = random_state
         self._choices: list[FloatArray] = []
 
@@ -88,26 +100,29 @@ class LinearScorer(Model):
         client: Client | None = None,
     ) -> Self:
         """Learn from lists of which the right candidates are known; features are counted on a cluster."""
-        rows = self.features.select(lists, problem, checkpoint=checkpoint, client=client)
-        purity = measure_purity(rows, problem)
-        kept = np.flatnonzero(purity >= MIN_PURITY)
-        self.features.keep(kept)
+        mined = problem if self.mine_with_base else problem.without_base_scores()
+        rows = self.features.select(lists, mined, checkpoint=checkpoint, client=client)
+        kept, trust = np.arange(rows.shape[1]), None
+        if self.purity:
+            purity = measure_purity(rows, problem)
+            kept = np.flatnonzero(purity >= MIN_PURITY)
+            trust = purity[kept] ** PURITY_POWER
+            self.features.keep(kept)
+            report(f"{len(kept)} of {len(purity)} features are pure enough")
         rows, alternatives = take_columns(rows, kept, problem.alternatives)
-        trust = purity[kept] ** PURITY_POWER
-        report(f"{len(kept)} of {len(purity)} features are pure enough")
         self._choices = []
         if self.ranker == "perceptron":
             bare = alternatives._replace(base_scores=np.zeros_like(alternatives.base_scores))
             perceptron = AveragedRanker(epochs=self.epochs, random_state=self.random_state).fit(
                 rows, bare, trust=trust
             )
-            self._choices.append(drop_lightest(perceptron.coef_))
+            self._choices.append(drop_lightest(perceptron.coef_, self.light_share))
             report(f"averaged perceptron: {perceptron.n_updates_[-1]} updates in the last pass")
         else:
             rankers = fit_penalties(rows, alternatives, PENALTIES, trust=trust)
             del rows
             for ranker in rankers:
-                self._choices.append(drop_lightest(ranker.coef_))
+                self._choices.append(drop_lightest(ranker.coef_, self.light_share))
                 report(f"log-linear model with penalty {ranker.penalty:g}: learnt")
         self.coef = self._choices[0]
         return self

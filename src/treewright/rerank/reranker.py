@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright._naming import setting
-from treewright._typing import Count, FloatArray, Folds, Fraction, NonNegativeInt, Range
+from treewright._naming import named, setting
+from treewright._typing import (
+    Count,
+    FloatArray,
+    Folds,
+    Fraction,
+    LimitedMemory,
+    NonNegativeFloat,
+    NonNegativeInt,
+    Range,
+)
 from treewright._validate import check_integer, check_params
 from treewright.annotation.sentences import SentenceLike
 from treewright.data.deptree import DepTree, check_trees
 from treewright.errors import InputError
+from treewright.mining.gradient import PAPER_SETTINGS as PAPER_MINING
 from treewright.mining.subtree import MAX_TREES
 from treewright.model import Submodel, Value, expect, saved
 from treewright.parsing.dependency.annotator import ParserWrapper
@@ -22,8 +32,8 @@ from treewright.parsing.dependency.parser import Candidate, DependencyParser
 from treewright.parsing.dependency.reasons import Comparison, WeighedFeature
 from treewright.rerank.candidates import CandidateLists
 from treewright.rerank.features import ConjunctionFeatures, HandFeatures, SubtreeFeatures
-from treewright.rerank.linear import LinearScorer
-from treewright.rerank.training import RerankerTrainer
+from treewright.rerank.linear import LIGHT_SHARE, LinearScorer
+from treewright.rerank.training import DEGREES, KERNEL_DECAY, KERNEL_EPOCHS, RerankerTrainer
 from treewright.rerank.tuning import append_rest, combine, divide_mass
 from treewright.scale import Client, map_jobs
 
@@ -36,6 +46,29 @@ FEATURES = {"subtree": SubtreeFeatures, "polynomial": ConjunctionFeatures, "temp
 """By space."""
 SCORERS = {"mined": "LinearScorer", "kernel": "KernelScorer", "network": "NetworkKernelScorer"}
 """Names of classes, by learner."""
+MINING = (
+    *("threshold", "max_iter", "step", "refine", "tol", "path", "pretrain_order", "mine_with_base"),
+    "filter_memory",
+)
+"""Parameters of mining, in both spaces in which features are mined."""
+PAPER_SETTINGS: dict[str, Any] = {
+    **PAPER_MINING,
+    "space": "subtree",
+    "learner": "mined",
+    "target": "gold",
+    "copies": None,
+    "mine_with_base": False,
+    "purity": False,
+    "light_share": 0.0,
+    "ranker": "perceptron",
+    "betas": (0.0, *(digit * 10.0**power for power in range(-2, 10) for digit in (1, 2, 5))),
+    "significance_level": None,
+    "filter_memory": 1 << 30,
+    "memory_limit": 32 << 30,
+}
+"""As in the experiments of Qian & Liu (2015), where they say how it was done; their machine had 32 GiB. Their
+threshold, the length of their lists and the number of their folds are defaults. They do not tell the highest
+order of features, the epochs of the perceptron, and the values of beta, of which 5 was the best."""
 
 
 class DependencyReranker(ParserWrapper):
@@ -43,6 +76,7 @@ class DependencyReranker(ParserWrapper):
 
     The training sentences are parsed by parsers that have not seen them; from the lists of their best trees
     the reranker learns. A tree's final score is that of the reranker and `beta_` times that of the parser.
+    ``**PAPER_SETTINGS`` (in `treewright.rerank.reranker`) are the settings of Qian & Liu (2015).
 
     Parameters
     ----------
@@ -71,8 +105,26 @@ class DependencyReranker(ParserWrapper):
         Maximum number of equivalent subtree features per mining round (none: all). These tell the same trees
         apart.
     max_iter : int
-        Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for;
-        with more, the threshold is approached from above and weights settle between rounds.
+        Maximum number of mining rounds. One selects all features that the mistakes of the parser ask for.
+        With a `pretrain_order`, each of the two stages has as many.
+    step : float or {"auto", "decreasing"}
+        Step size of a mining round: a constant, 1/sqrt(round), or automatic.
+    refine : int or "auto"
+        Passes over the lists between two mining rounds. If "auto", 10 where `max_iter` is above 1.
+    tol : float
+        Stop mining when two rounds lower the objective by less than this share.
+    path : bool or "auto"
+        Approach the threshold from above. If "auto", this is done where `max_iter` is above 1.
+    pretrain_order : int
+        Order up to which features are mined first, alone.
+    mine_with_base : bool
+        Add the parser's scores while features are mined. Then they are mined for what the parser gets wrong;
+        otherwise for all that tells trees apart.
+    purity : bool
+        Filter and weight features by their purity. It is how far a feature is always on the side of the right
+        trees, or always on that of the wrong ones.
+    light_share : float
+        Share of the sum of all weights that the lightest features hold, which are dropped.
     ranker : {"loglinear", "perceptron"}
         Model of the feature weights. The first adds to the parser's scores,
         the second is that of the paper.
@@ -80,9 +132,26 @@ class DependencyReranker(ParserWrapper):
         Perceptron training epochs.
     chunks : int
         Number of kernel perceptrons that share the lists and vote.
+    kernel_epochs : int
+        Training epochs of kernel perceptrons.
+    decay : float
+        Decay of the dependency tree kernel. With a large one, a tree is like nothing but itself if kernels
+        are normalised.
+    normalize : bool
+        Normalize the dependency tree kernel. Without it, and with a decay of 1, the kernel is the number of
+        common sub feature trees, as in the paper.
+    betas : tuple of float
+        Values to try for the weight of the parser's score. Without any, values are tried that fit how far
+        scores lie apart.
     significance_level : float, optional
         Use the reranker only if its gain on DEV is significant at this level (none: always). If it is not
         used, trees are ranked as by the parser. 1 is the same as None.
+    filter_memory : int, optional
+        Memory of a Bloom filter that candidate features pass before counting. It is a spectral one; the
+        result does not depend on it. Each thread has its own, no larger than its candidates need.
+    memory_limit : int, optional
+        Memory limit of mining beside the trees; features that are found go to disk. The result is the same.
+        One that is too small is refused with the least that would do.
     random_state : int
         Seed of the random numbers.
     n_jobs : int
@@ -116,12 +185,17 @@ class DependencyReranker(ParserWrapper):
     EFFECTIVE_IF: ClassVar = {
         "space": {"learner": ("mined", "kernel")},
         "degree": [{"space": ("polynomial",)}, {"space": ("subtree",), "learner": ("mined",)}],
-        "threshold": {"learner": ("mined",), "space": ("subtree", "polynomial")},
         "copies": {"learner": ("mined",), "space": ("subtree",)},
-        "max_iter": {"learner": ("mined",), "space": ("subtree", "polynomial")},
+        **{name: {"learner": ("mined",), "space": ("subtree", "polynomial")} for name in MINING},
+        "purity": {"learner": ("mined",)},
+        "light_share": {"learner": ("mined",)},
         "ranker": {"learner": ("mined",)},
         "epochs": {"learner": ("mined",), "ranker": ("perceptron",)},
         "chunks": {"learner": ("kernel",)},
+        "kernel_epochs": {"learner": ("kernel",)},
+        "decay": {"learner": ("kernel",), "space": ("subtree",)},
+        "normalize": {"learner": ("kernel",), "space": ("subtree",)},
+        "memory_limit": {"learner": ("mined",), "space": ("subtree",)},
     }
     fields = saved(
         parser_=Submodel(DependencyParser),
@@ -138,7 +212,7 @@ class DependencyReranker(ParserWrapper):
         p_value_=Value(),
         is_trusted_=Value(bool),
     )
-    unsaved = ("parser", "n_jobs")
+    unsaved = ("parser", "filter_memory", "memory_limit", "n_jobs")
     adjustable = ("k", "n_jobs")
     explains = True
     parser_: DependencyParser
@@ -165,10 +239,24 @@ class DependencyReranker(ParserWrapper):
         target: Literal["gold", "best"] = "gold",
         copies: Count | None = 4,
         max_iter: Count = 1,
+        step: Annotated[float, Range(1e-12, 1e12)] | Literal["auto", "decreasing"] = "auto",
+        refine: NonNegativeInt | Literal["auto"] = "auto",
+        tol: Fraction = 1e-3,
+        path: bool | Literal["auto"] = "auto",
+        pretrain_order: NonNegativeInt = 0,
+        mine_with_base: bool = True,
+        purity: bool = True,
+        light_share: Fraction = LIGHT_SHARE,
         ranker: Literal["loglinear", "perceptron"] = "loglinear",
         epochs: Count = 10,
         chunks: Count = 10,
+        kernel_epochs: Count = KERNEL_EPOCHS,
+        decay: Annotated[float, Range(1e-6, 1)] = KERNEL_DECAY,
+        normalize: bool = True,
+        betas: tuple[NonNegativeFloat, ...] = (),
         significance_level: Fraction | None = 0.05,
+        filter_memory: LimitedMemory | None = None,
+        memory_limit: LimitedMemory | None = None,
         random_state: NonNegativeInt = 0,
         n_jobs: Count = 1,
     ) -> None:
@@ -183,10 +271,24 @@ class DependencyReranker(ParserWrapper):
         self.target = target
         self.copies = copies
         self.max_iter = max_iter
+        self.step = step
+        self.refine = refine
+        self.tol = tol
+        self.path = path
+        self.pretrain_order = pretrain_order
+        self.mine_with_base = mine_with_base
+        self.purity = purity
+        self.light_share = light_share
         self.ranker = ranker
         self.epochs = epochs
         self.chunks = chunks
+        self.kernel_epochs = kernel_epochs
+        self.decay = decay
+        self.normalize = normalize
+        self.betas = betas
         self.significance_level = significance_level
+        self.filter_memory = filter_memory
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -227,6 +329,10 @@ class DependencyReranker(ParserWrapper):
         if self.space == "template" and self.learner == "kernel":
             found = f"{setting('learner', self.learner)} and {setting('space', self.space)}"
             raise InputError(f"{found}; expected {setting('space', 'subtree', 'polynomial')}")
+        degree = self.degree or DEGREES[self.space]
+        if self.pretrain_order > degree:
+            found = f"{setting('pretrain_order', self.pretrain_order)} and {setting('degree', degree)}"
+            raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
         if self.learner == "network":
@@ -237,6 +343,7 @@ class DependencyReranker(ParserWrapper):
     def restore(self) -> None:
         """Have the parser as a parameter, too, so that a clone trains the like of it."""
         self.parser = self.parser_
+        self.betas = tuple(self.betas)
         if self.learner == "network":
             from treewright.rerank.network_kernel import NetworkKernelScorer
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from treewright.rerank.reranker import DependencyReranker
 
 ListScorer: TypeAlias = "LinearScorer | KernelScorer | NetworkKernelScorer"
-TUNED = ("significance_level", "parser")
+TUNED = ("significance_level", "betas", "parser")
 """Parameters on which the features of a reranker and their weights do not depend."""
 DEGREES = {"subtree": 3, "polynomial": 2, "template": 1}
 """Highest orders of features without a choice."""
@@ -38,7 +38,10 @@ HELD_OUT_SHARE = 0.1
 LARGE_BUDGET, BUDGET = 3_000_000_000, 300_000_000
 """Conjunctions that are counted in one order at the most: of two features, of more."""
 REFINING = 10
-"""Passes over the lists between two rounds of mining."""
+"""Passes over the lists between two rounds of mining, where there are several."""
+KERNEL_EPOCHS = 5
+KERNEL_DECAY = 0.001
+"""Of kernel perceptrons and their tree kernel: with more decay, a tree is like nothing but itself."""
 
 
 class LearntReranker(NamedTuple):
@@ -147,15 +150,19 @@ class RerankerTrainer:
         report(f"the gold tree {what} {training.n_missing} of {len(lists)} lists")
         if self.reranker.learner == "kernel":
             degree = None if self.reranker.space == "subtree" else self._degree
-            options = {
-                "chunks": self.reranker.chunks,
-                "n_jobs": self.reranker.n_jobs,
-                "random_state": self.reranker.random_state,
-            }
             # Imports scikit-learn, which takes longer than to parse a file without it.
             from treewright.rerank.kernelized import KernelScorer
 
-            return KernelScorer(degree, **options).fit(lists, right, client=self.client)
+            kernel_scorer = KernelScorer(
+                degree,
+                chunks=self.reranker.chunks,
+                epochs=self.reranker.kernel_epochs,
+                decay=self.reranker.decay,
+                normalize=self.reranker.normalize,
+                n_jobs=self.reranker.n_jobs,
+                random_state=self.reranker.random_state,
+            )
+            return kernel_scorer.fit(lists, right, client=self.client)
         if self.reranker.learner == "network":
             from treewright.rerank.network_kernel import NetworkKernelScorer
 
@@ -166,6 +173,9 @@ class RerankerTrainer:
             self._features(),
             ranker=self.reranker.ranker,
             epochs=self.reranker.epochs,
+            mine_with_base=self.reranker.mine_with_base,
+            purity=self.reranker.purity,
+            light_share=self.reranker.light_share,
             random_state=self.reranker.random_state,
         )
         return scorer.fit(lists, problem, checkpoint=kept, client=self.client)
@@ -175,27 +185,41 @@ class RerankerTrainer:
         return DEGREES[self.reranker.space] if self.reranker.degree is None else self.reranker.degree
 
     def _features(self) -> ListFeatures:
+        options = self.reranker
+        if options.space == "template":
+            return HandFeatures()
+        has_rounds = options.max_iter > 1
         miner = GradientMiner(
             degree=self._degree,
-            threshold=self.reranker.threshold,
-            max_iter=self.reranker.max_iter,
-            path=self.reranker.max_iter > 1,
-            refine=REFINING if self.reranker.max_iter > 1 else 0,
-            random_state=self.reranker.random_state,
+            threshold=options.threshold,
+            max_iter=options.max_iter,
+            step=options.step,
+            refine=(REFINING if has_rounds else 0) if options.refine == "auto" else options.refine,
+            pretrain_order=options.pretrain_order,
+            tol=options.tol,
+            path=has_rounds if options.path == "auto" else options.path,
+            random_state=options.random_state,
         )
-        if self.reranker.space == "subtree":
-            return SubtreeFeatures(miner, copies=self.reranker.copies, n_jobs=self.reranker.n_jobs)
-        if self.reranker.space == "polynomial":
-            budget = LARGE_BUDGET if self._degree <= 2 else BUDGET
-            return ConjunctionFeatures(miner, budget=budget, n_jobs=self.reranker.n_jobs)
-        return HandFeatures()
+        if options.space == "subtree":
+            return SubtreeFeatures(
+                miner,
+                copies=options.copies,
+                filter_memory=options.filter_memory,
+                memory_limit=options.memory_limit,
+                n_jobs=options.n_jobs,
+            )
+        budget = LARGE_BUDGET if self._degree <= 2 else BUDGET
+        return ConjunctionFeatures(
+            miner, budget=budget, filter_memory=options.filter_memory, n_jobs=options.n_jobs
+        )
 
     def _tune(
         self, learnt: LearntReranker, lists: CandidateLists, gold: Sequence[IntArray]
     ) -> LearntReranker:
         """Find out on other sentences how much the reranker counts, if at all, and how probable trees are."""
         trials = learnt.scorer.trials(lists)
-        found = tune(lists, gold, trials, random_state=self.reranker.random_state)
+        betas, random_state = self.reranker.betas, self.reranker.random_state
+        found = tune(lists, gold, trials, betas=betas, random_state=random_state)
         learnt.scorer.choose(found.number)
         level = self.reranker.significance_level
         is_trusted = level is None or level == 1 or found.is_significant(level)

@@ -52,7 +52,12 @@ class Tuning(NamedTuple):
 
 
 def tune(
-    lists: CandidateLists, gold: Sequence[IntArray], trials: Sequence[FloatArray], *, random_state: int = 0
+    lists: CandidateLists,
+    gold: Sequence[IntArray],
+    trials: Sequence[FloatArray],
+    *,
+    betas: Sequence[float] = (),
+    random_state: int = 0,
 ) -> Tuning:
     """Find which of several scores, and what multiple of the parser's beside it, finds the best trees.
 
@@ -62,10 +67,12 @@ def tune(
     gold : sequence of ndarray of int
         The right heads of each sentence.
     trials : sequence of ndarray of float, (n_candidates, n_votes)
+    betas : sequence of float
+        Multiples to try; without any, those that fit how far both scores lie apart.
     random_state : int
         Of the randomisation test.
     """
-    choices, best = _try_betas(lists, trials)
+    choices, best = _try_betas(lists, trials, betas)
     n_right = lists.n_right(gold)[best]
     number, beta = choices[_best_choice(n_right)]
     across = _choose_across(n_right)
@@ -80,15 +87,14 @@ def tune(
 
 
 def _try_betas(
-    lists: CandidateLists, trials: Sequence[FloatArray]
+    lists: CandidateLists, trials: Sequence[FloatArray], betas: Sequence[float]
 ) -> tuple[list[tuple[int, float]], Integers]:
     """Return all choices of scores and betas, and the best tree of each list by each of them."""
     choices, best = [], []
     for number, votes in enumerate(trials):
         unit = _scatter(votes.mean(axis=1), lists) / max(_scatter(lists.scores, lists), 1e-12)
         # Among equals the first is chosen, and there the parser counts more.
-        for factor in reversed(BETAS):
-            beta = factor * (unit or 1.0)
+        for beta in sorted(betas or [factor * (unit or 1.0) for factor in BETAS], reverse=True):
             choices.append((number, beta))
             best.append(lists.best(combine(lists, votes, beta)))
     return choices, np.array(best)

@@ -54,6 +54,8 @@ N_COLUMNS = 9
 """What the table has for each extension: the sample where it was last met and how; in how many samples local
 instances are in the right tree and in the wrong one; in how many only one of the trees has it; all instances;
 and where these are written."""
+SHUT = -1
+"""In place of the sample: the extension is not to be counted."""
 
 
 class Job(NamedTuple):
@@ -321,6 +323,8 @@ def add_extension(job, work, extension, n_met, is_writing):
                 table[row, PLACE] += 1
             continue
         if table[row, STAMP] != stamp:
+            if table[row, STAMP] == SHUT:
+                continue
             if table[row, STAMP] == 0:
                 work.met[n_met] = row
                 n_met += 1
