@@ -7,7 +7,8 @@ apart bound the gradient of all that a feature can grow into, since each of thes
 
 Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
 processor's cache, and threads can take a share each. A key has two bounds, of which only the smaller one
-grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters are sums.
+grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters
+are sums.
 """
 
 from typing import NamedTuple
