@@ -21,6 +21,8 @@ from treewright.progress import prefixed, report, silenced
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
+FOLD_EPOCHS, FOLD_RUNS = 4, 2
+"""At most, of the linear models of folds, where nothing else is wanted."""
 SHARED = "folds share pruning models"
 """Part of the identity of lists, which are others where each fold prunes by models of its own."""
 
@@ -32,6 +34,7 @@ def jackknife_lists(
     k: int = 10,
     folds: int = 10,
     epochs: int | None = None,
+    runs: int | None = None,
     n_jobs: int = 1,
     client: Client | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -39,7 +42,8 @@ def jackknife_lists(
     """Parse training sentences as if they were new.
 
     Whole documents are dealt out into folds at random. The sentences of each fold are parsed by a parser that
-    learns from the others; where tags are predicted, by a tagger that learns from the others too.
+    learns from the others; where tags are predicted, by a tagger that learns from the others too. Folds share
+    taggers and pruning models, of which there are as many as folds (see `SharedFolds`).
 
     Parameters
     ----------
@@ -49,8 +53,9 @@ def jackknife_lists(
     k : int
         Trees a sentence.
     folds : int
-    epochs : int, optional
-        Of the training of each fold; those of the parser without it.
+    epochs, runs : int, optional
+        Of the training of each fold. Without them, those of the parser, but at most 4 epochs and 2 runs of a
+        linear model: more change the lists little (see `benchmarks/folds.py`).
     n_jobs : int
         Folds that are parsed side by side.
     client : distributed.Client, optional
@@ -63,8 +68,12 @@ def jackknife_lists(
     check_integer("folds", folds, minimum=2)
     if len(trees) < folds:
         raise InputError(f"{len(trees)} sentences for {folds} folds; expected a sentence a fold or more")
+    most_epochs, most_runs = (
+        (FOLD_EPOCHS, FOLD_RUNS) if parser.learns_linear else (parser.epochs, parser.runs)
+    )
     fold_parser = parser.with_params(
-        epochs=epochs or parser.epochs,
+        epochs=epochs or min(parser.epochs, most_epochs),
+        runs=runs or min(parser.runs, most_runs),
         jackknife=False,
         patience=None,
         n_jobs=1,
