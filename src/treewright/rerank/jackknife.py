@@ -21,7 +21,7 @@ from treewright.progress import prefixed, report, silenced
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
 
-FOLD_EPOCHS, FOLD_RUNS = 4, 2
+FOLD_EPOCHS, FOLD_RUNS = 3, 2
 """At most, of the linear models of folds, where nothing else is wanted."""
 SHARED = "folds share pruning models"
 """Part of the identity of lists, which are others where each fold prunes by models of its own."""
@@ -54,7 +54,7 @@ def jackknife_lists(
         Trees a sentence.
     folds : int
     epochs, runs : int, optional
-        Of the training of each fold. Without them, those of the parser, but at most 4 epochs and 2 runs of a
+        Of the training of each fold. Without them, those of the parser, but at most 3 epochs and 2 runs of a
         linear model: more change the lists little (see `benchmarks/folds.py`).
     n_jobs : int
         Folds that are parsed side by side.

@@ -41,7 +41,7 @@ from treewright.parsing.dependency.pruning import (
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
-SCORED_SHARE = 1 / 30
+SCORED_SHARE = 0.02
 """Factor of the pruning threshold where a scorer prunes."""
 FAR = 1000.0
 """Below any score, where exponentials are 0."""
@@ -188,7 +188,7 @@ class ProjectiveDecoder(ChartDecoder):
     lifting : {"path", "head", "head+path", "baseline"}
         How crossing arcs are made projective, and brought back.
     threshold : float
-        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a thirtieth of it
+        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a fiftieth of it
         is used, since networks are overconfident.
     max_heads : int
         Maximum number of heads per word where the scorer prunes.

@@ -32,7 +32,7 @@ from treewright.scale import Client, map_jobs
 N_EPOCHS = 2
 COARSE_BITS, FINE_BITS = 20, 22
 COARSE_THRESHOLD, COARSE_MAX_HEADS = 3e-4, 16
-THRESHOLD, MAX_HEADS = 3e-3, 12
+THRESHOLD, MAX_HEADS = 5e-3, 12
 """Of the last stage, where nothing else is wanted."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
 NO_CODES = np.empty(0, dtype=np.int32)
