@@ -81,6 +81,7 @@ def mine_parts(
     n_basic: int,
     threshold: float,
     *,
+    min_purity: float = 0.0,
     degree: int = 3,
     copies: int | None = 1,
     n_jobs: int = 1,
@@ -94,6 +95,9 @@ def mine_parts(
     n_basic : int
         Number of basic features.
     threshold : float
+    min_purity : float
+        Minimum purity of features: the gradient divided by the sum of the absolute residues. It is 1 where
+        all parts are gold that the model finds improbable, or none is gold that it finds probable.
     degree : int
         Maximum number of arcs.
     copies : int, optional
@@ -106,12 +110,26 @@ def mine_parts(
     for kind in range(N_KINDS):
         numbers = np.flatnonzero((parts.codes // CODES_PER_KIND == kind) & is_near)
         if len(numbers) and (parts.arcs[numbers[0]] >= 0).sum() <= degree:
-            counted = _count_kind(parts, numbers, residues, n_basic, threshold, n_jobs)
+            limits = Limits(threshold, min_purity)
+            counted = _count_kind(parts, numbers, residues, n_basic, limits, n_jobs)
             kept = counted.select(copies)
             report(f"{counted}, {len(kept):,} enter")
             found.append(counted.features.take(kept))
             gradients.append(counted.gradients[kept])
     return ForestFeatures.joined(found), np.concatenate([np.zeros(0), *gradients])
+
+
+class Limits(NamedTuple):
+    """What features must exceed to enter."""
+
+    threshold: float
+    min_purity: float
+
+    def are_kept(self, sums: FloatArray) -> npt.NDArray[np.bool_]:
+        """Tell which features enter, by the sums of their positive and negative residues."""
+        gradients, totals = np.abs(sums[:, 0] - sums[:, 1]), sums.sum(axis=1)
+        kept: npt.NDArray[np.bool_] = (gradients > self.threshold) & (gradients >= self.min_purity * totals)
+        return kept
 
 
 class CountedKind(NamedTuple):
@@ -142,12 +160,12 @@ class CountedKind(NamedTuple):
 
 
 def _count_kind(
-    parts: RoleParts, numbers: Integers, residues: FloatArray, n_basic: int, threshold: float, n_jobs: int
+    parts: RoleParts, numbers: Integers, residues: FloatArray, n_basic: int, limits: Limits, n_jobs: int
 ) -> CountedKind:
     """Count the features of parts of one kind."""
     gains = np.zeros((n_basic, N_ROLES, 2), dtype=np.float32)
     count_basic(parts, numbers, residues, gains)
-    bound = SLACK * threshold
+    bound = SLACK * limits.threshold
     is_alive = gains.max(axis=2) > bound
     where = (parts, numbers, residues, is_alive)
 
@@ -160,8 +178,8 @@ def _count_kind(
         sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
         sketch_features(*where, pairs, share, sketch)
         table = count_features(*where, pairs, share, _high_bits(sketch, bound))
-        is_steep = np.abs(table.gains[:, 0] - table.gains[:, 1]) > threshold
-        return FeatureTable(*(array[is_steep] for array in table)), int((table.keys != 0).sum())
+        kept = limits.are_kept(table.gains)
+        return FeatureTable(*(array[kept] for array in table)), int((table.keys != 0).sum())
 
     kind = int(parts.codes[numbers[0]]) // CODES_PER_KIND
     pairs = np.zeros((1, 1), dtype=np.uint8)

@@ -97,7 +97,7 @@ class DependencyReranker(ParserWrapper):
     folds : int
         Number of jackknife folds for the candidate lists.
     fold_epochs : int, optional
-        Training epochs of the parsers of the folds, if not the parser's.
+        Training epochs of the parsers of the folds (by default the parser's, at most 3).
     target : {"gold", "best"}
         Learn to choose the gold tree, or the best one of the list. The gold tree is added where it is
         missing.

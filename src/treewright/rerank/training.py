@@ -100,7 +100,11 @@ class RerankerTrainer:
         )
         training, tuning, tuning_gold = self._divide(parser, lists, gold, dev)
         if dev:
-            report(f"lists of the dev set: UAS {tuning.uas(tuning_gold)[0]:.2f} of the first trees")
+            dev_uas = tuning.uas(tuning_gold)[0]
+            report(
+                f"lists of the dev set: UAS {dev_uas:.2f} of the first trees; "
+                f"those of the training sentences have {uas - dev_uas:+.2f}"
+            )
         chosen = {name: value for name, value in options.result_params().items() if name not in TUNED}
         identity = fingerprint(list(chosen.items()), trees, dev or [])
         kept = Checkpoint(steps / "mining", identity) if steps else None

@@ -33,6 +33,12 @@ def small_weights(seed):
     return random_weights(np.random.default_rng(seed), 1 << (64 - SHIFT)) / np.float32(8)
 
 
+def no_steps():
+    """Steps of rate 0.1, none of which is taken yet."""
+    size = 1 << (64 - SHIFT)
+    return pruning.Steps(np.zeros(size, np.float32), np.zeros(size), 0.1, 0)
+
+
 def no_arcs_kept(corpus):
     return pruning.KeptArcs(np.zeros(corpus.n_sentences + 1, np.int64), np.empty(0, np.int32))
 
@@ -159,18 +165,34 @@ def test_only_the_numbered_sentences_are_stored():
 @pytest.mark.parametrize("full", [True, False])
 def test_a_pass_of_learning_takes_the_twins_steps(full):
     corpus, trees = draw_corpus(2, [3, 5, 4])
-    weights, squares = small_weights(3), np.zeros(1 << (64 - SHIFT), np.float32)
+    weights, steps = small_weights(3), no_steps()
     order = np.array([2, 0, 1])
     sentences = [
         (unpack(pruning.take_sentence(corpus, number)), trees[number], twin.all_arcs(len(trees[number])))
         for number in order
     ]
-    expected, expected_loss = twin.learn(TEXT, full, weights, SHIFT, sentences, 0.1)
-    loss = pruning.learn_stage(
-        make_stage(weights, full=full), corpus, corpus.heads, no_arcs_kept(corpus), squares, order, 0.1
-    )
+    expected, _, expected_loss = twin.learn(TEXT, full, weights, SHIFT, sentences, 0.1)
+    stage = make_stage(weights, full=full)
+    loss = pruning.learn_stage(stage, corpus, corpus.heads, no_arcs_kept(corpus), order, steps)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
     np.testing.assert_allclose(weights, expected, atol=1e-4)
+
+
+def test_totals_give_the_mean_of_the_weights_over_all_steps_of_several_passes():
+    corpus, trees = draw_corpus(2, [3, 5, 4])
+    weights, steps = np.zeros(1 << (64 - SHIFT), np.float32), no_steps()
+    orders = np.array([2, 0, 1]), np.array([1, 2, 0])
+    sentences = [
+        (unpack(pruning.take_sentence(corpus, number)), trees[number], twin.all_arcs(len(trees[number])))
+        for number in np.concatenate(orders)
+    ]
+    _, expected, _ = twin.learn(TEXT, True, weights, SHIFT, sentences, 0.1)
+    for number, order in enumerate(orders):
+        later = steps._replace(n_done=3 * number)
+        pruning.learn_stage(make_stage(weights), corpus, corpus.heads, no_arcs_kept(corpus), order, later)
+    # A change at step i is part of the weights before the steps after it: of 6 - i of 6.
+    np.testing.assert_allclose(weights - steps.totals / 6, expected, atol=1e-4)
+    assert np.abs(expected).max() > 0.1
 
 
 def test_learning_over_stored_arcs_leaves_the_others_out():
@@ -186,21 +208,21 @@ def test_learning_over_stored_arcs_leaves_the_others_out():
         )
         for number, heads in enumerate(trees)
     ]
-    weights, squares = small_weights(3), np.zeros(1 << (64 - SHIFT), np.float32)
-    expected, expected_loss = twin.learn(TEXT, True, weights, SHIFT, sentences, 0.1)
-    loss = pruning.learn_stage(make_stage(weights), corpus, corpus.heads, kept, squares, order, 0.1)
+    weights = small_weights(3)
+    expected, _, expected_loss = twin.learn(TEXT, True, weights, SHIFT, sentences, 0.1)
+    loss = pruning.learn_stage(make_stage(weights), corpus, corpus.heads, kept, order, no_steps())
     assert loss == pytest.approx(expected_loss, rel=1e-5)
     np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
 def test_each_pass_lowers_the_loss():
     corpus, _ = draw_corpus(0, [6, 4, 8, 5, 1])
-    weights, squares = (np.zeros(1 << (64 - SHIFT), np.float32) for _ in range(2))
+    weights, steps = np.zeros(1 << (64 - SHIFT), np.float32), no_steps()
     losses = [
         pruning.learn_stage(
-            make_stage(weights), corpus, corpus.heads, no_arcs_kept(corpus), squares, np.arange(5), 0.1
+            make_stage(weights), corpus, corpus.heads, no_arcs_kept(corpus), np.arange(5), steps
         )
-        for _ in range(5)
+        for _ in range(10)
     ]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0] / 10

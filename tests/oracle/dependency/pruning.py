@@ -37,12 +37,14 @@ def probable_arcs(marginal, arcs, threshold, max_heads):
 
 
 def learn(text, full, weights, shift, sentences, rate):
-    """Take an AdaGrad step for each arc in turn; return the new weights and the mean loss.
+    """Take an AdaGrad step for each arc in turn; return the weights, their mean over all steps, and the loss.
 
-    `sentences` are words, heads, and the arcs that compete.
+    `sentences` are words, heads, and the arcs that compete. The mean is of the weights before each sentence.
     """
     weights, squares, loss = weights.astype(float), np.zeros(len(weights)), 0.0
+    before = []
     for words, heads, arcs in sentences:
+        before.append(weights.copy())
         score = score_square(text, full, weights, shift, words, arcs)
         marginal, log_sum = arc_marginals(score, arcs)
         loss += log_sum - sum(score[arc] for arc in arcs_of(heads))
@@ -51,5 +53,5 @@ def learn(text, full, weights, shift, sentences, rate):
             if abs(gradient) >= 1e-3:
                 for slot in arc_slots(text, full, shift, words, (head, word)):
                     squares[slot] += gradient**2
-                    weights[slot] -= rate * gradient / np.sqrt(squares[slot] + 1e-2)
-    return weights, loss / len(sentences)
+                    weights[slot] -= rate * gradient / np.sqrt(squares[slot] + 1)
+    return weights, np.mean(before, axis=0), loss / len(sentences)

@@ -149,7 +149,7 @@ def test_as_many_allowed_arcs_come_back_as_it_takes_to_have_a_tree(strict, bank)
 
 
 def test_a_pruning_threshold_may_be_a_whole_number(parsers):
-    assert [stage.threshold for stage in parsers["order 2"].decoder_.pruner_.stages_] == [1e-4, 0.0]
+    assert [stage.threshold for stage in parsers["order 2"].decoder_.pruner_.stages_] == [3e-4, 0.0]
     assert isinstance(parsers["order 2"].decoder_.pruner_.stages_[1].threshold, float)
 
 

@@ -19,6 +19,9 @@ from treewright.native.dependency.features import (
 from treewright.native.dependency.parts import list_arcs, number_arcs, place_arc
 
 SMALLEST_GRADIENT = 1e-3
+PRIOR_SQUARE = 1.0
+"""Added to the sums of squared gradients. AdaGrad would otherwise take its longest steps on features that are
+seen once, and the marginals of sentences with rare words would be far too sure."""
 
 
 class Stage(NamedTuple):
@@ -45,6 +48,18 @@ class KeptArcs(NamedTuple):
 
     indptr: np.ndarray
     codes: np.ndarray
+
+
+class Steps(NamedTuple):
+    """How far gradient steps have led, and how long they are."""
+
+    squares: np.ndarray
+    """Sums of squared gradients, by slot."""
+    totals: np.ndarray
+    """Sums of the changes of weights times the number of their step, by slot, for the mean of all steps."""
+    rate: float
+    n_done: int
+    """Steps taken before, one a sentence."""
 
 
 @in_place
@@ -178,15 +193,17 @@ def restore_arcs(kept, number, n):
 
 
 @compiled
-def learn_stage(stage, corpus, gold, kept, squares, order, rate):
+def learn_stage(stage, corpus, gold, kept, order, steps):
     """Take one pass of gradient steps (AdaGrad) on the log-likelihood of gold trees; return the mean loss.
 
-    `squares` are sums of squared gradients by slot. Where `kept` has no codes, all arcs compete.
+    Where `kept` has no codes, all arcs compete. `steps` are `Steps`.
     """
     part = np.zeros(PART_SIZE, np.int32)
     keys = np.empty(stage.max_keys, np.uint64)
+    squares, totals, rate, step = steps
     loss = 0.0
     for number in order:
+        step += 1
         n = sentence_size(corpus, number)
         if n < 2:
             continue
@@ -209,5 +226,7 @@ def learn_stage(stage, corpus, gold, kept, squares, order, rate):
                 for at in range(n_keys):
                     slot = keys[at] >> stage.shift
                     squares[slot] += gradient * gradient
-                    stage.weights[slot] -= rate * gradient / np.sqrt(squares[slot] + 1e-2)
+                    change = -rate * gradient / np.sqrt(squares[slot] + PRIOR_SQUARE)
+                    stage.weights[slot] += change
+                    totals[slot] += step * change
     return loss / max(1, order.size)

@@ -28,6 +28,8 @@ from treewright.parsing.dependency.features import Corpus
 from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.long_sentences import LONGEST
 from treewright.parsing.dependency.pruning import (
+    MAX_HEADS,
+    THRESHOLD,
     ArcFilter,
     EitherFilter,
     Pruner,
@@ -39,7 +41,7 @@ from treewright.parsing.dependency.pruning import (
 Trees: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 Square: TypeAlias = npt.NDArray[np.float64]
 Heads: TypeAlias = npt.NDArray[np.int32]
-SCORED_SHARE = 0.1
+SCORED_SHARE = 0.02
 """Factor of the pruning threshold where a scorer prunes."""
 FAR = 1000.0
 """Below any score, where exponentials are 0."""
@@ -186,7 +188,7 @@ class ProjectiveDecoder(ChartDecoder):
     lifting : {"path", "head", "head+path", "baseline"}
         How crossing arcs are made projective, and brought back.
     threshold : float
-        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a tenth of this
+        Minimum probability of a head, relative to the best head's. Where the scorer prunes, a fiftieth of it
         is used, since networks are overconfident.
     max_heads : int
         Maximum number of heads per word where the scorer prunes.
@@ -204,7 +206,11 @@ class ProjectiveDecoder(ChartDecoder):
     pruner_: Pruner | None
 
     def __init__(
-        self, *, lifting: LiftingScheme = "path", threshold: Fraction = 1e-3, max_heads: Count = 8
+        self,
+        *,
+        lifting: LiftingScheme = "path",
+        threshold: Fraction = THRESHOLD,
+        max_heads: Count = MAX_HEADS,
     ) -> None:
         self.lifting = lifting
         self.threshold = threshold

@@ -18,6 +18,10 @@ FIRST_SQUARE = 1.0
 """Of the sums of squared gradients: it makes the first steps of rare features small."""
 MIN_COUNT = 3
 """Of basic features, among the arcs of forests."""
+MIN_PURITY = 0.5
+"""Of features. Those whose parts are missing about as often as they are found too often have large gradients
+by chance, and the linear model knows already what there is to know of them. EWT, third order, dev UAS: +0.36
+with this limit, +0.10 at best without it."""
 LIGHT_SHARE = 0.02
 """Of the sum of all absolute weights, what the lightest features hold that are dropped."""
 
@@ -62,7 +66,13 @@ class ForestMiner:
         residues, loss = training.residues()
         report(f"forests of {len(training.trees)} sentences: {len(parts.codes):,} parts, log-loss {loss:.3f}")
         features, _ = mine_parts(
-            parts, residues, len(basic), self.threshold, degree=self.degree, n_jobs=self.n_jobs
+            parts,
+            residues,
+            len(basic),
+            self.threshold,
+            min_purity=MIN_PURITY,
+            degree=self.degree,
+            n_jobs=self.n_jobs,
         )
         matcher = PartMatcher(features, len(basic))
         firing = Firing(*matcher.match(parts))

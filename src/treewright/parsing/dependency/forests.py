@@ -25,11 +25,15 @@ from treewright.native.dependency.forests import (
 )
 from treewright.native.dependency.parts import PartIndex, arrange
 from treewright.native.mining.part_features import RoleParts
+from treewright.parsing.dependency.calibration import best_scale, gold_loss
+from treewright.parsing.dependency.decoders import lattice_marginals
 from treewright.parsing.dependency.lattice import Lattice
 
 FIRST_MODIFIER, LAST_MODIFIER = 0, 1
 """Basic features of what is no arc: no sibling before a modifier, none after it."""
 N_SPECIAL = 2
+MAX_CALIBRATING = 400
+"""Sentences that a scale is found with, evenly spaced among those given."""
 
 
 class SentenceForest(NamedTuple):
@@ -76,6 +80,21 @@ def probable_arcs(lattice: Lattice, scale: float, threshold: float) -> npt.NDArr
     rows, _ = lattice.marginals({kind: scale * scores for kind, scores in lattice.scores.items()})
     kept = (rows >= threshold * rows.max(axis=1, keepdims=True)) & (rows > 0)
     return np.vstack([np.zeros(len(rows) + 1, dtype=np.bool_), kept]).T.copy()
+
+
+def lattice_scale(lattices: Sequence[Lattice], heads: Sequence[npt.NDArray[np.int32]]) -> float:
+    """Return the scale under which the heads of sentences are most probable, by some of the sentences."""
+    step = -(-len(lattices) // MAX_CALIBRATING)
+    some, right = lattices[::step], heads[::step]
+    return best_scale(
+        lambda scale: gold_loss(
+            [
+                lattice_marginals(each, {kind: scale * scores for kind, scores in each.scores.items()})[1]
+                for each in some
+            ],
+            right,
+        )
+    )
 
 
 class BasicFeatures:

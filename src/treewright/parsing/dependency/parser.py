@@ -40,6 +40,7 @@ from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer, TableBits
 from treewright.parsing.dependency.long_sentences import Pieces
 from treewright.parsing.dependency.mined import MinedFeature, MinedScorer
+from treewright.parsing.dependency.pruning import MAX_HEADS, THRESHOLD
 from treewright.parsing.dependency.reasons import Comparison, WeighedFeature, arc_reasons, differences
 from treewright.parsing.dependency.training import LearntParser, ParserTrainer
 from treewright.scale import Client, map_jobs
@@ -208,8 +209,8 @@ class DependencyParser(DependencyAnnotator):
         bound: NonNegativeFloat = 1.0,
         random_state: NonNegativeInt = 0,
         table_bits: TableBits = 23,
-        pruning_threshold: Fraction = 1e-3,
-        max_heads: Count = 8,
+        pruning_threshold: Fraction = THRESHOLD,
+        max_heads: Count = MAX_HEADS,
         folds: Count = 5,
         lifting: LiftingScheme = "path",
         templates: TemplateSet | None = None,
@@ -288,6 +289,17 @@ class DependencyParser(DependencyAnnotator):
         identity = fingerprint(list(self.result_params().items()), trees, dev or [])
         kept = Checkpoint(checkpoint, identity) if checkpoint else None
         return self._set_learnt(ParserTrainer(self, kept, client).train(trees, dev))
+
+    def fold_trainer(
+        self,
+        trees: Sequence[DepTree],
+        *,
+        checkpoint: Checkpoint | None = None,
+        client: Client | None = None,
+    ) -> ParserTrainer:
+        """Return what trains parsers of jackknife folds with these parameters, after checking them."""
+        self._check(trees, None)
+        return ParserTrainer(self, checkpoint, client)
 
     def with_scorer(self, scorer: PartScorer, dev: Sequence[DepTree]) -> Self:
         """Return a parser that adds the scores of a trained scorer to those of this parser's linear model.

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright._typing import Count, Fraction, NonNegativeInt
-from treewright.learn.weights import PackedWeights, make_table, pack, table_shift, unpack
-from treewright.model import Model, expect, saved
+from treewright.learn.weights import PackedWeights, average, make_table, pack, table_shift, unpack
+from treewright.model import Model, State, expect, saved
 from treewright.native.dependency.eisner import EXCLUDED, arc_marginals
 from treewright.native.dependency.features import N_EXTRA_ROWS, EncodedSentence
 from treewright.native.dependency.pruning import (
     KeptArcs,
     Stage,
+    Steps,
     all_arcs,
     choose_arcs,
     filter_arcs,
@@ -30,7 +31,9 @@ from treewright.scale import Client, map_jobs
 
 N_EPOCHS = 2
 COARSE_BITS, FINE_BITS = 20, 22
-COARSE_THRESHOLD, COARSE_MAX_HEADS = 1e-4, 12
+COARSE_THRESHOLD, COARSE_MAX_HEADS = 3e-4, 16
+THRESHOLD, MAX_HEADS = 5e-3, 12
+"""Of the last stage, where nothing else is wanted."""
 COARSE_RATE, FINE_RATE = 0.1, 0.05
 NO_CODES = np.empty(0, dtype=np.int32)
 
@@ -43,6 +46,26 @@ class PruningReport:
     """Percent of the gold arcs that are kept."""
     n_heads: float
     """Arcs kept a word, gold arcs included."""
+
+    def __str__(self) -> str:
+        return f"{self.n_heads:.2f} heads a word and {self.recall:.2f}% of the gold arcs"
+
+
+class PrunedFolds(NamedTuple):
+    """What jackknifing finds.
+
+    Attributes
+    ----------
+    arcs : KeptArcs
+        Of all sentences, chosen by the models of their folds, and gold arcs always.
+    report : PruningReport
+    pruners : list of Pruner
+        Of each fold, one that has learnt from all others. Empty unless they were asked for.
+    """
+
+    arcs: KeptArcs
+    report: PruningReport
+    pruners: list["Pruner"]
 
 
 class Pruner(Model):
@@ -78,8 +101,8 @@ class Pruner(Model):
         self,
         templates: TemplateSet,
         *,
-        threshold: Fraction = 1e-3,
-        max_heads: Count = 8,
+        threshold: Fraction = THRESHOLD,
+        max_heads: Count = MAX_HEADS,
         fine: bool = True,
         single_root: bool = True,
         random_state: NonNegativeInt = 0,
@@ -93,9 +116,11 @@ class Pruner(Model):
 
     def fit(self, corpus: Corpus) -> "Pruner":
         """Learn from sentences with projective heads."""
-        stages = self._train(corpus, np.arange(corpus.n_sentences))
+        return self._fit(corpus, np.arange(corpus.n_sentences))
+
+    def _fit(self, corpus: Corpus, numbers: npt.NDArray[np.int64]) -> "Pruner":
         # Choices must not change by saving, so the weights are rounded now.
-        weights = [unpack(pack(stage.weights)) for stage in stages]
+        weights = [unpack(pack(stage.weights)) for stage in self._train(corpus, numbers)]
         self.coarse_weights_ = weights[0]
         self.fine_weights_ = weights[1] if self.fine else None
         self.restore()
@@ -115,34 +140,49 @@ class Pruner(Model):
         corpus: Corpus,
         parts: Sequence[npt.NDArray[np.int64]],
         *,
+        with_pruners: bool = False,
         n_jobs: int = 1,
         client: Client | None = None,
-    ) -> tuple[KeptArcs, PruningReport]:
+    ) -> PrunedFolds:
         """Choose the arcs of each sentence with models that have not seen it, gold arcs always.
 
-        `parts` are the numbers of the sentences of each fold.
+        `parts` are the numbers of the sentences of each fold. The models are returned if `with_pruners`.
         """
-        found = map_jobs(
-            partial(self._choose, corpus),
+        states = map_jobs(
+            partial(self.learn_fold, corpus, with_pruner=with_pruners),
             parts,
             n_jobs=n_jobs,
             client=client,
             what="pruning folds",
             unit="folds",
         )
-        arcs = self._room(corpus)
-        for part, (_, _, chosen) in zip(parts, found, strict=True):
-            arcs.codes[_places(arcs.indptr, part)] = chosen
-        n_lost, n_kept = sum(lost for lost, _, _ in found), sum(kept for _, kept, _ in found)
-        return arcs, _report(corpus, n_lost, n_kept)
+        return self.join_folds(corpus, parts, states)
 
-    def _choose(self, corpus: Corpus, mine: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int32]]:
-        """Learn from all sentences but some, unless these are all; return what is lost and kept of these."""
+    def learn_fold(self, corpus: Corpus, mine: npt.NDArray[np.int64], *, with_pruner: bool) -> State:
+        """Learn from all sentences but some, unless these are all; return the arcs of these."""
         rest = np.setdiff1d(np.arange(corpus.n_sentences), mine)
-        stages = self._train(corpus, rest if len(rest) else mine)
+        pruner = self.with_params()._fit(corpus, rest if len(rest) else mine)
         arcs = self._room(corpus)
-        lost, kept = choose_arcs(stages, corpus, mine, corpus.heads, arcs)
-        return lost, kept, arcs.codes[_places(arcs.indptr, mine)]
+        n_lost, n_kept = choose_arcs(pruner.stages_, corpus, mine, corpus.heads, arcs)
+        return State(
+            "PrunedFold",
+            {"n_lost": int(n_lost), "n_kept": int(n_kept)},
+            {"codes": arcs.codes[_places(arcs.indptr, mine)]},
+            {"pruner": pruner.get_state()} if with_pruner else {},
+        )
+
+    def join_folds(
+        self, corpus: Corpus, parts: Sequence[npt.NDArray[np.int64]], states: Sequence[State]
+    ) -> PrunedFolds:
+        """Put together what `learn_fold` returns for each of the folds."""
+        arcs = self._room(corpus)
+        for part, state in zip(parts, states, strict=True):
+            arcs.codes[_places(arcs.indptr, part)] = state.arrays["codes"]
+        n_words = max(1, int(corpus.sizes.sum()))
+        n_lost, n_kept = (sum(state.values[name] for state in states) for name in ("n_lost", "n_kept"))
+        found = PruningReport(100.0 * (1 - n_lost / n_words), n_kept / n_words)
+        pruners = [Pruner.from_state(state.parts["pruner"]) for state in states if state.parts]
+        return PrunedFolds(arcs, found, pruners)
 
     def _make_stages(self, tables: Sequence[npt.NDArray[np.float32]]) -> tuple[Stage, ...]:
         # Compiled code goes through stages of one type, so that a threshold of 0 must be a float, too.
@@ -164,12 +204,14 @@ class Pruner(Model):
         arcs = self._room(corpus)
         competing = KeptArcs(arcs.indptr, NO_CODES)
         for at, (stage, rate) in enumerate(zip(stages, (COARSE_RATE, FINE_RATE), strict=False)):
-            squares = np.zeros_like(stage.weights)
+            squares, totals = np.zeros_like(stage.weights), np.zeros(stage.weights.size)
             with task("learning to prune", total=N_EPOCHS * len(numbers)) as counted:
-                for _ in range(N_EPOCHS):
+                for epoch in range(N_EPOCHS):
                     order = rng.permutation(numbers)
                     for part in counted.slices(len(order)):
-                        learn_stage(stage, corpus, corpus.heads, competing, squares, order[part], rate)
+                        steps = Steps(squares, totals, rate, epoch * len(order) + part.start)
+                        learn_stage(stage, corpus, corpus.heads, competing, order[part], steps)
+            stage.weights[:] = average(stage.weights, totals, N_EPOCHS * len(numbers))
             if at + 1 < len(stages):
                 choose_arcs(stages[: at + 1], corpus, numbers, corpus.heads, arcs)
                 competing = arcs
@@ -309,11 +351,15 @@ def _widen(pruning: ArcFilter, keep: Keep, allowed: Keep) -> Keep:
     return keep
 
 
+def select_arcs(arcs: KeptArcs, numbers: npt.NDArray[np.int64]) -> KeptArcs:
+    """Return the arcs of some sentences, in their order."""
+    sizes = np.diff(arcs.indptr)[numbers]
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    codes = arcs.codes[_places(arcs.indptr, numbers)] if len(arcs.codes) else arcs.codes
+    return KeptArcs(indptr, codes)
+
+
 def _places(indptr: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return where the codes of some sentences are."""
-    return np.concatenate([np.arange(indptr[number], indptr[number + 1]) for number in numbers])
-
-
-def _report(corpus: Corpus, n_lost: int, n_kept: int) -> PruningReport:
-    n_words = max(1, int(corpus.sizes.sum()))
-    return PruningReport(100.0 * (1 - n_lost / n_words), n_kept / n_words)
+    runs = [np.arange(indptr[number], indptr[number + 1]) for number in numbers]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *runs])

@@ -1,7 +1,7 @@
 """What a dependency parser learns, step by step: tags, pruning, relations, structure, probabilities."""
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from treewright.metrics import attachment
 from treewright.metrics.calibration import reliability
 from treewright.metrics.significance import significance
 from treewright.model import State
-from treewright.native.dependency.pruning import KeptArcs
+from treewright.native.dependency.pruning import KeptArcs, restore_arcs
 from treewright.parsing.contract import Batch, PartScorer
 from treewright.parsing.dependency.calibration import best_scale, gold_loss
 from treewright.parsing.dependency.combined import (
@@ -31,6 +31,7 @@ from treewright.parsing.dependency.forests import (
     ForestCorpus,
     SentenceForest,
     keep_forests,
+    lattice_scale,
     probable_arcs,
     restore_forests,
 )
@@ -44,7 +45,7 @@ from treewright.parsing.dependency.mira import (
     MiraTrainer,
     ScorerTrainer,
 )
-from treewright.parsing.dependency.pruning import Pruner
+from treewright.parsing.dependency.pruning import Pruner, select_arcs
 from treewright.progress import prefixed, report, silenced
 from treewright.scale import Client, map_jobs
 from treewright.tagging.tagger import Tagger, compare_tags, jackknife
@@ -56,7 +57,10 @@ HELD_OUT_SHARE, MIN_HELD_OUT = 0.05, 20
 """Of the training sentences, for calibration where there is no dev set; of few sentences, a tenth."""
 NARROWING = 0.01
 """Minimum probability of a head in forests, relative to the best head's."""
+FOREST_EPOCHS = 4
+"""At most, of the linear models of folds that score forests."""
 NO_ARCS = np.empty(0, dtype=np.int32)
+TAG_COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
 class LearntParser(NamedTuple):
@@ -97,6 +101,43 @@ class PreparedTraining(NamedTuple):
     arcs: KeptArcs
 
 
+class SharedFolds(NamedTuple):
+    """What the parsers of jackknife folds share.
+
+    There is one pruning model for each fold, and it has learnt from all other folds. Say that parser i learns
+    from all folds but i. It prunes the sentences of fold i, which it parses, by model i, which has not seen
+    them either. The sentences of another fold f, from which it learns, were pruned by model f, which has not
+    seen these: so pruning treats training sentences as it treats new ones. Model f has seen the gold trees of
+    fold i, and all that parser i gets from it is which wrong arcs of fold f compete with the gold ones. No
+    weight that scores or prunes a sentence of fold i has been learnt from that fold. Tags are shared in the
+    same way.
+
+    Attributes
+    ----------
+    trees : sequence of DepTree
+        With the tags that they are parsed with.
+    lifted : sequence of DepTree
+        The same with crossing arcs lifted.
+    parts : list of ndarray of int64
+        The numbers of the sentences of each fold.
+    encoder : Encoder
+        Of all trees. It only numbers strings: words that a parser has not seen have weights of 0.
+    decoder : ChartDecoder
+        Without a pruner.
+    arcs : KeptArcs
+    recall : float
+        Percent of the gold arcs that pruning keeps.
+    """
+
+    trees: Sequence[DepTree]
+    lifted: Sequence[DepTree]
+    parts: Sequence[npt.NDArray[np.int64]]
+    encoder: Encoder
+    decoder: ChartDecoder
+    arcs: KeptArcs
+    recall: float
+
+
 @dataclass
 class ParserTrainer:
     """Trains dependency parsers.
@@ -120,6 +161,23 @@ class ParserTrainer:
         parser = self.parser
         trees, held_out = (trees, dev) if dev or parser.jackknife else self._hold_out(trees)
         prepared = self._restore(trees) or self._prepare(trees)
+        learnt = self._learn(prepared, dev, held_out)
+        if parser.mine:
+            learnt = self._add_mined(prepared, learnt, held_out)
+        if held_out:
+            report(f"probabilities: {self._describe_calibration(learnt, held_out)}")
+        elif not parser.jackknife:
+            report("probabilities: not calibrated, for want of sentences")
+        return learnt
+
+    def _learn(
+        self,
+        prepared: PreparedTraining,
+        dev: Sequence[DepTree] | None,
+        held_out: Sequence[DepTree] | None,
+    ) -> LearntParser:
+        """Learn the structure and probabilities."""
+        parser = self.parser
         other = self._learn_other(prepared, held_out) if parser.combine else None
         learnt = self._learn_structure(prepared, dev, other, held_out)
         if other is None and held_out:
@@ -128,13 +186,77 @@ class ParserTrainer:
             learnt = self._combine(learnt, other, held_out)
         if held_out and not parser.jackknife:
             learnt = learnt._replace(scale=self._calibrate(learnt, held_out))
-        if parser.mine:
-            learnt = self._add_mined(prepared, learnt, held_out)
-        if held_out:
-            report(f"probabilities: {self._describe_calibration(learnt, held_out)}")
-        elif not parser.jackknife:
-            report("probabilities: not calibrated, for want of sentences")
         return learnt
+
+    def share_folds(
+        self, trees: Sequence[DepTree], parts: Sequence[npt.NDArray[np.int64]]
+    ) -> tuple[SharedFolds, list[Pruner | None]]:
+        """Learn what the parsers of folds share; return it, and the pruner of each fold."""
+        decoder = self._make_decoder()
+        tagged = self._tag_folds(trees, len(parts))
+        lifted = [decoder.lift(tree) for tree in tagged]
+        encoder = Encoder.from_trees(lifted)
+        corpus = encoder.encode(lifted)
+        decoder.single_root_ = all((tree.heads == 0).sum() == 1 for tree in lifted if len(tree))
+        pruner = self._make_pruner(decoder)
+        if pruner is None:
+            arcs = KeptArcs(np.zeros(len(trees) + 1, dtype=np.int64), NO_ARCS)
+            return SharedFolds(tagged, lifted, parts, encoder, decoder, arcs, 100.0), [None] * len(parts)
+
+        def learn(fold: int) -> State:
+            return pruner.learn_fold(corpus, parts[fold], with_pruner=True)
+
+        states = self._find_folds(learn, len(parts), name="pruning", what="pruning folds")
+        found = pruner.join_folds(corpus, parts, [states[fold] for fold in range(len(parts))])
+        report(f"pruning of folds: keeps {found.report}")
+        shared = SharedFolds(tagged, lifted, parts, encoder, decoder, found.arcs, found.report.recall)
+        return shared, [*found.pruners]
+
+    def _tag_folds(self, trees: Sequence[DepTree], n_folds: int) -> Sequence[DepTree]:
+        """Return trees with the tags that they are parsed with, predicted with the folds of the parsers."""
+        parser = self.parser
+        if parser.tags == "gold":
+            return trees
+        state = self.checkpoint.load("tags") if self.checkpoint else None
+        if state is None:
+            with silenced():
+                tagged = jackknife(
+                    trees,
+                    folds=n_folds,
+                    n_jobs=parser.n_jobs,
+                    random_state=parser.random_state,
+                    tagger=Tagger(random_state=parser.random_state),
+                    client=self.client,
+                )
+            if self.checkpoint:
+                columns = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in tagged]
+                self.checkpoint.save("tags", State("Tags", {"tags": columns}))
+        else:
+            tagged = [
+                tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
+                for tree, columns in zip(trees, state.values["tags"], strict=True)
+            ]
+        report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
+        return tagged
+
+    def train_fold(self, shared: SharedFolds, fold: int, pruner: Pruner | None) -> LearntParser:
+        """Learn from all folds but one, by which probabilities are calibrated; relations are left out."""
+        aside = set(shared.parts[fold].tolist())
+        numbers = [at for at, tree in enumerate(shared.lifted) if at not in aside and len(tree)]
+        rest = [shared.lifted[number] for number in numbers]
+        mine = [tree for number in shared.parts[fold] if len(tree := shared.lifted[number])]
+        decoder = copy(shared.decoder)
+        if isinstance(decoder, ProjectiveDecoder):
+            decoder.pruner_ = pruner
+        labeler = None
+        if self.parser.combine:  # which weighs relations, too
+            with silenced():
+                labeler = Labeler(random_state=self.parser.random_state).fit(rest, shared.encoder)
+        scorer = self._make_scorer(shared.encoder)
+        learnt = LearntParser(None, shared.encoder, decoder, labeler, shared.recall, scorer, 1.0)
+        arcs = select_arcs(shared.arcs, np.array(numbers, dtype=np.int64))
+        prepared = PreparedTraining(learnt, rest, shared.encoder.encode(rest), arcs)
+        return self._learn(prepared, None, mine)
 
     def _hold_out(self, trees: Sequence[DepTree]) -> tuple[Sequence[DepTree], Sequence[DepTree] | None]:
         """Put some sentences aside for calibration, if there are enough."""
@@ -242,12 +364,27 @@ class ParserTrainer:
     ) -> tuple[KeptArcs, float]:
         """Return the arcs that training sentences keep, and what share of the gold arcs is among these."""
         parser = self.parser
-        is_needed = parser.learns_linear or not parser.scorer_has("score_arcs")
+        pruner = self._make_pruner(decoder)
         if isinstance(decoder, ProjectiveDecoder):
-            decoder.pruner_ = None
-        if not isinstance(decoder, ProjectiveDecoder) or not is_needed:
+            decoder.pruner_ = pruner
+        if pruner is None:
             return KeptArcs(np.zeros(corpus.n_sentences + 1, dtype=np.int64), NO_ARCS), 100.0
-        pruner = decoder.pruner_ = Pruner(
+        folds, description = deal_folds(
+            trees, min(parser.folds, len(trees)), random_state=parser.random_state
+        )
+        report(f"jackknifing: {description}")
+        found = pruner.jackknife(corpus, folds, n_jobs=parser.n_jobs, client=self.client)
+        pruner.fit(corpus)
+        report(f"pruning keeps {found.report}")
+        return found.arcs, found.report.recall
+
+    def _make_pruner(self, decoder: ChartDecoder) -> Pruner | None:
+        """Return what is to learn to prune, if that is needed."""
+        parser = self.parser
+        is_needed = parser.learns_linear or not parser.scorer_has("score_arcs")
+        if not isinstance(decoder, ProjectiveDecoder) or not is_needed:
+            return None
+        return Pruner(
             parser.templates or TemplateSet(),
             threshold=parser.pruning_threshold,
             max_heads=parser.max_heads,
@@ -255,14 +392,6 @@ class ParserTrainer:
             single_root=decoder.single_root_,
             random_state=parser.random_state,
         )
-        folds, description = deal_folds(
-            trees, min(parser.folds, len(trees)), random_state=parser.random_state
-        )
-        report(f"jackknifing: {description}")
-        arcs, found = pruner.jackknife(corpus, folds, n_jobs=parser.n_jobs, client=self.client)
-        pruner.fit(corpus)
-        report(f"pruning keeps {found.n_heads:.2f} heads a word and {found.recall:.2f}% of the gold arcs")
-        return arcs, found.recall
 
     def _jackknifed(self, trees: Sequence[DepTree], encoder: Encoder) -> tuple[list[DepTree], float]:
         """Return the trees with the heads that a parser which has not seen them gives, and a scale."""
@@ -291,7 +420,7 @@ class ParserTrainer:
         )
 
     def _find_folds(
-        self, learn: Callable[[int], State], n_folds: int, *, name: str = "fold"
+        self, learn: Callable[[int], State], n_folds: int, *, name: str = "fold", what: str = "parsing folds"
     ) -> dict[int, State]:
         """Return what is learnt in each fold, or was kept of it; keep what is new."""
         kept = self.checkpoint
@@ -308,7 +437,7 @@ class ParserTrainer:
             missing,
             n_jobs=self.parser.n_jobs,
             client=self.client,
-            what="parsing folds",
+            what=what,
             unit="folds",
             keep=keep,
         )
@@ -470,52 +599,54 @@ class ParserTrainer:
         return learnt
 
     def _jackknifed_forests(self, prepared: PreparedTraining) -> list[SentenceForest]:
-        """Return forests of the training sentences, by linear models that have not seen them."""
-        trees = prepared.trees
-        parts = self._folds(trees)
-        changes = {
-            "tags": "gold",
-            "jackknife": False,
-            "patience": None,
-            "n_jobs": 1,
-            "runs": 1,
-            "mine": False,
-        }
-        trainer = ParserTrainer(
-            self.parser.with_params(**changes)
-        )  # without the cluster, to which it may be sent
+        """Return forests of the training sentences, by linear models that have not seen them.
+
+        The arcs of sentences are those that pruning models which have not seen them have kept; all folds
+        share them, as `SharedFolds` says.
+        """
+        parts = self._folds(prepared.trees)
+        changes = {"tags": "gold", "jackknife": False, "patience": None, "n_jobs": 1, "mine": False}
+        epochs = min(self.parser.epochs, FOREST_EPOCHS)
+        # Without the cluster, to which it may be sent.
+        trainer = ParserTrainer(self.parser.with_params(**changes, runs=1, epochs=epochs))
 
         def learn(fold: int) -> State:
-            return trainer._learn_forests(trees, parts[fold].tolist())
+            return trainer._learn_forests(prepared, parts[fold])
 
         found: dict[int, SentenceForest] = {}
         for fold, state in self._find_folds(learn, len(parts), name="forests").items():
             found |= zip(parts[fold].tolist(), restore_forests(state), strict=True)
-        return [found[number] for number in range(len(trees))]
+        return [found[number] for number in range(len(prepared.trees))]
 
-    def _learn_forests(self, trees: Sequence[DepTree], numbers: Sequence[int]) -> State:
-        """Learn from all but some of the trees; return the forests of these."""
-        aside = set(numbers)
+    def _learn_forests(self, prepared: PreparedTraining, part: npt.NDArray[np.int64]) -> State:
+        """Learn from all but some of the sentences; return the forests of these."""
+        trees, encoder, single_root = (
+            prepared.trees,
+            prepared.learnt.encoder,
+            prepared.learnt.decoder.single_root_,
+        )
+        rest = np.setdiff1d(np.arange(len(trees)), part)
+        known = [trees[number] for number in rest]
         with silenced():
-            rest = [tree for number, tree in enumerate(trees) if number not in aside]
-            learnt = self._learn_structure(self._prepare(rest, with_relations=False), None)
-        mine = [trees[number] for number in numbers]
-        learnt = learnt._replace(scale=self._calibrate(learnt, mine))
-        return keep_forests(self._forests(learnt, Batch(mine, learnt.encoder.encode(mine))))
-
-    @staticmethod
-    def _forests(learnt: LearntParser, batch: Batch) -> list[SentenceForest]:
-        """Return the forests of sentences over the arcs that the parser finds probable, and gold arcs."""
-        assert isinstance(learnt.decoder, ProjectiveDecoder)
-        found = []
-        for number, tree in enumerate(batch.trees):
-            lattice = learnt.decoder.lattice(learnt.scorer, batch, number, {})
-            keep = probable_arcs(lattice, learnt.scale, NARROWING)
+            others = PreparedTraining(
+                prepared.learnt, known, encoder.encode(known), select_arcs(prepared.arcs, rest)
+            )
+            scorer = self._learn_structure(others, None).scorer
+        assert isinstance(scorer, LinearPartScorer)
+        mine = [trees[number] for number in part]
+        corpus = encoder.encode(mine)
+        lattices = []
+        for at, (number, tree) in enumerate(zip(part.tolist(), mine, strict=True)):
+            lattice = Lattice(restore_arcs(prepared.arcs, number, len(tree)), single_root=single_root)
+            lattices.append(lattice.with_scores(scorer.score_encoded(corpus, at, lattice)))
+        scale = lattice_scale(lattices, [tree.heads for tree in mine])
+        forests = []
+        for at, (tree, lattice) in enumerate(zip(mine, lattices, strict=True)):
+            keep = probable_arcs(lattice, scale, NARROWING)
             keep[tree.heads, np.arange(1, len(keep))] = True
-            narrow = Lattice(keep, single_root=learnt.decoder.single_root_)
-            scores = learnt.scorer.score_encoded(batch.corpus, number, narrow)  # type: ignore[attr-defined]
-            found.append(SentenceForest(keep, learnt.scale * np.concatenate(list(scores.values()))))
-        return found
+            scores = scorer.score_encoded(corpus, at, Lattice(keep, single_root=single_root))
+            forests.append(SentenceForest(keep, scale * np.concatenate(list(scores.values()))))
+        return keep_forests(forests)
 
     def _combine(
         self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None
