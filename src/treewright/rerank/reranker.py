@@ -335,6 +335,11 @@ class DependencyReranker(ParserWrapper):
             raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
+        if self.parser is not None and self.parser.mine:
+            found = (
+                f"{setting('mine', True)} of the parser, whose lists by jackknife folds would not have them"
+            )
+            raise InputError(f"{found}; expected a parser without mined features to rerank")
         if self.learner == "network":
             from treewright.rerank.network_kernel import find_network
 
