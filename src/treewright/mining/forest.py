@@ -32,6 +32,7 @@ from treewright.native.mining.part_features import (
     match_parts,
     sketch_features,
     sketch_pairs,
+    weigh_parts,
 )
 from treewright.progress import report
 from treewright.scale import map_jobs
@@ -248,3 +249,9 @@ class PartMatcher:
         if len(ids):
             match_parts(parts, self.known, indptr, ids)
         return indptr, ids
+
+    def weigh(self, parts: RoleParts, coef: npt.NDArray[np.float32]) -> FloatArray:
+        """Return the sum of the weights of the features of each part."""
+        scores = np.empty(len(parts.codes))
+        weigh_parts(parts, self.known, coef, scores)
+        return scores

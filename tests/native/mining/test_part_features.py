@@ -72,7 +72,7 @@ def test_no_feature_has_more_arcs_than_the_degree():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_features_are_found_in_the_parts_that_have_them(seed):
+def test_features_are_found_and_weighed_in_the_parts_that_have_them(seed):
     rng = np.random.default_rng(seed)
     parts, listed = random_parts(rng, 80)
     names = sorted(twin.places(listed))
@@ -83,3 +83,7 @@ def test_features_are_found_in_the_parts_that_have_them(seed):
     found = [{chosen[one] for one in ids[begin:end]} for begin, end in itertools.pairwise(indptr)]
     expected = [set(twin.features_of(code, arcs)) & set(chosen) for code, arcs in listed]
     assert found == expected
+    coef = rng.normal(size=len(chosen)).astype(np.float32)
+    weighed = PartMatcher(ForestFeatures(codes, basic), N_BASIC).weigh(parts, coef)
+    sums = [sum(float(coef[chosen.index(name)]) for name in names) for names in expected]
+    np.testing.assert_allclose(weighed, sums, atol=1e-5)

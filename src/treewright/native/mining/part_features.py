@@ -171,8 +171,8 @@ class Candidates(NamedTuple):
 
 
 @compiled
-def make_room(parts, numbers):
-    """Return room for the candidates of some parts."""
+def _widths(parts, numbers):
+    """Return the most basic features that an arc of some parts has, and the most features of a part."""
     widest, most = 1, 1
     for part in numbers:
         n = 1
@@ -182,6 +182,13 @@ def make_room(parts, numbers):
             widest = max(widest, width)
             n *= width
         most = max(most, n)
+    return widest, most
+
+
+@compiled
+def make_room(parts, numbers):
+    """Return room for the candidates of some parts."""
+    widest, most = _widths(parts, numbers)
     return Candidates(
         np.empty((N_ROLES, widest), np.int32),
         np.empty((len(PAIRS), widest, widest), np.bool_),
@@ -319,15 +326,6 @@ def count_features(parts, numbers, residues, is_alive, pairs, share, bits):
     return table
 
 
-@compiled
-def _room(parts):
-    """Return room for the basic features of the arcs of a part."""
-    largest = 1
-    for arc in range(parts.indptr.size - 1):
-        largest = max(largest, parts.indptr[arc + 1] - parts.indptr[arc])
-    return np.empty((N_ROLES, largest), np.int32)
-
-
 @in_place
 def key_of(code, basic):
     """Return the key of a feature, given its basic features by role, -1 for none."""
@@ -385,36 +383,61 @@ def _list_used(parts, part, role, known, listed):
     return n
 
 
+@in_place
+def _find_features(parts, part, known, room):
+    """List the numbers of the features of a part; return how many there are."""
+    listed, found = room
+    n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
+    n0 = _list_used(parts, part, 0, known, listed)
+    n1 = _list_used(parts, part, 1, known, listed) if n_arcs > 1 else 1
+    n2 = _list_used(parts, part, 2, known, listed) if n_arcs > 2 else 1
+    n = 0
+    if n1 == 0 or n2 == 0:
+        return n
+    for i in range(n0):
+        first = grow_key(start_key(code), listed[0, i])
+        for j in range(n1):
+            second = grow_key(first, listed[1, j]) if n_arcs > 1 else first
+            if n_arcs > 2 and not _has_bit(known.prefixes, _bit(known.prefixes, second)):
+                continue
+            for k in range(n2):
+                number = _lookup(known, grow_key(second, listed[2, k]) if n_arcs > 2 else second)
+                if number >= 0:
+                    found[n] = number
+                    n += 1
+    return n
+
+
+@compiled
+def _room_for_matches(parts):
+    """Return room for the basic features of the arcs of a part, and for the numbers of its features."""
+    widest, most = _widths(parts, np.arange(parts.codes.size))
+    return np.empty((N_ROLES, widest), np.int32), np.empty(most, np.int32)
+
+
 @compiled
 def match_parts(parts, known, indptr, ids):
     """Find the features of parts: fill their numbers in `ids`, or only `indptr` if there is no room.
 
     `indptr` is made that of `ids` in any case.
     """
-    listed = _room(parts)
+    room = _room_for_matches(parts)
     n_found = 0
-    is_counting = ids.size == 0
     for part in range(parts.codes.size):
         indptr[part] = n_found
-        n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
-        n0 = _list_used(parts, part, 0, known, listed)
-        n1 = _list_used(parts, part, 1, known, listed) if n_arcs > 1 else 1
-        n2 = _list_used(parts, part, 2, known, listed) if n_arcs > 2 else 1
-        if n0 == 0 or n1 == 0 or n2 == 0:
-            continue
-        for i in range(n0):
-            above = grow_key(start_key(code), listed[0, i])
-            for j in range(n1):
-                before = grow_key(above, listed[1, j]) if n_arcs > 1 else above
-                if n_arcs > 2:
-                    bit = _bit(known.prefixes, before)
-                    if not _has_bit(known.prefixes, bit):
-                        continue
-                for k in range(n2):
-                    key = grow_key(before, listed[2, k]) if n_arcs > 2 else before
-                    number = _lookup(known, key)
-                    if number >= 0:
-                        if not is_counting:
-                            ids[n_found] = number
-                        n_found += 1
+        n = _find_features(parts, part, known, room)
+        if ids.size > 0:
+            ids[n_found : n_found + n] = room[1][:n]
+        n_found += n
     indptr[parts.codes.size] = n_found
+
+
+@compiled
+def weigh_parts(parts, known, coef, scores):
+    """Fill the sums of the weights of the features of parts."""
+    room = _room_for_matches(parts)
+    for part in range(parts.codes.size):
+        total = 0.0
+        for at in range(_find_features(parts, part, known, room)):
+            total += coef[room[1][at]]
+        scores[part] = total

@@ -13,7 +13,7 @@ from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mined import MinedScorer
 from treewright.progress import report, task
 
-RATE, EPOCHS = 0.01, 5
+RATE, EPOCHS = 0.01, 4
 FIRST_SQUARE = 1.0
 """Of the sums of squared gradients: it makes the first steps of rare features small."""
 MIN_COUNT = 3

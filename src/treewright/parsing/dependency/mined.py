@@ -21,6 +21,7 @@ from treewright.data.vocab import Vocabulary
 from treewright.mining.forest import ForestFeatures, PartMatcher
 from treewright.model import Array, Submodel, Value, expect, is_within, saved
 from treewright.native.dependency.forests import N_KINDS, split_scores
+from treewright.native.mining.part_features import RoleParts
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
 from treewright.parsing.dependency.forests import N_SPECIAL, BasicFeatures, FoundParts, probable_arcs
 from treewright.parsing.dependency.lattice import PART_KINDS, Lattice
@@ -157,9 +158,7 @@ class MinedScorer(PartScorer):
 
     def score_mined(self, tree: DepTree, lattice: Lattice) -> PartScores:
         """Return the sums of the weights of mined features of parts, by kind."""
-        indptr, ids = self.match(tree, lattice)
-        sums = np.concatenate([np.zeros(1), np.cumsum(self.coef[ids], dtype=np.float64)])
-        found = split_scores(lattice.arranged, sums[indptr[1:]] - sums[indptr[:-1]])
+        found = split_scores(lattice.arranged, self._matcher.weigh(self._parts(tree, lattice), self.coef))
         return found._asdict()  # type: ignore[no-any-return]
 
     def list_features(self) -> list[MinedFeature]:
@@ -225,5 +224,8 @@ class MinedScorer(PartScorer):
 
     def match(self, tree: DepTree, lattice: Lattice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Return the mined features of each part, all kinds numbered through, as offsets and numbers."""
+        return self._matcher.match(self._parts(tree, lattice))
+
+    def _parts(self, tree: DepTree, lattice: Lattice) -> RoleParts:
         found = FoundParts.from_indices(self.encoder, [tree], [lattice.arranged])
-        return self._matcher.match(found.as_roles(BasicFeatures(self.encoder, self.keys)))
+        return found.as_roles(BasicFeatures(self.encoder, self.keys))
