@@ -217,7 +217,7 @@ class DependencyParser(DependencyAnnotator):
         scorer: PartScorer | None = None,
         combine: Literal["sum", "joint"] | None = None,
         mine: bool = False,
-        mining_threshold: Annotated[float, Range(0, 1e9)] = 2.0,
+        mining_threshold: Annotated[float, Range(0, 1e9)] = 3.0,
         mining_degree: Literal[1, 2, 3] = 2,
         mining_significance: Fraction | None = 0.05,
         n_jobs: Count = 1,
