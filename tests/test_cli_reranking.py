@@ -151,3 +151,17 @@ def test_the_help_of_reproduce_names_all_experiments():
 def test_an_unknown_experiment_is_one_line_that_names_the_known_ones(folder, tmp_path, fail):
     line = fail("reproduce", "table9", "--data", folder, "--out", tmp_path / "out")
     assert all(name in line for name in list_experiments())
+
+
+def test_mined_features_are_trained_explained_and_refused_under_a_reranker(folder, tmp_path, fail):
+    options = ["--order", "1", "--epochs", "1", "--runs", "1", "--table-bits", "14", "--folds", "2", "--mine"]
+    options += ["--dev", folder / "dev.conllu"]
+    train = ["train", "dependency", folder / "train.conllu", "--model", tmp_path / "m.tw", *options]
+    run(*train, "--mining-significance", "1")
+    assert tw.load(tmp_path / "m.tw").mined_features_
+    run("parse", tmp_path / "m.tw", folder / "test.conllu", "--output", tmp_path / "out.conllu")
+    assert len(tw.read_conllu(tmp_path / "out.conllu")) == 20
+    shown = run("explain", tmp_path / "m.tw", folder / "test.conllu", "--reasons", "1000")
+    assert "mined " in shown.stdout
+    assert "expected a parser without mined features to rerank" in fail(*train, "--rerank")
+    assert "--mining-threshold" in fail(*train[:5], "--mining-threshold", "4")
