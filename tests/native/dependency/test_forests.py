@@ -106,3 +106,22 @@ def test_weights_are_those_of_steps_on_each_sentence():
     expected = [[found.get(name, 0.0) for name in range(n_features)] for found in (weights, averages)]
     np.testing.assert_allclose(model.weights, expected[0], atol=1e-9)
     np.testing.assert_allclose(model.weights - model.totals / 6, expected[1], atol=1e-9)
+
+
+def test_trees_are_drawn_by_their_probabilities():
+    case = make_case(1, 4, 0.7, True)
+    arcs, part_scores = case[1], case[-1]
+    n_draws = 4000
+    forests, base, _ = make_forests([case] * n_draws, True)
+    is_drawn = np.zeros(len(base), dtype=np.bool_)
+    draws = np.random.default_rng(0).random(len(forests.first_edge))
+    native.draw_trees(forests, base, draws, is_drawn)
+    rows = is_drawn.reshape(n_draws, -1)
+    parts = twin.numbered_parts(arcs, 4)
+    trees = {frozenset(tree_parts(heads)) for heads in trees_over(arcs, 4, True)}
+    drawn = [
+        frozenset(part for part, is_in in zip(parts, row, strict=True) if is_in) for row in rows.tolist()
+    ]
+    assert set(drawn) <= trees
+    probabilities, _ = twin.part_probabilities(arcs, 4, True, part_scores)
+    np.testing.assert_allclose(rows.mean(axis=0), [probabilities[part] for part in parts], atol=0.04)

@@ -191,17 +191,7 @@ def fill_part_marginals(graph, edge_parts, probabilities):
     Returns the logarithm of the sum over all trees.
     """
     n = graph.first_edge.size - 1
-    inside, node = np.empty(n), np.zeros(n)
-    for at in range(n):
-        highest = -np.inf
-        for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
-            highest = max(highest, _edge_inside(graph, edge, inside))
-        total = 0.0
-        if highest > -np.inf:
-            for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
-                total += np.exp(_edge_inside(graph, edge, inside) - highest)
-            highest += np.log(total)
-        inside[at] = highest
+    inside, node = _fill_inside(graph), np.zeros(n)
     probabilities[:] = 0.0
     node[n - 1] = 1.0
     for at in range(n - 1, -1, -1):
@@ -217,6 +207,24 @@ def fill_part_marginals(graph, edge_parts, probabilities):
                 if edge_parts[edge, kind] >= 0:
                     probabilities[edge_parts[edge, kind]] += share
     return inside[n - 1]
+
+
+@compiled
+def _fill_inside(graph):
+    """Return for each node the logarithm of the sum over its derivations."""
+    n = graph.first_edge.size - 1
+    inside = np.empty(n)
+    for at in range(n):
+        highest = -np.inf
+        for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
+            highest = max(highest, _edge_inside(graph, edge, inside))
+        total = 0.0
+        if highest > -np.inf:
+            for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
+                total += np.exp(_edge_inside(graph, edge, inside) - highest)
+            highest += np.log(total)
+        inside[at] = highest
+    return inside
 
 
 @in_place
@@ -249,6 +257,41 @@ def measure_forests(forests, scores, numbers, is_gold, residues):
                 loss -= scores[part]
                 residues[part] += 1.0
     return loss
+
+
+@compiled
+def draw_trees(forests, scores, draws, is_drawn):
+    """Mark the parts of one tree of each sentence, drawn by its probability; nothing is marked at first.
+
+    `draws` are uniform random numbers, one for each node of the hypergraphs.
+    """
+    weight = _room_for_edges(forests)
+    for number in range(forests.part_indptr.size - 1):
+        begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
+        graph = sentence_graph(forests, number, scores[begin:end], weight)
+        edges = forests.parts[forests.edge_indptr[number] : forests.edge_indptr[number + 1]]
+        inside = _fill_inside(graph)
+        waiting = np.empty(inside.size, np.int32)
+        waiting[0], n_waiting = inside.size - 1, 1
+        while n_waiting > 0:
+            n_waiting -= 1
+            node = waiting[n_waiting]
+            left = draws[forests.node_indptr[number] + node]
+            edge = graph.first_edge[node]
+            while edge + 1 < graph.first_edge[node + 1]:
+                left -= np.exp(_edge_inside(graph, edge, inside) - inside[node])
+                if left < 0.0:
+                    break
+                edge += 1
+            for kind in range(N_KINDS):
+                if edges[edge, kind] >= 0:
+                    is_drawn[begin + edges[edge, kind]] = True
+            if graph.left[edge] >= 0:
+                waiting[n_waiting] = graph.left[edge]
+                n_waiting += 1
+            if graph.right[edge] >= 0:
+                waiting[n_waiting] = graph.right[edge]
+                n_waiting += 1
 
 
 @compiled

@@ -17,6 +17,7 @@ from treewright.native.dependency.forests import (
     Firing,
     Forests,
     LogLinear,
+    draw_trees,
     index_chart,
     learn_pass,
     list_part_arcs,
@@ -223,13 +224,23 @@ class ForestCorpus:
         """Return the parts with the numbers of the basic features of their arcs."""
         return FoundParts.from_indices(basic.encoder, self.trees, self.indices).as_roles(basic)
 
-    def residues(self, scores: FloatArray | None = None) -> tuple[FloatArray, float]:
-        """Return for each part 1 if it is gold, less its probability, and the mean log-loss of gold trees."""
+    def residues(self, is_gold: npt.NDArray[np.bool_] | None = None) -> tuple[FloatArray, float]:
+        """Return for each part 1 if it is gold, less its probability, and the mean log-loss of gold trees.
+
+        Other parts may stand for the gold ones, as those that `draw` returns.
+        """
         found = np.empty(len(self.base))
         numbers = np.arange(len(self.trees))
-        used = self.base if scores is None else scores
-        loss = measure_forests(self.forests, used, numbers, self.is_gold, found)
+        right = self.is_gold if is_gold is None else is_gold
+        loss = measure_forests(self.forests, self.base, numbers, right, found)
         return found, float(loss) / max(1, len(numbers))
+
+    def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
+        """Return which parts are those of trees that are drawn by their probabilities."""
+        is_drawn = np.zeros(len(self.base), dtype=np.bool_)
+        draws = np.random.default_rng(random_state).random(len(self.forests.first_edge))
+        draw_trees(self.forests, self.base, draws, is_drawn)
+        return is_drawn
 
     def learn(self, firing: Firing, model: LogLinear, order: Integers, *, rate: float, n_done: int) -> None:
         """Take a gradient step on each of some sentences, after so many steps."""
