@@ -12,6 +12,7 @@ feature that enters. Candidates are then bounded all at once in a table whose en
 share, as in the filter of section 4.2. Exact sums are kept only of those whose bounds exceed the threshold.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -175,22 +176,31 @@ def _count_kind(
         sketch_pairs(*where, share, sketch)
         return _high_bits(sketch, bound)
 
-    def count(share: int) -> tuple[FeatureTable, int]:
+    def bound_features(share: int) -> npt.NDArray[np.uint8]:
         sketch = np.zeros((SHARE_SIZE, 2), dtype=np.float32)
         sketch_features(*where, pairs, share, sketch)
-        table = count_features(*where, pairs, share, _high_bits(sketch, bound))
+        return _high_bits(sketch, bound)
+
+    def count(shares: tuple[int, int]) -> tuple[FeatureTable, int]:
+        table = count_features(*where, pairs, shares, bits)
         kept = limits.are_kept(table.gains)
         return FeatureTable(*(array[kept] for array in table)), int((table.keys != 0).sum())
 
     kind = int(parts.codes[numbers[0]]) // CODES_PER_KIND
+    every = range(N_SHARES)
     pairs = np.zeros((1, 1), dtype=np.uint8)
     if (parts.arcs[numbers[0]] >= 0).all():
         pairs = np.stack(
-            map_jobs(
-                bound_pairs, range(N_SHARES), n_jobs=n_jobs, what=f"pairs of {NAMES[kind]}", unit="shares"
-            )
+            map_jobs(bound_pairs, every, n_jobs=n_jobs, what=f"pairs of {NAMES[kind]}", unit="shares")
         )
-    found = map_jobs(count, range(N_SHARES), n_jobs=n_jobs, what=f"counting {NAMES[kind]}", unit="shares")
+    bits = np.stack(
+        map_jobs(bound_features, every, n_jobs=n_jobs, what=f"bounding {NAMES[kind]}", unit="shares")
+    )
+    # Few candidates are left, so that their shares need not be counted one by one.
+    ends = np.linspace(0, N_SHARES, min(n_jobs, N_SHARES) + 1).astype(int).tolist()
+    found = map_jobs(
+        count, list(pairwise(ends)), n_jobs=n_jobs, what=f"counting {NAMES[kind]}", unit="shares"
+    )
     tables = [table for table, _ in found]
     _, sums, basic, codes, marks = (np.concatenate(each) for each in zip(*tables, strict=True))
     return CountedKind(

@@ -215,11 +215,11 @@ def sketch_pairs(parts, numbers, residues, is_alive, share, sketch):
 
 
 @in_place
-def list_candidates(parts, part, is_alive, pairs, share, room):
+def list_candidates(parts, part, is_alive, pairs, shares, room):
     """List the features of a part that the bounds of their basic features, and of pairs of these, allow.
 
-    `pairs` are, for each share, the bits of pairs that are bounded above the threshold. Only features of one
-    share are listed. Returns how many there are.
+    `pairs` are, for each share, the bits of pairs that are bounded above the threshold. Only features of the
+    shares from `shares[0]` to `shares[1]` are listed. Returns how many there are.
     """
     listed, is_high, keys, basic = room
     n_arcs, code = n_arcs_of(parts, part), parts.codes[part]
@@ -245,7 +245,7 @@ def list_candidates(parts, part, is_alive, pairs, share, room):
                 if n_arcs > 2 and not (is_high[1, i, k] and is_high[2, j, k]):
                     continue
                 key = grow_key(second, listed[2, k]) if n_arcs > 2 else second
-                if _share(key) != np.uint64(share):
+                if not np.uint64(shares[0]) <= _share(key) < np.uint64(shares[1]):
                     continue
                 keys[n] = key
                 basic[n, 0] = listed[0, i]
@@ -261,7 +261,7 @@ def sketch_features(parts, numbers, residues, is_alive, pairs, share, sketch):
     room = make_room(parts, numbers)
     for part in numbers:
         sign, amount = PLUS if residues[part] > 0 else MINUS, abs(residues[part])
-        for at in range(list_candidates(parts, part, is_alive, pairs, share, room)):
+        for at in range(list_candidates(parts, part, is_alive, pairs, (share, share + 1), room)):
             _raise_bounds(sketch, room.keys[at], sign, amount)
 
 
@@ -302,16 +302,16 @@ def _doubled(table):
 
 
 @compiled
-def count_features(parts, numbers, residues, is_alive, pairs, share, bits):
-    """Return a table of the features of one share whose `bits` are set, with their exact sums."""
+def count_features(parts, numbers, residues, is_alive, pairs, shares, bits):
+    """Return a table of the features of some shares whose `bits` are set, with their exact sums."""
     room = make_room(parts, numbers)
     table = make_table(1 << 12)
     n_features = 0
     for part in numbers:
         sign, amount, code = PLUS if residues[part] > 0 else MINUS, abs(residues[part]), parts.codes[part]
         mark = mix(mix(np.uint64(7), np.uint64(part)), np.uint64(11))
-        for at in range(list_candidates(parts, part, is_alive, pairs, share, room)):
-            if not _is_high(bits, room.keys[at]):
+        for at in range(list_candidates(parts, part, is_alive, pairs, shares, room)):
+            if not _is_high(bits[_share(room.keys[at])], room.keys[at]):
                 continue
             if 2 * n_features > table.keys.size:
                 table = _doubled(table)
