@@ -135,6 +135,25 @@ class ArcEncoder:
         fill_arc_features(*arcs, indptr, keys)
         return indptr, keys[: indptr[-1]]
 
+    def knows(self, keys: Keys) -> bool:
+        """Tell whether the templates, words, tags and distances of all keys are known."""
+        if not len(keys):
+            return True
+        key, distance = np.divmod(keys, np.uint64(1 << DISTANCE_BITS))
+        key, c = np.divmod(key, np.uint64(1 << LAST_VALUE_BITS))
+        key, b = np.divmod(key, np.uint64(1 << VALUE_BITS))
+        template, a = np.divmod(key, np.uint64(1 << VALUE_BITS))
+        if int(template.max()) >= len(ARC_FEATURES) or int(distance.max()) > 2 * len(LENGTH_BINS):
+            return False
+        sizes = {"word": N_SPECIAL + len(self.words.strings), "tag": N_SPECIAL + len(self.tags.strings)}
+        for number in np.unique(template).tolist():
+            rows = template == number
+            atoms = [atom.attribute for atom in PARSED[number].atoms]
+            for values, attribute in zip((a, b, c), atoms, strict=False):
+                if int(values[rows].max()) >= sizes[attribute]:
+                    return False
+        return True
+
     def name(self, key: int) -> str:
         """Return a feature as text: ``won → NN``; ``DT·* → IN (2 right)`` has the tag before the head."""
         template, values, distance = unpack(int(key))

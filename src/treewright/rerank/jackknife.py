@@ -16,7 +16,7 @@ from treewright.data.documents import deal_folds
 from treewright.errors import InputError
 from treewright.parsing.dependency.parser import DependencyParser
 from treewright.parsing.dependency.pruning import Pruner
-from treewright.parsing.dependency.training import TAG_COLUMNS, SharedFolds
+from treewright.parsing.dependency.training import TAG_COLUMNS, SharedFolds, with_tags
 from treewright.progress import prefixed, report, silenced
 from treewright.rerank.candidates import CandidateLists
 from treewright.scale import Client, map_jobs
@@ -170,9 +170,4 @@ class _KeptFolds:
 
 def _retagged(trees: Sequence[DepTree], tags: list[list[list[str]]] | None) -> Sequence[DepTree]:
     """Give sentences the tags that they were parsed with, if these are not their own."""
-    if tags is None:
-        return trees
-    return [
-        tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
-        for tree, columns in zip(trees, tags, strict=True)
-    ]
+    return trees if tags is None else with_tags(trees, tags)

@@ -67,8 +67,8 @@ PAPER_SETTINGS: dict[str, Any] = {
     "memory_limit": 32 << 30,
 }
 """As in the experiments of Qian & Liu (2015), where they say how it was done; their machine had 32 GiB. Their
-threshold, the length of their lists and the number of their folds are defaults. They do not tell the highest
-order of features, the epochs of the perceptron, and the values of beta, of which 5 was the best."""
+threshold, the length of their lists and the number of their folds are defaults. The paper does not state
+the highest order of features, the epochs of the perceptron and the values of beta; the best beta was 5."""
 
 
 class DependencyReranker(ParserWrapper):
@@ -335,10 +335,8 @@ class DependencyReranker(ParserWrapper):
             raise InputError(f"{found}; expected {named('pretrain_order')} of at most {named('degree')}")
         if self.parser is not None and not isinstance(self.parser, DependencyParser):
             raise InputError(f"parser is {type(self.parser).__name__}; expected a DependencyParser")
-        if self.parser is not None and self.parser.mine:
-            found = (
-                f"{setting('mine', True)} of the parser, whose lists by jackknife folds would not have them"
-            )
+        if self.parser is not None and self.parser.has_mined_features:
+            found = "the parser has mined features, which the parsers of jackknife folds do not have"
             raise InputError(f"{found}; expected a parser without mined features to rerank")
         if self.learner == "network":
             from treewright.rerank.network_kernel import find_network

@@ -13,15 +13,15 @@ from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mined import MinedScorer
 from treewright.progress import report, task
 
-RATE, EPOCHS = 0.01, 4
+RATE, EPOCHS = 0.01, 3
 FIRST_SQUARE = 1.0
 """Of the sums of squared gradients: it makes the first steps of rare features small."""
 MIN_COUNT = 3
 """Of basic features, among the arcs of forests."""
-MIN_PURITY = 0.5
-"""Of features. Those whose parts are missing about as often as they are found too often have large gradients
-by chance, and the linear model knows already what there is to know of them. EWT, third order, dev UAS: +0.36
-with this limit, +0.10 at best without it."""
+MIN_PURITY = 0.7
+"""Of features. The gradients of others are large by chance, and the linear model knows what can be learnt of
+them. 9,094 sentences of EWT, third order, UAS of 5,451 others after three passes: +0.28 with 0.7, +0.10 with
+0.5, -0.16 without a limit."""
 LIGHT_SHARE = 0.02
 """Of the sum of all absolute weights, what the lightest features hold that are dropped."""
 

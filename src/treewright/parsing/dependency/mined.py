@@ -23,19 +23,31 @@ from treewright.model import Array, Submodel, Value, expect, is_within, saved
 from treewright.native.dependency.forests import N_KINDS, split_scores
 from treewright.native.mining.part_features import RoleParts
 from treewright.parsing.contract import Batch, Parts, PartScorer, PartScores
-from treewright.parsing.dependency.forests import N_SPECIAL, BasicFeatures, FoundParts, probable_arcs
+from treewright.parsing.dependency.constraints import has_tree
+from treewright.parsing.dependency.forests import (
+    FIRST_MODIFIER,
+    LAST_MODIFIER,
+    N_SPECIAL,
+    BasicFeatures,
+    FoundParts,
+    probable_arcs,
+)
 from treewright.parsing.dependency.lattice import PART_KINDS, Lattice
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.reasons import WeighedFeature
 
-LARGEST_SCALE = 1e6
+SMALLEST_SCALE, LARGEST_SCALE = 1e-9, 1e6
 N_CODES = 4 * N_KINDS
 DEPTHS = ((0,), (0, 0), (0, 1), (0, 1, 1), (0, 0, 0))
 """Of the arcs of each kind of part."""
-END_SENTENCES = (
-    "No other dependent stands nearer to the head on its {side}.",
-    "No other dependent stands farther from the head on its {side}.",
-)
+WITH_TOP = (2, 3)
+"""Kinds of parts that begin with the arc to their head."""
+SIDES = ("left", "right")
+END_SENTENCES = {
+    (FIRST_MODIFIER,): "It is the first dependent of its head on the {side}.",
+    (LAST_MODIFIER,): "It is the last dependent of its head on the {side}.",
+    (FIRST_MODIFIER, LAST_MODIFIER): "The word has no dependents on its {side}.",
+}
 """Of the basic features of what is no arc."""
 
 
@@ -48,6 +60,7 @@ class MinedFeature(NamedTuple):
     weight : float
         Positive if it speaks for a tree, in the units of the scores of the linear model.
     n_arcs : int
+        Arcs that it describes.
     """
 
     text: str
@@ -114,9 +127,12 @@ class MinedScorer(PartScorer):
 
     def check_fitted_state(self) -> None:
         """Check that features have basic features that there are, one for each arc."""
-        expect(self.basic.shape == (len(self.codes), 3), "three basic features or none of each feature")
+        expect(self.scale > SMALLEST_SCALE, "a scale above 0")
+        expect(self.encoder.column in ("xpos", "upos"), "a column of tags")
+        expect(self.basic.shape == (len(self.codes), 3), "three columns of basic features")
         expect(len(self.coef) == len(self.codes), "a weight for each feature")
-        expect(is_within(self.basic + 1, N_SPECIAL + len(self.keys) + 1), "basic features that have keys")
+        expect(self.encoder.knows(self.keys), "keys of basic features that can be named")
+        expect(is_within(self.basic + 1, N_SPECIAL + len(self.keys) + 1), "numbers of basic features")
         n_arcs = np.array([len(depths) for depths in DEPTHS])[self.codes // 4]
         expect(
             ((self.basic >= 0) == (np.arange(3) < n_arcs[:, np.newaxis])).all(), "a basic feature of each arc"
@@ -128,6 +144,7 @@ class MinedScorer(PartScorer):
 
     def prepare(self, batch: Batch) -> Self:
         """Return a scorer that has the sentences as arrays."""
+        self._matcher  # noqa: B018 (made once, for all copies)
         found = copy(self)
         found._batch = batch
         found._numbers = {id(tree): number for number, tree in enumerate(batch.trees)}
@@ -146,7 +163,12 @@ class MinedScorer(PartScorer):
         """Return the parts over the arcs that the linear model finds probable."""
         scored = lattice.with_scores(self._score_linear(tree, lattice))
         kept = probable_arcs(scored, self.scale, float(self.threshold))
-        return Lattice(kept, single_root=lattice.single_root)
+        # Of many heads that are all improbable, none may be kept.
+        return (
+            Lattice(kept, single_root=lattice.single_root)
+            if has_tree(kept, single_root=lattice.single_root)
+            else lattice
+        )
 
     def score(self, tree: DepTree, parts: Parts) -> PartScores:
         """Return the scores of the parts of a sentence, by kind."""
@@ -162,10 +184,12 @@ class MinedScorer(PartScorer):
         return found._asdict()  # type: ignore[no-any-return]
 
     def list_features(self) -> list[MinedFeature]:
-        """Return all features, the weightiest first."""
+        """Return all features, by descending absolute weight."""
         return [
             MinedFeature(
-                self.name(number), float(self.coef[number]) / self.scale, int((self.basic[number] >= 0).sum())
+                self.name(number),
+                float(self.coef[number]) / self.scale,
+                int((self.basic[number] >= N_SPECIAL).sum()),
             )
             for number in np.argsort(-np.abs(self.coef), kind="stable").tolist()
         ]
@@ -191,14 +215,20 @@ class MinedScorer(PartScorer):
         return found
 
     def name(self, number: int) -> str:
-        """Return a feature as ``grandchild: VBD → IN [IN → NN]``, with ``+`` between siblings."""
+        """Return a feature as ``mined grandchild, right right: VBD → IN [IN → NN]``; ``+`` joins siblings."""
         kind = int(self.codes[number]) // 4
         names = [self._name_basic(basic) for basic in self.basic[number].tolist() if basic >= 0]
         depths = DEPTHS[kind]
         text = names[0]
         for name, above, depth in zip(names[1:], depths, depths[1:], strict=False):
             text += f" [{name}" if depth > above else f" + {name}"
-        return f"mined {PART_KINDS[kind]}: {text}{']' * depths[-1]}"
+        return f"mined {PART_KINDS[kind]}, {self._sides(number)}: {text}{']' * depths[-1]}"
+
+    def _sides(self, number: int) -> str:
+        """Return on which sides of their heads the modifiers are, from the top."""
+        code = int(self.codes[number])
+        sides = (SIDES[code // 2 % 2], SIDES[code % 2]) if code // 4 in WITH_TOP else (SIDES[code % 2],)
+        return " ".join(sides)
 
     def _name_basic(self, basic: int) -> str:
         if basic < N_SPECIAL:
@@ -214,9 +244,11 @@ class MinedScorer(PartScorer):
             for depth, each in zip(DEPTHS[kind], basic, strict=True)
             if each >= N_SPECIAL
         ]
-        side = ("left", "right")[int(self.codes[number]) % 2]
-        ends = [END_SENTENCES[each].format(side=side) for each in basic if each < N_SPECIAL]
-        return " ".join([say_subtree(arcs)] * bool(arcs) + ends)
+        ends = tuple(each for each in basic if each < N_SPECIAL)
+        told = [say_subtree(arcs)] if arcs else []
+        if ends:
+            told.append(END_SENTENCES[ends].format(side=SIDES[int(self.codes[number]) % 2]))
+        return " ".join(told)
 
     def _words_of(self, number: int) -> tuple[str, ...]:
         keys = [int(self.keys[each - N_SPECIAL]) for each in self.basic[number].tolist() if each >= N_SPECIAL]

@@ -50,6 +50,8 @@ PARSED_AT_A_TIME = 500
 """Sentences that one thread parses before it takes others."""
 Result = TypeVar("Result")
 EPOCHS = 6
+MINING = ("mine", "mining_threshold", "mining_degree", "mining_significance")
+"""Parameters of mined features."""
 LINEAR_ONLY = ("k", "runs", "bound", "table_bits", "templates", "patience")
 """Parameters of the linear model and its training, which a scorer of the user's does not have."""
 Scale = Annotated[float, Range(0, LARGEST_WEIGHT)]
@@ -122,7 +124,7 @@ class DependencyParser(DependencyAnnotator):
     max_heads : int
         Maximum number of heads per word after pruning.
     folds : int
-        Number of jackknife folds for tagging and pruning.
+        Number of jackknife folds for tagging, pruning and mining.
     lifting : {"path", "head", "head+path", "baseline"}
         Scheme that encodes lifted crossing arcs.
     templates : TemplateSet, optional
@@ -134,14 +136,15 @@ class DependencyParser(DependencyAnnotator):
         learns on top of the scores of jackknifed scorers ("joint", slower). The weight of the scorer is found
         on the dev set, or on training sentences held out.
     mine : bool
-        Add features that gradient mining selects in forests (slower). A parser is trained on all but each of
-        the `folds`; features of one to three arcs are selected by the trees of the sentences of the fold.
+        Add features that gradient mining selects in forests (slower). For each of the `folds`, a parser is
+        trained on the others. Features are selected by comparing its trees of the fold with gold trees.
     mining_threshold : float
         Gradient-mining threshold; a higher one selects fewer features.
     mining_degree : {1, 2, 3}
         Maximum number of arcs of a mined feature.
     mining_significance : float, optional
-        Use mined features only if their gain on DEV is significant at this level.
+        Use mined features only if their gain on DEV is significant (none: always). Without a dev set,
+        training sentences that were held out decide.
     n_jobs : int
         Number of threads; results do not depend on it.
 
@@ -321,7 +324,9 @@ class DependencyParser(DependencyAnnotator):
             raise InputError("the parser has a scorer of its own; expected a linear model to add one to")
         if not any(len(tree) for tree in dev):
             raise InputError("the dev set has no words; expected some")
-        found = self.with_params(scorer=scorer, combine="sum")
+        defaults = type(self)().get_params(deep=False)
+        without_mining = {name: defaults[name] for name in MINING}
+        found = self.with_params(scorer=scorer, combine="sum", **without_mining)
         return found._set_learnt(ParserTrainer(found).add_scorer(self._all_learnt, scorer, dev))
 
     def with_learnt(self, learnt: LearntParser) -> Self:
@@ -583,8 +588,13 @@ class DependencyParser(DependencyAnnotator):
         return self.scorer_.features_of if isinstance(self.scorer_, MinedScorer) else None
 
     @property
+    def has_mined_features(self) -> bool:
+        """Whether mined features are used, or will be if training trusts them."""
+        return isinstance(self.scorer_, MinedScorer) if self.is_fitted else self.mine
+
+    @property
     def mined_features_(self) -> list[MinedFeature]:
-        """The mined features, the weightiest first; none where there are none, or they are not trusted."""
+        """The mined features, by descending absolute weight; empty if none are used."""
         self.check_is_fitted()
         return self.scorer_.list_features() if isinstance(self.scorer_, MinedScorer) else []
 

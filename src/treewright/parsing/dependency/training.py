@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,14 @@ FOREST_EPOCHS = 4
 """At most, of the linear models of folds that score forests."""
 NO_ARCS = np.empty(0, dtype=np.int32)
 TAG_COLUMNS = ("upos", "xpos", "feats", "lemmas")
+
+
+def with_tags(trees: Sequence[DepTree], tags: Sequence[Sequence[list[str]]]) -> list[DepTree]:
+    """Return trees with other tags, the columns of which are `TAG_COLUMNS`."""
+    return [
+        tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
+        for tree, columns in zip(trees, tags, strict=True)
+    ]
 
 
 class LearntParser(NamedTuple):
@@ -232,10 +240,7 @@ class ParserTrainer:
                 columns = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in tagged]
                 self.checkpoint.save("tags", State("Tags", {"tags": columns}))
         else:
-            tagged = [
-                tree.with_tags(**dict(zip(TAG_COLUMNS, columns, strict=True)))
-                for tree, columns in zip(trees, state.values["tags"], strict=True)
-            ]
+            tagged = with_tags(trees, state.values["tags"])
         report(f"tags of sentences not trained on: {compare_tags(trees, tagged)}")
         return tagged
 
@@ -287,7 +292,9 @@ class ParserTrainer:
             parts = {"encoder": encoder, "labeler": labeler, "decoder": decoder, "tagger": tagger}
             states = {name: part.get_state() for name, part in parts.items() if part is not None}
             arrays = {**corpus._asdict(), "first_arc": arcs.indptr, "arcs": arcs.codes}
-            values = {"scale": scale, "recall": recall}
+            values: dict[str, Any] = {"scale": scale, "recall": recall}
+            if tagger is not None:
+                values["tags"] = [[getattr(tree, name) for name in TAG_COLUMNS] for tree in lifted]
             self.checkpoint.save("preparation", State("Preparation", values, arrays, states))
         return PreparedTraining(learnt, lifted, corpus, arcs)
 
@@ -305,7 +312,10 @@ class ParserTrainer:
         learnt = LearntParser(tagger, encoder, decoder, labeler, values["recall"], scorer, values["scale"])
         corpus = Corpus(*(state.arrays[name] for name in Corpus._fields))
         arcs = KeptArcs(state.arrays["first_arc"], state.arrays["arcs"])
-        return PreparedTraining(learnt, [decoder.lift(tree) for tree in trees if len(tree)], corpus, arcs)
+        known = [tree for tree in trees if len(tree)]
+        if tagger is not None:
+            known = with_tags(known, values["tags"])
+        return PreparedTraining(learnt, [decoder.lift(tree) for tree in known], corpus, arcs)
 
     def _make_decoder(self) -> ChartDecoder:
         parser = self.parser
@@ -587,6 +597,7 @@ class ParserTrainer:
         )
         found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
         if not held_out:
+            report("mined features are used without a test, for want of held-out sentences")
             return found
         found = found._replace(scale=self._calibrate(found, held_out))
         before, after = (parser.with_learnt(each).predict(held_out) for each in (learnt, found))
