@@ -1,14 +1,19 @@
 """Mined features in the chart of a dependency parser."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from oracle.dependency.charts import trees_over
 from oracle.dependency.parts import KINDS
 
 import treewright as tw
-from treewright.errors import InputError
-from treewright.parsing.contract import Batch
+from treewright.errors import FormatError, InputError
+from treewright.model import Value, saved
+from treewright.parsing.contract import Batch, PartScorer
+from treewright.parsing.dependency.constraints import has_tree
 from treewright.parsing.dependency.forests import probable_arcs
+from treewright.parsing.dependency.lattice import Lattice
 from treewright.parsing.dependency.mined import MinedScorer
 from treewright.progress import messages_to
 
@@ -125,7 +130,7 @@ def test_features_are_named_and_told(parser):
         (abs(one.weight) for one in features), reverse=True
     )
     assert {one.n_arcs for one in features} <= {0, 1, 2}
-    assert len({one.text for one in features}) == len(features)
+    assert all(one.text.partition(":")[0].endswith(("left", "right")) for one in features)
     assert all(one.text.startswith("mined ") for one in features)
     told = [parser.scorer_.say(number) for number in range(len(features))]
     assert all(text.endswith(".") for text in told)
@@ -183,3 +188,63 @@ def _raise(*_):
 def test_options_that_cannot_be_are_refused(treebank, options, message):
     with pytest.raises(InputError, match=message):
         tw.DependencyParser(**options).fit(treebank[0][:20])
+
+
+def test_training_with_predicted_tags_that_was_cut_off_goes_on_with_these(treebank, tmp_path):
+    options = {**OPTIONS, "mining_significance": None, "tags": "predicted", "epochs": 1}
+    whole = tw.DependencyParser(**options).fit(*treebank, checkpoint=tmp_path / "steps")
+    for path in (tmp_path / "steps").glob("forests*"):
+        path.unlink()
+    again = tw.DependencyParser(**options).fit(*treebank, checkpoint=tmp_path / "steps")
+    assert whole.mined_features_
+    assert again.mined_features_ == whole.mined_features_
+
+
+def test_a_parser_whose_mined_features_are_not_used_is_a_plain_one(treebank, tmp_path):
+    found = tw.DependencyParser(**OPTIONS, mining_significance=0.0).fit(*treebank)
+    assert not found.has_mined_features
+    found.with_scorer(_ConstantScorer(), treebank[1]).save(tmp_path / "both")
+    assert tw.load(tmp_path / "both").predict(treebank[1][:2])
+    tw.DependencyReranker(parser=found, folds=2, k=2, degree=1).fit(*treebank)
+
+
+class _ConstantScorer(PartScorer):
+    """Scores all arcs alike."""
+
+    fields = saved(value_=Value(float))
+    value_ = 1.0
+
+    def score(self, tree, parts):
+        return {"arc": np.full(len(parts.words("arc")), self.value_)}
+
+
+def test_where_few_heads_are_probable_all_arcs_are_scored(parser):
+    n = 250
+    keep = np.zeros((n + 1, n + 1), dtype=np.bool_)
+    keep[0, 1:] = True
+    keep[np.arange(1, n), np.arange(2, n + 1)] = keep[np.arange(2, n + 1), np.arange(1, n)] = True
+    lattice = Lattice(keep)
+    assert not has_tree(probable_arcs(lattice, 1.0, 0.01), single_root=True)
+    scorer = copy(parser.scorer_)
+    scorer.linear = copy(scorer.linear)
+    scorer.linear.weights_ = np.zeros_like(scorer.linear.weights_)
+    tree = tw.DepTree(["word"] * n)
+    assert len(scorer.narrow(tree, lattice).words("arc")) == keep.sum()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scale": 0.0},
+        {"coef": np.zeros(1, dtype=np.float32)},
+        {"codes": np.full(1, 20, dtype=np.uint8)},
+        {"keys": np.array([1 << 63], dtype=np.uint64)},
+    ],
+)
+def test_damaged_features_are_refused(parser, tmp_path, change):
+    damaged = copy(parser)
+    damaged.scorer_ = copy(parser.scorer_)
+    vars(damaged.scorer_).update(change)
+    damaged.save(tmp_path / "damaged")
+    with pytest.raises(FormatError, match="damaged"):
+        tw.load(tmp_path / "damaged")
