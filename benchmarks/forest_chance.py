@@ -1,6 +1,7 @@
 """How many mined features there would be by chance: gold trees against trees that the parser draws itself.
 
-    python benchmarks/forest_chance.py TREEBANK --cache FOLDER [--sentences 12544] [--order 3] [--threshold 3]
+    python benchmarks/forest_chance.py TREEBANK --cache FOLDER [--sentences N] [--order 3] [--threshold 3]
+        [--degree 2]
 
 TREEBANK is the beginning of file names, as DATA/ewt/en_ewt-ud. Forests of the training sentences are scored
 by parsers that have not seen them. Features are mined for gold trees, and for trees that are drawn by their
@@ -18,7 +19,7 @@ from reranking_control import take
 import treewright as tw
 from treewright.checkpoint import Checkpoint, fingerprint
 from treewright.data.arcs import ArcEncoder
-from treewright.mining.forest import PartMatcher, mine_parts
+from treewright.mining.forest import SMALLEST_RESIDUE, PartMatcher, mine_parts
 from treewright.parsing.dependency.forest_mining import MIN_COUNT
 from treewright.parsing.dependency.forests import BasicFeatures, ForestCorpus, FoundParts
 from treewright.parsing.dependency.training import ParserTrainer
@@ -48,7 +49,7 @@ def count(corpus, parts, n_basic, is_gold, options):
         parts, residues, n_basic, options.threshold, degree=options.degree, n_jobs=2
     )
     indptr, ids = PartMatcher(features, n_basic).match(parts)
-    rows = np.repeat(residues, np.diff(indptr))
+    rows = np.repeat(np.where(np.abs(residues) >= SMALLEST_RESIDUE, residues, 0.0), np.diff(indptr))
     totals = np.bincount(ids, np.abs(rows), minlength=len(features))
     z = np.abs(gradients) / np.sqrt(np.bincount(ids, rows**2, minlength=len(features)))
     purity = np.abs(gradients) / totals

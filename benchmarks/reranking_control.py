@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import treewright as tw
+from treewright.checkpoint import fingerprint
 from treewright.data.documents import deal_folds
 from treewright.metrics.significance import significance
 from treewright.progress import messages_to
@@ -39,8 +40,8 @@ def take(trees, n_sentences):
 
 
 def train(folder, name, parser, trees, dev):
-    """Return a parser that is trained, or was kept."""
-    path = folder / name
+    """Return a parser that is trained, or was kept; its name tells its options and the sentences, too."""
+    path = folder / f"{name}-{fingerprint(list(parser.result_params().items()), trees, dev)[:12]}"
     if not path.exists():
         parser.fit(trees, dev).save(path)
     return tw.load(path)
@@ -48,9 +49,9 @@ def train(folder, name, parser, trees, dev):
 
 def print_row(way, found, bound, told):
     """Print what a way gains, and how much of the bound that is."""
-    share = 100 * found.difference / bound.difference
+    share = f"{100 * found.difference / bound.difference:.0f}%" if bound.difference > 0 else "no share"
     print(
-        f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}), {share:.0f}% of the bound; {told}",
+        f"    {way:10} {found.difference:+.2f} (p = {found.p_value:.4f}), {share} of the bound; {told}",
         flush=True,
     )
 
