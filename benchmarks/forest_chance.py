@@ -45,14 +45,11 @@ def make_forests(options):
 def count(corpus, parts, n_basic, is_gold, options):
     """Return the numbers of features by purity, and of those with high z."""
     residues, _ = corpus.residues(is_gold)
-    features, gradients = mine_parts(
-        parts, residues, n_basic, options.threshold, degree=options.degree, n_jobs=2
-    )
-    indptr, ids = PartMatcher(features, n_basic).match(parts)
+    mined = mine_parts(parts, residues, n_basic, options.threshold, degree=options.degree, n_jobs=2)
+    indptr, ids = PartMatcher(mined.features, n_basic).match(parts)
     rows = np.repeat(np.where(np.abs(residues) >= SMALLEST_RESIDUE, residues, 0.0), np.diff(indptr))
-    totals = np.bincount(ids, np.abs(rows), minlength=len(features))
-    z = np.abs(gradients) / np.sqrt(np.bincount(ids, rows**2, minlength=len(features)))
-    purity = np.abs(gradients) / totals
+    z = np.abs(mined.gradients) / np.sqrt(np.bincount(ids, rows**2, minlength=len(mined.features)))
+    purity = mined.purity
     return [int((purity >= least).sum()) for least in PURITIES] + [int((z > least).sum()) for least in (3, 4)]
 
 

@@ -87,8 +87,8 @@ def mine_parts(
     degree: int = 3,
     copies: int | None = 1,
     n_jobs: int = 1,
-) -> tuple[ForestFeatures, FloatArray]:
-    """Return the features whose gradient exceeds a threshold, and their gradients.
+) -> "MinedParts":
+    """Return the features whose gradient exceeds a threshold.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def mine_parts(
     n_jobs : int
         Number of threads; results do not depend on it.
     """
-    found, gradients = [], []
+    found, sums = [], []
     is_near = np.abs(residues) >= SMALLEST_RESIDUE
     for kind in range(N_KINDS):
         numbers = np.flatnonzero((parts.codes // CODES_PER_KIND == kind) & is_near)
@@ -117,8 +117,34 @@ def mine_parts(
             kept = counted.select(copies)
             report(f"{counted}, {len(kept):,} enter")
             found.append(counted.features.take(kept))
-            gradients.append(counted.gradients[kept])
-    return ForestFeatures.joined(found), np.concatenate([np.zeros(0), *gradients])
+            sums.append(counted.sums[kept])
+    return MinedParts(ForestFeatures.joined(found), np.concatenate([np.zeros((0, 2)), *sums]))
+
+
+class MinedParts(NamedTuple):
+    """Features that mining has selected.
+
+    Attributes
+    ----------
+    features : ForestFeatures
+    sums : ndarray of float, (n, 2)
+        Of the positive residues of their parts, and of the absolute values of the negative ones.
+    """
+
+    features: ForestFeatures
+    sums: FloatArray
+
+    @property
+    def gradients(self) -> FloatArray:
+        """The differences of the sums."""
+        found: FloatArray = self.sums[:, 0] - self.sums[:, 1]
+        return found
+
+    @property
+    def purity(self) -> FloatArray:
+        """The absolute gradients, divided by the sums of the absolute residues."""
+        found: FloatArray = np.abs(self.gradients) / self.sums.sum(axis=1)
+        return found
 
 
 class Limits(NamedTuple):
@@ -147,7 +173,8 @@ class CountedKind(NamedTuple):
     n_counted: int
     """Features whose bounds exceed the threshold."""
     features: ForestFeatures
-    gradients: FloatArray
+    sums: FloatArray
+    """Of positive and of negative residues."""
     marks: Keys
     """Equal for features of the same parts."""
 
@@ -210,7 +237,7 @@ def _count_kind(
         int(is_alive.any(axis=1).sum()),
         sum(n_counted for _, n_counted in found),
         ForestFeatures(codes, basic),
-        sums[:, 0] - sums[:, 1],
+        sums,
         marks,
     )
 

@@ -42,11 +42,18 @@ def test_mined_features_are_all_whose_gradient_exceeds_the_threshold(seed, thres
     rng = np.random.default_rng(seed)
     parts, listed = random_parts(rng, 60)
     residues = rng.uniform(0.05, 1, size=60) * rng.choice([-1, 1], size=60)
-    features, gradients = mine_parts(parts, residues, N_BASIC, threshold, copies=None)
-    found = dict(zip(as_tuples(features), gradients.tolist(), strict=True))
+    mined = mine_parts(parts, residues, N_BASIC, threshold, copies=None)
+    found = dict(zip(as_tuples(mined.features), mined.gradients.tolist(), strict=True))
     expected = twin.enter(listed, residues, threshold)
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected)
+    sums = twin.gradients(listed, residues)
+    purity = [abs(sums[name][0] - sums[name][1]) / sum(sums[name]) for name in found]
+    np.testing.assert_allclose(mined.purity, purity)
+    pure = mine_parts(parts, residues, N_BASIC, threshold, min_purity=0.5, copies=None)
+    assert set(as_tuples(pure.features)) == {
+        name for name, one in zip(found, purity, strict=True) if one >= 0.5
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -54,7 +61,7 @@ def test_of_features_of_the_same_parts_one_enters(seed):
     rng = np.random.default_rng(seed)
     parts, listed = random_parts(rng, 30)
     residues = rng.uniform(0.05, 1, size=30) * rng.choice([-1, 1], size=30)
-    features, _ = mine_parts(parts, residues, N_BASIC, 0.1, copies=1)
+    features = mine_parts(parts, residues, N_BASIC, 0.1, copies=1).features
     places = twin.places(listed)
     entering = twin.enter(listed, residues, 0.1)
     expected = {(feature[0] // 4, frozenset(places[feature])) for feature in entering}
@@ -67,7 +74,7 @@ def test_no_feature_has_more_arcs_than_the_degree():
     rng = np.random.default_rng(1)
     parts, _ = random_parts(rng, 60)
     residues = rng.uniform(-1, 1, size=60)
-    features, _ = mine_parts(parts, residues, N_BASIC, 0.1, degree=2, copies=None)
+    features = mine_parts(parts, residues, N_BASIC, 0.1, degree=2, copies=None).features
     assert set((features.basic >= 0).sum(axis=1).tolist()) == {1, 2}
 
 

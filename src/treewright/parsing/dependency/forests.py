@@ -225,14 +225,22 @@ class ForestCorpus:
         return FoundParts.from_indices(basic.encoder, self.trees, self.indices).as_roles(basic)
 
     def residues(self, is_gold: npt.NDArray[np.bool_] | None = None) -> tuple[FloatArray, float]:
-        """Return for each part 1 if it is gold, less its probability, and the mean log-loss of gold trees.
+        """Return the residues of parts, and the mean log-loss of gold trees.
 
         Other parts may stand for the gold ones, as those that `draw` returns.
         """
-        found = np.empty(len(self.base))
+        return self._measure(self.base, self.is_gold if is_gold is None else is_gold)
+
+    def log_loss(self, firing: Firing, coef: FloatArray) -> float:
+        """Return the mean log-loss of gold trees with features of parts that have these weights."""
+        sums = np.concatenate([np.zeros(1), np.cumsum(coef[firing.ids], dtype=np.float64)])
+        mined = sums[firing.indptr[1:]] - sums[firing.indptr[:-1]]
+        return self._measure(self.base + mined, self.is_gold)[1]
+
+    def _measure(self, scores: FloatArray, is_gold: npt.NDArray[np.bool_]) -> tuple[FloatArray, float]:
+        found = np.empty(len(scores))
         numbers = np.arange(len(self.trees))
-        right = self.is_gold if is_gold is None else is_gold
-        loss = measure_forests(self.forests, self.base, numbers, right, found)
+        loss = measure_forests(self.forests, scores, numbers, is_gold, found)
         return found, float(loss) / max(1, len(numbers))
 
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:

@@ -595,7 +595,13 @@ class ParserTrainer:
         miner = ForestMiner(
             parser.mining_threshold, parser.mining_degree, NARROWING, parser.random_state, parser.n_jobs
         )
-        found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
+        tuning = None
+        if held_out:
+            batch = self._as_parsed(learnt, held_out)
+            lattices = learnt.decoder.whole_lattices(learnt.scorer, batch)
+            forests = self._narrow(learnt.scorer, learnt.scale, batch, lattices)
+            tuning = ForestCorpus(batch.trees, forests, single_root=single_root)
+        found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training, tuning))
         if not held_out:
             report("mined features are used without a test, for want of held-out sentences")
             return found
@@ -651,13 +657,20 @@ class ParserTrainer:
             lattice = Lattice(restore_arcs(prepared.arcs, number, len(tree)), single_root=single_root)
             lattices.append(lattice.with_scores(scorer.score_encoded(corpus, at, lattice)))
         scale = lattice_scale(lattices, [tree.heads for tree in mine])
+        return keep_forests(self._narrow(scorer, scale, Batch(mine, corpus), lattices))
+
+    @staticmethod
+    def _narrow(
+        scorer: LinearPartScorer, scale: float, batch: Batch, lattices: Sequence[Lattice]
+    ) -> list[SentenceForest]:
+        """Return the forests of sentences over the arcs of lattices that are probable, and gold arcs."""
         forests = []
-        for at, (tree, lattice) in enumerate(zip(mine, lattices, strict=True)):
+        for at, (tree, lattice) in enumerate(zip(batch.trees, lattices, strict=True)):
             keep = probable_arcs(lattice, scale, NARROWING)
             keep[tree.heads, np.arange(1, len(keep))] = True
-            scores = scorer.score_encoded(corpus, at, Lattice(keep, single_root=single_root))
+            scores = scorer.score_encoded(batch.corpus, at, Lattice(keep, single_root=lattice.single_root))
             forests.append(SentenceForest(keep, scale * np.concatenate(list(scores.values()))))
-        return keep_forests(forests)
+        return forests
 
     def _combine(
         self, learnt: LearntParser, other: PartScorer, held_out: Sequence[DepTree] | None
