@@ -17,6 +17,7 @@ from treewright.native.dependency.forests import (
     Firing,
     Forests,
     LogLinear,
+    count_right_arcs,
     draw_trees,
     index_chart,
     learn_pass,
@@ -229,19 +230,19 @@ class ForestCorpus:
 
         Other parts may stand for the gold ones, as those that `draw` returns.
         """
-        return self._measure(self.base, self.is_gold if is_gold is None else is_gold)
+        found = np.empty(len(self.base))
+        numbers = np.arange(len(self.trees))
+        right = self.is_gold if is_gold is None else is_gold
+        loss = measure_forests(self.forests, self.base, numbers, right, found)
+        return found, float(loss) / max(1, len(numbers))
 
-    def log_loss(self, firing: Firing, coef: FloatArray) -> float:
-        """Return the mean log-loss of gold trees with features of parts that have these weights."""
+    def count_right(self, firing: Firing, coef: FloatArray) -> Integers:
+        """Return how many arcs of the best tree of each sentence are gold, with features of these weights."""
         sums = np.concatenate([np.zeros(1), np.cumsum(coef[firing.ids], dtype=np.float64)])
         mined = sums[firing.indptr[1:]] - sums[firing.indptr[:-1]]
-        return self._measure(self.base + mined, self.is_gold)[1]
-
-    def _measure(self, scores: FloatArray, is_gold: npt.NDArray[np.bool_]) -> tuple[FloatArray, float]:
-        found = np.empty(len(scores))
-        numbers = np.arange(len(self.trees))
-        loss = measure_forests(self.forests, scores, numbers, is_gold, found)
-        return found, float(loss) / max(1, len(numbers))
+        n_right = np.empty(len(self.trees), dtype=np.int64)
+        count_right_arcs(self.forests, self.base + mined, self.is_gold, n_right)
+        return n_right
 
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
         """Return which parts are those of trees that are drawn by their probabilities."""
