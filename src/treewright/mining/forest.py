@@ -23,8 +23,8 @@ from treewright.native.mining.part_features import (
     N_ROLES,
     N_SHARES,
     SHARE_SIZE,
-    FeatureTable,
     Known,
+    PartFeatureTable,
     RoleParts,
     count_basic,
     count_features,
@@ -208,10 +208,10 @@ def _count_kind(
         sketch_features(*where, pairs, share, sketch)
         return _high_bits(sketch, bound)
 
-    def count(shares: tuple[int, int]) -> tuple[FeatureTable, int]:
+    def count(shares: tuple[int, int]) -> tuple[PartFeatureTable, int]:
         table = count_features(*where, pairs, shares, bits)
         kept = limits.are_kept(table.gains)
-        return FeatureTable(*(array[kept] for array in table)), int((table.keys != 0).sum())
+        return PartFeatureTable(*(array[kept] for array in table)), int((table.keys != 0).sum())
 
     kind = int(parts.codes[numbers[0]]) // CODES_PER_KIND
     every = range(N_SHARES)

@@ -5,7 +5,7 @@ A part has up to three arcs in fixed roles, and each arc has basic features. A f
 residues, and those of the parts that have a feature are its gradient. The positive and the negative residues
 apart bound the gradient of all that a feature can grow into, since each of these has fewer parts.
 
-Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
+CandidateRoom are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
 processor's cache, and threads can take a share each. A key has two bounds, of which only the smaller one
 grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters
 are sums.
@@ -40,7 +40,7 @@ class RoleParts(NamedTuple):
     ids: np.ndarray
 
 
-class FeatureTable(NamedTuple):
+class PartFeatureTable(NamedTuple):
     """Features by key: an open-addressing table, whose size is a power of two."""
 
     keys: np.ndarray
@@ -158,7 +158,7 @@ def mark_high(sketch, threshold, bits):
             bits[entry >> 3] |= np.uint8(1 << (entry & 7))
 
 
-class Candidates(NamedTuple):
+class CandidateRoom(NamedTuple):
     """Room for the candidates of one part."""
 
     listed: np.ndarray
@@ -189,7 +189,7 @@ def _widths(parts, numbers):
 def make_room(parts, numbers):
     """Return room for the candidates of some parts."""
     widest, most = _widths(parts, numbers)
-    return Candidates(
+    return CandidateRoom(
         np.empty((N_ROLES, widest), np.int32),
         np.empty((len(PAIRS), widest, widest), np.bool_),
         np.empty(most, np.uint64),
@@ -268,7 +268,7 @@ def sketch_features(parts, numbers, residues, is_alive, pairs, share, sketch):
 @compiled
 def make_table(size):
     """Return an empty table."""
-    return FeatureTable(
+    return PartFeatureTable(
         np.zeros(size, np.uint64),
         np.zeros((size, 2)),
         np.full((size, N_ROLES), -1, np.int32),
