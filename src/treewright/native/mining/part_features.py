@@ -5,7 +5,7 @@ A part has up to three arcs in fixed roles, and each arc has basic features. A f
 residues, and those of the parts that have a feature are its gradient. The positive and the negative residues
 apart bound the gradient of all that a feature can grow into, since each of these has fewer parts.
 
-CandidateRoom are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
+Candidates are counted in shares, by the highest bits of their keys, so that the bounds of a share stay in the
 processor's cache, and threads can take a share each. A key has two bounds, of which only the smaller one
 grows if they differ: a spectral Bloom filter with minimal increase (Cohen & Matias 2003), whose counters
 are sums.
