@@ -260,24 +260,6 @@ def measure_forests(forests, scores, numbers, is_gold, residues):
 
 
 @compiled
-def count_right_arcs(forests, scores, is_gold, n_right):
-    """Fill for each sentence how many arcs of its best tree are gold."""
-    weight = _room_for_edges(forests)
-    for number in range(forests.part_indptr.size - 1):
-        begin, end = forests.part_indptr[number], forests.part_indptr[number + 1]
-        graph = sentence_graph(forests, number, scores[begin:end], weight)
-        n_nodes = graph.first_edge.size - 1
-        best, best_edge = np.empty(n_nodes), np.empty(n_nodes, np.int32)
-        best_scores(graph, best, best_edge)
-        edges = np.empty(n_nodes, np.int32)
-        n_edges = derivation_edges(graph, best_edge, start_derivations(graph, 1), 0, edges)
-        n_right[number] = 0
-        for at in range(n_edges):
-            arc = forests.parts[forests.edge_indptr[number] + edges[at], ARC]
-            n_right[number] += arc >= 0 and is_gold[begin + arc]
-
-
-@compiled
 def draw_trees(forests, scores, draws, is_drawn):
     """Mark the parts of one tree of each sentence, drawn by its probability; nothing is marked at first.
 

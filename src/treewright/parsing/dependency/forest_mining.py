@@ -3,29 +3,25 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright._typing import FloatArray
 from treewright.data.arcs import ArcEncoder
-from treewright.mining.forest import ForestFeatures, MinedParts, PartMatcher, mine_parts
+from treewright.mining.forest import ForestFeatures, PartMatcher, mine_parts
 from treewright.native.dependency.forests import Firing, LogLinear
 from treewright.parsing.dependency.forests import N_SPECIAL, BasicFeatures, ForestCorpus, FoundParts
 from treewright.parsing.dependency.linear import LinearPartScorer
 from treewright.parsing.dependency.mined import MinedScorer
 from treewright.progress import report, task
 
-RATE = 0.01
+RATE, EPOCHS = 0.01, 3
 FIRST_SQUARE = 1.0
 """Of the sums of squared gradients: it makes the first steps of rare features small."""
 MIN_COUNT = 3
 """Of basic features, among the arcs of forests."""
-SETTINGS = ((0.7, 3), (0.3, 3), (0.3, 8))
-"""Least purity of features, and number of passes over the sentences. The first is used unless held-out
-sentences show that another is better. The gradients of less pure features are large by chance, and a strong
-linear model knows what can be learnt of them. 9,094 sentences of EWT, UAS of 5,451 others after three passes
-with a purity of 0.7, 0.5, 0.3 and 0: third order +0.28, +0.10, +0.01, -0.16."""
-MIN_Z = 2.0
-"""How many standard deviations another setting must be better."""
+MIN_PURITY = 0.7
+"""Of features. The gradients of less pure ones are large by chance, and the linear model knows what can be
+learnt of them. 9,094 sentences of EWT, third order, UAS of 5,451 others after three passes with a purity of
+0.7, 0.5, 0.3 and 0: +0.28, +0.10, +0.01, -0.16. With the first order it matters little."""
 LIGHT_SHARE = 0.02
 """Of the sum of all absolute weights, what the lightest features hold that are dropped."""
 
@@ -53,13 +49,7 @@ class ForestMiner:
     random_state: int
     n_jobs: int
 
-    def fit(
-        self,
-        linear: LinearPartScorer,
-        scale: float,
-        training: ForestCorpus,
-        held_out: ForestCorpus | None,
-    ) -> MinedScorer:
+    def fit(self, linear: LinearPartScorer, scale: float, training: ForestCorpus) -> MinedScorer:
         """Return a scorer that adds mined features to a linear model.
 
         Parameters
@@ -68,8 +58,6 @@ class ForestMiner:
         scale : float
         training : ForestCorpus
             Scored by linear models that have not seen the sentences.
-        held_out : ForestCorpus, optional
-            Sentences that decide how pure features must be, and how many passes are taken.
         """
         encoder = ArcEncoder.from_trees(training.trees)
         found = FoundParts.from_indices(encoder, training.trees, training.indices)
@@ -82,57 +70,25 @@ class ForestMiner:
             residues,
             len(basic),
             self.threshold,
-            min_purity=min(SETTINGS)[0] if held_out else SETTINGS[0][0],
+            min_purity=MIN_PURITY,
             degree=self.degree,
             n_jobs=self.n_jobs,
         )
-        matcher = PartMatcher(mined.features, len(basic))
-        firing = Firing(*matcher.match(parts))
-        if held_out is None:
-            coef = self._learn(training, firing, mined.purity >= SETTINGS[0][0], SETTINGS[0][1])
-        else:
-            coef = self._choose(
-                training, firing, mined, held_out, Firing(*matcher.match(held_out.parts(basic)))
-            )
+        firing = Firing(*PartMatcher(mined.features, len(basic)).match(parts))
+        coef = self._learn(training, firing, len(mined.features))
         return _make_scorer(linear, scale, self.narrowing, basic, mined.features, coef)
 
-    def _choose(
-        self,
-        training: ForestCorpus,
-        firing: Firing,
-        mined: MinedParts,
-        held_out: ForestCorpus,
-        tested: Firing,
-    ) -> FloatArray:
-        """Return the weights of the first setting, or of another that held-out sentences clearly prefer."""
-        base = held_out.count_right(tested, np.zeros(len(mined.features)))
-        best, most = np.zeros(0), base
-        for min_purity, n_epochs in SETTINGS:
-            chosen = mined.purity >= min_purity
-            coef = self._learn(training, firing, chosen, n_epochs)
-            n_right = held_out.count_right(tested, coef)
-            gain = 100 * (n_right - base).sum() / max(1, held_out.n_words)
-            found = f"{int(chosen.sum()):,} features of at least purity {min_purity}, {n_epochs} passes"
-            report(f"{found}: UAS {gain:+.2f} on held-out sentences")
-            difference = n_right - most
-            if not len(best) or difference.sum() > MIN_Z * np.sqrt((difference**2).sum()):
-                best, most = coef, n_right
-        return best
-
-    def _learn(
-        self, training: ForestCorpus, firing: Firing, chosen: npt.NDArray[np.bool_], n_epochs: int
-    ) -> FloatArray:
-        """Return the weights of features, averaged over all steps; 0 for those that are not chosen."""
+    def _learn(self, training: ForestCorpus, firing: Firing, n_features: int) -> FloatArray:
+        """Return the weights of features, averaged over all steps."""
         n = len(training.trees)
-        weights, totals = np.zeros(len(chosen)), np.zeros(len(chosen))
-        # Steps of features that are not chosen come to nothing.
-        model = LogLinear(weights, np.where(chosen, FIRST_SQUARE, np.inf), totals)
-        with task("learning mined features", total=n_epochs * n) as counted:
-            for epoch in range(n_epochs):
+        weights, totals = np.zeros(n_features), np.zeros(n_features)
+        model = LogLinear(weights, np.full(n_features, FIRST_SQUARE), totals)
+        with task("learning mined features", total=EPOCHS * n) as counted:
+            for epoch in range(EPOCHS):
                 order = np.random.default_rng([self.random_state, epoch]).permutation(n)
                 for part in counted.slices(n):
                     training.learn(firing, model, order[part], rate=RATE, n_done=epoch * n + part.start)
-        return weights - totals / (n_epochs * n)
+        return weights - totals / (EPOCHS * n)
 
 
 def _make_scorer(

@@ -17,7 +17,6 @@ from treewright.native.dependency.forests import (
     Firing,
     Forests,
     LogLinear,
-    count_right_arcs,
     draw_trees,
     index_chart,
     learn_pass,
@@ -221,10 +220,6 @@ class ForestCorpus:
         """Number of words."""
         return sum(len(tree) for tree in self.trees)
 
-    def parts(self, basic: BasicFeatures) -> RoleParts:
-        """Return the parts with the numbers of the basic features of their arcs."""
-        return FoundParts.from_indices(basic.encoder, self.trees, self.indices).as_roles(basic)
-
     def residues(self, is_gold: npt.NDArray[np.bool_] | None = None) -> tuple[FloatArray, float]:
         """Return the residues of parts, and the mean log-loss of gold trees.
 
@@ -235,14 +230,6 @@ class ForestCorpus:
         right = self.is_gold if is_gold is None else is_gold
         loss = measure_forests(self.forests, self.base, numbers, right, found)
         return found, float(loss) / max(1, len(numbers))
-
-    def count_right(self, firing: Firing, coef: FloatArray) -> Integers:
-        """Return how many arcs of the best tree of each sentence are gold, with features of these weights."""
-        sums = np.concatenate([np.zeros(1), np.cumsum(coef[firing.ids], dtype=np.float64)])
-        mined = sums[firing.indptr[1:]] - sums[firing.indptr[:-1]]
-        n_right = np.empty(len(self.trees), dtype=np.int64)
-        count_right_arcs(self.forests, self.base + mined, self.is_gold, n_right)
-        return n_right
 
     def draw(self, random_state: int) -> npt.NDArray[np.bool_]:
         """Return which parts are those of trees that are drawn by their probabilities."""

@@ -595,13 +595,7 @@ class ParserTrainer:
         miner = ForestMiner(
             parser.mining_threshold, parser.mining_degree, NARROWING, parser.random_state, parser.n_jobs
         )
-        tuning = None
-        if held_out:
-            batch = self._as_parsed(learnt, held_out)
-            lattices = learnt.decoder.whole_lattices(learnt.scorer, batch)
-            forests = self._narrow(learnt.scorer, learnt.scale, batch, lattices)
-            tuning = ForestCorpus(batch.trees, forests, single_root=single_root)
-        found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training, tuning))
+        found = learnt._replace(scorer=miner.fit(learnt.scorer, learnt.scale, training))
         if not held_out:
             report("mined features are used without a test, for want of held-out sentences")
             return found
