@@ -29,7 +29,6 @@ from treewright.native.mining.part_features import (
     count_basic,
     count_features,
     index_features,
-    mark_high,
     match_parts,
     sketch_features,
     sketch_pairs,
@@ -243,9 +242,8 @@ def _count_kind(
 
 
 def _high_bits(sketch: npt.NDArray[np.float32], threshold: float) -> npt.NDArray[np.uint8]:
-    bits = np.zeros(len(sketch) // 8, dtype=np.uint8)
-    mark_high(sketch, threshold, bits)
-    return bits
+    """Return a bit for each entry of a sketch, lowest first: whether it exceeds a threshold."""
+    return np.packbits((sketch > threshold).any(axis=1), bitorder="little")
 
 
 def _are_first(marks: Keys, copies: int) -> Integers:

@@ -111,7 +111,7 @@ def test_weights_are_those_of_steps_on_each_sentence():
 def test_trees_are_drawn_by_their_probabilities():
     case = make_case(1, 4, 0.7, True)
     arcs, part_scores = case[1], case[-1]
-    n_draws = 4000
+    n_draws = 1000
     forests, base, _ = make_forests([case] * n_draws, True)
     is_drawn = np.zeros(len(base), dtype=np.bool_)
     draws = np.random.default_rng(0).random(len(forests.first_edge))
@@ -124,4 +124,4 @@ def test_trees_are_drawn_by_their_probabilities():
     ]
     assert set(drawn) <= trees
     probabilities, _ = twin.part_probabilities(arcs, 4, True, part_scores)
-    np.testing.assert_allclose(rows.mean(axis=0), [probabilities[part] for part in parts], atol=0.04)
+    np.testing.assert_allclose(rows.mean(axis=0), [probabilities[part] for part in parts], atol=0.07)

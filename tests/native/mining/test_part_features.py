@@ -7,6 +7,7 @@ from oracle.mining import part_features as twin
 from treewright.mining.forest import ForestFeatures, PartMatcher, mine_parts
 from treewright.native.mining.part_features import RoleParts
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 N_ARCS = (1, 2, 2, 3, 3)
 N_BASIC = 7
 

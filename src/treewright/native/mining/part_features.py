@@ -150,14 +150,6 @@ def _has_bit(bits, number):
     return bits[number >> np.uint64(3)] >> np.uint8(number & np.uint64(7)) & 1
 
 
-@compiled
-def mark_high(sketch, threshold, bits):
-    """Set the bits of the entries whose bounds exceed the threshold; all bits are 0 at first."""
-    for entry in range(sketch.shape[0]):
-        if sketch[entry, PLUS] > threshold or sketch[entry, MINUS] > threshold:
-            bits[entry >> 3] |= np.uint8(1 << (entry & 7))
-
-
 class CandidateRoom(NamedTuple):
     """Room for the candidates of one part."""
 
