@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.native.compiling import compiled, in_place
+from treewright.native.compiling import compiled
 from treewright.native.dependency.charts import build_chart
 from treewright.native.dependency.parts import ScoreArrays, pair_number, triple_number
-from treewright.native.hypergraph import Hypergraph, best_scores, derivation_edges, start_derivations
+from treewright.native.hypergraph import (
+    Hypergraph,
+    best_scores,
+    derivation_edges,
+    edge_score,
+    start_derivations,
+)
 
 N_KINDS = 5
 ARC, PAIR, GRANDCHILD, GRAND_SIBLING, TRIPLE = range(N_KINDS)
@@ -198,7 +204,7 @@ def fill_part_marginals(graph, edge_parts, probabilities):
         if node[at] == 0.0 or inside[at] == -np.inf:
             continue
         for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
-            share = node[at] * np.exp(_edge_inside(graph, edge, inside) - inside[at])
+            share = node[at] * np.exp(edge_score(graph, edge, inside) - inside[at])
             if graph.left[edge] >= 0:
                 node[graph.left[edge]] += share
             if graph.right[edge] >= 0:
@@ -217,24 +223,14 @@ def _fill_inside(graph):
     for at in range(n):
         highest = -np.inf
         for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
-            highest = max(highest, _edge_inside(graph, edge, inside))
+            highest = max(highest, edge_score(graph, edge, inside))
         total = 0.0
         if highest > -np.inf:
             for edge in range(graph.first_edge[at], graph.first_edge[at + 1]):
-                total += np.exp(_edge_inside(graph, edge, inside) - highest)
+                total += np.exp(edge_score(graph, edge, inside) - highest)
             highest += np.log(total)
         inside[at] = highest
     return inside
-
-
-@in_place
-def _edge_inside(graph, edge, inside):
-    score = graph.weight[edge]
-    if graph.left[edge] >= 0:
-        score += inside[graph.left[edge]]
-    if graph.right[edge] >= 0:
-        score += inside[graph.right[edge]]
-    return score
 
 
 @compiled
@@ -279,7 +275,7 @@ def draw_trees(forests, scores, draws, is_drawn):
             left = draws[forests.node_indptr[number] + node]
             edge = graph.first_edge[node]
             while edge + 1 < graph.first_edge[node + 1]:
-                left -= np.exp(_edge_inside(graph, edge, inside) - inside[node])
+                left -= np.exp(edge_score(graph, edge, inside) - inside[node])
                 if left < 0.0:
                     break
                 edge += 1
